@@ -31,16 +31,18 @@ use crate::clock::Clock;
 use crate::cluster::{self, Cluster};
 use crate::failpoints::Failpoints;
 use crate::grabs::Grabs;
-use crate::limits::{LimitSettings, TeamLimits};
+use crate::limits::TeamLimits;
+use crate::links::Links;
 use crate::mail::Smtp;
 use crate::metrics::Metrics;
 use crate::oauth::{self, OAuth};
+use crate::operator::LimitSettings;
 use crate::outgoing::OutgoingClient;
 use crate::placeholder::{self, Placeholder};
 use crate::pricing::Pricing;
 use crate::queue::{CleanupProgress, Queue};
+use crate::retention::Retention;
 use crate::samples::state::Samples;
-use crate::storage::Retention;
 use crate::webhooks::Webhooks;
 use crate::{admission, origin};
 
@@ -163,6 +165,7 @@ pub struct Core {
     #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "failpoints exist only in debug builds"))]
     pub(crate) failpoints: Arc<Failpoints>,
     pub(crate) grabs: Arc<Grabs>,
+    pub(crate) links: Arc<Links>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) samples: Arc<Samples>,
     pub(crate) cluster: Option<Arc<Cluster>>,

@@ -15,7 +15,7 @@ use grabd_store::limits::StoredLimit;
 use grabd_store::{Error, Store};
 use serde_json::{Value, json};
 
-use crate::accounts::find_account;
+use crate::billing::find_account;
 use crate::core::Core;
 use crate::faults::internal_error;
 use crate::grabs::ArchiveError;

@@ -36,6 +36,7 @@ pub mod pricing;
 mod queue;
 pub mod random;
 pub mod renderers;
+mod retention;
 pub mod rotation;
 pub mod samples;
 mod storage;
@@ -46,4 +47,4 @@ mod workers;
 
 pub use crate::core::{Core, FileBeside, Image, ImageError, Operations, Parts, Settings};
 pub use crate::failpoints::Failpoints;
-pub use crate::storage::Retention;
+pub use crate::retention::Retention;

@@ -61,6 +61,7 @@ impl Core {
             started_at: clock.now(),
             grabs: Arc::new(Grabs::new(images, memory, placeholder, domains)),
             queue: Arc::new(Queue::new(settings.abuse, Arc::clone(&limits))),
+            links: Arc::default(),
             samples: Arc::default(),
             accounts: Arc::new(Accounts::new(
                 mailing.is_some().then_some(mailer),

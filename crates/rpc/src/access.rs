@@ -1,7 +1,7 @@
 //! `grabd.v1.AccessService`. The gate has authenticated and counted a call before it arrives here.
 
 use grabd_domain::credentials::Environment;
-use grabd_engine::{Core, accounts};
+use grabd_engine::{Core, billing};
 use grabd_proto::v1::access_service_server::AccessService;
 use grabd_proto::v1::{AuthenticateRequest, AuthenticateResponse, TakeRequestRequest, TakeRequestResponse};
 use tonic::{Request, Response, Status};
@@ -20,7 +20,7 @@ impl AccessService for Access {
     ) -> Result<Response<AuthenticateResponse>, Status> {
         let caller = caller(&request)?;
         let account = match request.get_ref().with_account {
-            true => accounts::account_name(&self.0, caller.team).await.map_err(|fault| to_status(&fault))?,
+            true => billing::account_name(&self.0, caller.team).await.map_err(|fault| to_status(&fault))?,
             false => String::new(),
         };
         Ok(Response::new(AuthenticateResponse { live: caller.environment == Environment::Live, account }))

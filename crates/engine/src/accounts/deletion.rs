@@ -13,13 +13,9 @@ use grabd_store::retention::DeletePersonOutcome;
 use super::change_password::{PasswordConfirmationError, confirm_password};
 use super::membership::{TeamError, find_team};
 use super::sessions::Person;
-use super::suspension::end_open_grabs;
 use crate::core::Core;
 use crate::faults::internal_error;
-use crate::grabs;
-
-/// The failure of grabs that were open when their team was deleted.
-pub(crate) const TEAM_DELETED: &str = "The team was deleted before this page was captured; nothing was charged.";
+use crate::queue::{self, TEAM_DELETED, end_open_grabs};
 
 /// Why a team or an account was not deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -101,7 +97,7 @@ async fn end_grabs(core: &Core, team: TeamId) -> Result<(), Fault> {
     let ended = end_open_grabs(&core.store, team, TEAM_DELETED, core.clock.now()).await;
     for grab in ended.map_err(internal_error("accounts.end_grabs"))? {
         core.queue.dispatcher.cancel(grab.id);
-        grabs::record_end(core, grab);
+        queue::record_end(core, grab);
     }
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 mod access;
 mod access_cache;
-mod account_name;
 mod authenticator_app;
 mod change_password;
 mod code_check;
@@ -47,8 +46,6 @@ pub(crate) use access::requests_per_minute;
 pub use access::{Access, authenticate, own_async_queue, record_use, take_request};
 pub use access_cache::ACCEPTED_FOR;
 use access_cache::AccessCache;
-pub use account_name::account_name;
-pub(crate) use account_name::find_account;
 pub use authenticator_app::set_authenticator_app;
 pub use change_password::{
     ChangePasswordError, PasswordConfirmationError, ResetError, change_password, is_reset_valid,
@@ -56,7 +53,6 @@ pub use change_password::{
 };
 pub use code_check::{CodeError, FactorAnswer};
 pub use code_sign_in::{CodeSignInError, PendingSignInInfo, find_pending_sign_in, sign_in_with_code};
-pub(crate) use deletion::TEAM_DELETED;
 pub use deletion::{DeletionError, delete_account, delete_person_as_operator, delete_team, delete_team_as_operator};
 pub use devices::{SignInSource, is_known_device, remember_device};
 pub use first_steps::{find_first_steps, hide_first_steps};
@@ -94,7 +90,6 @@ pub use sessions::{
     Person, Session, SessionInfo, end_other_sessions, end_session, find_session, list_sessions, record_user_agent,
     sign_out,
 };
-pub(crate) use suspension::end_open_grabs;
 pub use suspension::{SUSPENSION_REASON_CHARS, list_suspended_teams, suspend_team, suspension_reason};
 pub use team_keys::{KEY_USAGE_PERIOD, TeamKey, create_key, list_keys, revoke_key};
 pub use team_members::{TeamMember, find_team_member};

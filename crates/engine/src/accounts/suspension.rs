@@ -2,21 +2,18 @@
 
 use std::ops::RangeInclusive;
 
-use grabd_domain::Fault;
-use grabd_domain::Timestamp;
-use grabd_domain::grabs::{Failure, FailureReason, Grab, RenderMetadata};
+use grabd_domain::grabs::Grab;
 use grabd_domain::ids::{TeamId, UserId};
+use grabd_domain::{Fault, Timestamp};
 use grabd_store::Store;
 use grabd_store::accounts::SuspendOutcome;
-use grabd_store::grabs::{FailGrab, FailureSource};
 
 use crate::core::Core;
 use crate::faults::internal_error;
+use crate::queue::end_open_grabs;
 
 /// Length of the reason of a suspension in characters. It is shown to operators only.
 pub const SUSPENSION_REASON_CHARS: RangeInclusive<usize> = 3..=200;
-/// Open grabs that are ended at a time.
-const BATCH: u32 = 100;
 
 /// The reason without surrounding spaces; `None` when its length is not in [`SUSPENSION_REASON_CHARS`] or it has
 /// control characters.
@@ -45,37 +42,6 @@ pub async fn suspend_team(
     }
     let message = "The team was suspended before this page was captured; nothing was charged.";
     Ok((outcome, end_open_grabs(store, team, message, now).await?))
-}
-
-/// Ends the open grabs of an inactive team without charging for them, which releases their credits. Returns them with
-/// their ends.
-///
-/// # Errors
-/// Store errors. Some grabs may be open then.
-pub(crate) async fn end_open_grabs(
-    store: &Store,
-    team: TeamId,
-    message: &str,
-    now: Timestamp,
-) -> Result<Vec<Grab>, grabd_store::Error> {
-    let mut ended = Vec::new();
-    loop {
-        let open = store.open_grabs_of(team, BATCH).await?;
-        if open.is_empty() {
-            return Ok(ended);
-        }
-        for grab in open {
-            let failing = FailGrab {
-                grab,
-                source: FailureSource::Cancel,
-                failure: Failure::new(FailureReason::RenderFailed, message),
-                metadata: RenderMetadata::default(),
-                now,
-            };
-            // `None`: it ended by itself meanwhile.
-            ended.extend(store.fail(failing).await?.map(|ended| ended.grab));
-        }
-    }
 }
 
 /// The suspended teams of a person with their names, in the order they joined.

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use grabd_domain::admission::{Account, WaitLimit};
 use grabd_domain::credentials::Caller;
-use grabd_domain::limits::{LEASE_MARGIN, MAX_RENDER_BUDGET};
+use grabd_domain::limits::MAX_RENDER_BUDGET;
 use grabd_domain::{Fault, Timestamp};
 
+use super::ended_lease::EndedLease;
 use super::load::Load;
 use super::{SlotUse, whole_seconds};
-use crate::accounts::find_account;
+use crate::billing::find_account;
 use crate::core::Core;
-use crate::queue::EndedLease;
 
 /// Admits a live create, before anything is stored. Returns the account that it is counted for: those of links have one of
 /// their own, so that whoever opens published links takes neither turns nor failed time from the API of their team.
@@ -82,12 +82,5 @@ async fn delay_jobs(core: &Core, account: Account, until: Option<Timestamp>) {
         }
         // They are leased before others' jobs are; the account's next creates are refused anyway.
         Err(error) => tracing::warn!(%error, "the jobs of an account could not be delayed"),
-    }
-}
-
-impl EndedLease {
-    /// How long the slot was used. Bounded, since the clock may have jumped.
-    pub(crate) fn used(&self, now: Timestamp) -> Duration {
-        now.since(self.since).min(MAX_RENDER_BUDGET + LEASE_MARGIN)
     }
 }

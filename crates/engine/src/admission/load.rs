@@ -6,7 +6,18 @@ use grabd_domain::admission::{Account, Throughput, WaitLimit};
 use grabd_domain::limits::LEASE_FLOOR;
 use grabd_store::nodes::NodeLoad;
 
-use crate::queue::Occupancy;
+/// How the slots of all sessions are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Occupancy {
+    /// All slots.
+    pub(crate) slots: usize,
+    /// Idle slots.
+    pub(crate) idle: usize,
+    /// Slots that are kept for paying accounts.
+    pub(crate) kept: usize,
+    /// Idle slots that all accounts may use.
+    pub(crate) open_to_all: usize,
+}
 
 /// Slots, and how long renders usually take in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@
 //! The state is in memory. A restart forgets it, which costs one minute of budgets.
 
 mod admit;
+mod ended_lease;
 mod load;
 mod pressure;
 mod read_pressure;
@@ -25,10 +26,10 @@ use grabd_domain::ids::AccountId;
 use grabd_domain::{Fault, Timestamp};
 
 use crate::limits::TeamLimits;
-use crate::queue::Occupancy;
 
 pub(crate) use admit::{admit, charge, own_load, refuse_wait, slot_used, slots, wait_limit};
-pub(crate) use load::Load;
+pub(crate) use ended_lease::EndedLease;
+pub(crate) use load::{Load, Occupancy};
 pub(crate) use pressure::LastPressure;
 pub use pressure::{Pressure, QueuePressure};
 

@@ -75,7 +75,7 @@ impl Pressure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::Occupancy;
+    use crate::admission::load::Occupancy;
 
     const S: Duration = Duration::from_secs(1);
 

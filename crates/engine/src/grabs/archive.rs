@@ -16,7 +16,7 @@ use tokio::io::DuplexStream;
 use tokio::time::timeout;
 use tokio_util::io::ReaderStream;
 
-use crate::accounts::find_account;
+use crate::billing::find_account;
 use crate::core::{Core, Image, ImageError};
 
 /// The most bytes of the images of one archive.

@@ -9,6 +9,7 @@ use grabd_store::grabs::{EndedGrab, FailGrab, FailureSource};
 
 use crate::admission::{self, SlotUse};
 use crate::core::Core;
+use crate::queue;
 
 /// Maximum number of tries. If the database is unavailable for longer, the grab continues to its end.
 const MAX_TRIES: u32 = 5;
@@ -36,7 +37,7 @@ pub(super) async fn cancel(core: &Core, id: GrabId) {
                 if let Some(lease) = lease {
                     admission::slot_used(core, lease, SlotUse::Failed).await;
                 }
-                super::record_end(core, grab);
+                queue::record_end(core, grab);
                 return;
             }
             Ok(None) => return,

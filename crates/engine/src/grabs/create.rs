@@ -15,13 +15,13 @@ use grabd_store::grabs::{Created, EndedGrab, FailGrab, FailureSource, NewGrab, N
 use tokio::time::Instant;
 
 use super::request::{CreateRequest, CreateResult, ValidCreate, Validated};
-use super::{cached, compare, idempotency, secrets, test_create, upload};
+use super::{cached, compare, idempotency, test_create, upload};
 use crate::admission::{self, SlotUse};
 use crate::core::Core;
 use crate::failpoints::{self, Step};
 use crate::faults::internal_error;
 use crate::queue::watchers::Subscription;
-use crate::queue::{Lease, Reservation, lease_loop, sweep};
+use crate::queue::{self, Lease, Reservation, lease_loop, secrets, sweep};
 use crate::{random, storage, targets};
 
 /// Creates a grab, once for each idempotency key. A failed capture is an `Ok` with a failed grab.
@@ -283,7 +283,7 @@ pub(super) async fn time_out(
             if let Some(lease) = lease {
                 admission::slot_used(core, lease, SlotUse::Failed).await;
             }
-            super::record_end(core, grab.clone());
+            queue::record_end(core, grab.clone());
             Ok(grab)
         }
         None => super::get(core, caller, id).await,

@@ -20,7 +20,7 @@ use crate::core::Core;
 use crate::failpoints::{self, Step};
 use crate::image_digest::ImageDigest;
 use crate::metrics::ImageWay;
-use crate::queue::sweep;
+use crate::queue::{self, sweep};
 use crate::random;
 
 /// The result of an attempt.
@@ -259,7 +259,7 @@ pub(crate) async fn finish(
     if let Some(lease) = lease {
         admission::slot_used(core, lease, used).await;
     }
-    super::record_end(core, grab);
+    queue::record_end(core, grab);
     Ok(true)
 }
 

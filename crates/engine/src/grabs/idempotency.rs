@@ -10,8 +10,8 @@ use grabd_store::grabs::{NewRecord, Repeat};
 use sha2::{Digest, Sha256};
 
 use super::request::{CreateRequest, CreateResult};
-use super::secrets;
 use crate::faults::internal_error;
+use crate::queue::secrets;
 use crate::vault::Vault;
 
 /// Name of the field in all APIs.

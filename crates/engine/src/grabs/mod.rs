@@ -19,10 +19,8 @@ mod not_completed;
 mod phash;
 mod pixels;
 mod preview;
-mod record_end;
 mod request;
 mod search;
-pub(crate) mod secrets;
 mod test_create;
 mod thumbnail;
 mod upload;
@@ -35,7 +33,6 @@ use grabd_store::Images;
 
 use self::compare::placeholders::Differences;
 use crate::domains::DomainPolicy;
-use crate::links::{LinkLimits, LinksInFlight};
 use crate::placeholder::Placeholder;
 pub use crate::queue::watchers::GrabUpdate;
 use crate::storage::{Budgets, Storage};
@@ -51,7 +48,6 @@ pub use get::get;
 pub use grabd_store::grabs::GrabList;
 pub use list::{ListRequest, list};
 pub use preview::{Preview, preview};
-pub(crate) use record_end::record_end;
 pub(crate) use request::Validated;
 pub use request::{CreateRequest, CreateResult};
 pub use search::{SearchRequest, SearchResult, search};
@@ -74,8 +70,6 @@ pub(crate) struct Grabs {
     pub(crate) domains: DomainPolicy,
     pub(crate) storage: Storage,
     pub(crate) budgets: Budgets,
-    pub(crate) links: LinksInFlight,
-    pub(crate) link_limits: LinkLimits,
     pub(crate) differences: Differences,
     /// The archives of images that may still be made at the same time.
     pub(crate) archives: Turns<AccountId>,
@@ -98,7 +92,7 @@ impl ShownPlaceholders {
 
 impl Grabs {
     pub(crate) fn new(images: Images, memory: MemoryBudget, placeholder: Placeholder, domains: DomainPolicy) -> Self {
-        let (thumbnails, storage, links) = (Thumbnails::default(), Storage::default(), LinksInFlight::default());
+        let (thumbnails, storage) = (Thumbnails::default(), Storage::default());
         let differences = Differences::new(placeholder.clone(), memory.clone());
         let shown = ShownPlaceholders::new(placeholder.for_visitors(), &memory);
         let archives = Turns::new(archive::MAX_ARCHIVES, archive::MAX_OF_ACCOUNT);
@@ -112,8 +106,6 @@ impl Grabs {
             domains,
             storage,
             budgets: Budgets::default(),
-            links,
-            link_limits: LinkLimits::default(),
             differences,
             archives,
             exports,

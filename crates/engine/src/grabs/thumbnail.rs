@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use self::shrink::{Part, shrink};
 use super::get;
 use super::pixels::dimensions;
-use crate::accounts::find_account;
+use crate::billing::find_account;
 use crate::cache::Cache;
 use crate::core::{Core, Image, ImageError};
 use crate::faults::{IMAGES_BUSY, internal_error};

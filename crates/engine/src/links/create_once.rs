@@ -46,7 +46,7 @@ pub(super) async fn create_once(core: &Core, link: SignedLink, request: CreateRe
         only_of: (!request.may_read).then_some(link.key),
         fingerprint,
     };
-    let mut outcome = match core.grabs.links.lock().entry(capture) {
+    let mut outcome = match core.links.in_flight.lock().entry(capture) {
         Entry::Occupied(entry) => entry.get().clone(),
         Entry::Vacant(entry) => {
             let (ended, outcome) = watch::channel(None);
@@ -74,6 +74,6 @@ struct Removal<'a> {
 
 impl Drop for Removal<'_> {
     fn drop(&mut self) {
-        self.core.grabs.links.lock().remove(&self.capture);
+        self.core.links.in_flight.lock().remove(&self.capture);
     }
 }

@@ -55,7 +55,7 @@ pub(super) type Outcome = Result<LinkResult, LinkError>;
 
 /// The captures that are under way for links. Each ends within the time limit of a synchronous create.
 #[derive(Default)]
-pub(crate) struct LinksInFlight {
+pub(super) struct LinksInFlight {
     captures: Mutex<HashMap<Capture, watch::Receiver<Option<Outcome>>>>,
 }
 

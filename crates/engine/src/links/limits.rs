@@ -12,12 +12,13 @@ use std::time::Duration;
 
 use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Environment};
-use grabd_domain::ids::{AccountId, KeyId, TeamId};
-use grabd_limiters::{KeyedLimiter, Quota, Turn, Turns, Window};
+use grabd_domain::ids::KeyId;
+use grabd_limiters::{Quota, Turn, Window};
 use tokio::time::{Instant, timeout_at};
 
-use crate::accounts::{RateLimitDecision, find_account, requests_per_minute};
+use crate::accounts::{RateLimitDecision, requests_per_minute};
 use crate::admission;
+use crate::billing::find_account;
 use crate::core::Core;
 use crate::faults::IMAGES_BUSY;
 
@@ -25,35 +26,15 @@ use crate::faults::IMAGES_BUSY;
 const KEYS_OF_TEAM: NonZeroU32 = NonZeroU32::new(2).expect("not zero");
 /// The part of the slots that links of an account may use: one of this number.
 const SLOT_SHARE: usize = 2;
-/// Captures for links at the same time, of all accounts. Their slots are limited by the queue.
-const MAX_CAPTURES: usize = 1024;
 /// How long a request waits for its turn. The rest of the time of a synchronous grab is for its capture.
 const WAIT_LIMIT: Duration = Duration::from_secs(15);
-
-/// The state of the limits.
-pub(crate) struct LinkLimits {
-    keys: KeyedLimiter<KeyId>,
-    teams: KeyedLimiter<(TeamId, bool)>,
-    captures: Turns<AccountId>,
-}
-
-impl Default for LinkLimits {
-    fn default() -> Self {
-        // The quotas of keys are those of their teams.
-        Self {
-            keys: KeyedLimiter::per_minute(1),
-            teams: KeyedLimiter::per_minute(1),
-            captures: Turns::new(MAX_CAPTURES, 1),
-        }
-    }
-}
 
 /// Counts a capture for a link of this key.
 ///
 /// # Errors
 /// [`Fault::RateLimitExceeded`] when the quota of the key, or of all keys of its team, is used up.
 pub(super) fn take(core: &Core, caller: Caller, key: KeyId) -> Result<RateLimitDecision, (Fault, RateLimitDecision)> {
-    let limits = &core.grabs.link_limits;
+    let limits = &core.links.limits;
     let per_minute = requests_per_minute(core, caller.team);
     let quota = Quota::per_minute(per_minute.get());
     let (team, of_team) = ((caller.team, caller.environment == Environment::Live), quota.times(KEYS_OF_TEAM));
@@ -88,6 +69,6 @@ pub(super) async fn turn(core: &Core, caller: Caller, started: Instant) -> Resul
     }
     let account = find_account(core, caller.team).await?;
     let slots = admission::slots(core);
-    let turn = core.grabs.link_limits.captures.take_of(&account.id, slots / SLOT_SHARE);
+    let turn = core.links.limits.captures.take_of(&account.id, slots / SLOT_SHARE);
     timeout_at(started + WAIT_LIMIT, turn).await.map(Some).map_err(|_| IMAGES_BUSY)
 }

@@ -6,9 +6,9 @@ mod limits;
 mod open;
 mod secret;
 mod signed;
+mod state;
 
 pub use in_flight::LinkError;
-pub(crate) use in_flight::LinksInFlight;
-pub(crate) use limits::LinkLimits;
 pub use open::{OpenedLink, open, verify};
 pub use secret::{LinkCredentials, LinkSecretError, credentials, find_key_team, replace, replace_secret, reveal};
+pub(crate) use state::Links;

@@ -12,6 +12,6 @@ mod smtp;
 pub(crate) mod templates;
 
 pub(crate) use queue::{MailMessage, Mailer, QueueFull, mailer};
-pub(crate) use quota::{INVITATIONS_PER_DAY, Quotas};
+pub(crate) use quota::Quotas;
 pub(crate) use send::run;
 pub use smtp::{Error, Server, Smtp};

@@ -8,14 +8,12 @@ use grabd_domain::ids::{TeamId, UserId};
 use grabd_limiters::KeyedLimiter;
 
 use crate::digest;
-use crate::limits::OwnBuckets;
+use crate::limits::{INVITATIONS_PER_DAY, OwnBuckets};
 
 /// Messages per address and hour.
 const PER_ADDRESS: u32 = 5;
 /// Invitations per person and day, in all their teams.
 const PER_PERSON: u32 = 30;
-/// Invitations per team and day, for teams without a limit of their own: one may have as many open.
-pub(crate) const INVITATIONS_PER_DAY: u32 = 50;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The limits per address, per person and per team. When too many are tracked, those with the most left are forgotten:

@@ -15,6 +15,7 @@ mod overview;
 mod service_limits;
 mod suspend;
 mod team;
+mod team_limits;
 mod teams;
 
 pub use audit::{AuditPage, list_audit};
@@ -30,7 +31,6 @@ pub use suspend::{restore, suspend};
 pub use team::{TeamDetails, find_team};
 pub use teams::{TeamRow, TeamsPage, list_teams};
 
-pub use crate::limits::{LimitRow, LimitSettings};
 pub use crate::queue::AttachedRenderer;
 pub use grabd_store::accounts::Key;
 pub use grabd_store::audit::AuditEntry;
@@ -41,6 +41,7 @@ pub use grabd_store::operator::{
     ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, MAX_DOMAIN_RULES, OutcomeCount, Queue, StoredDomainRule,
     TeamCursor, TeamFilter, TeamQueue,
 };
+pub use team_limits::{LimitRow, LimitSettings, limit_rows};
 
 use grabd_domain::Fault;
 

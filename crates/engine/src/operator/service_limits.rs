@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use grabd_domain::domains::{Domain, DomainRule};
 
+use super::LimitSettings;
 use super::Operator;
 use crate::core::Core;
-use crate::limits::LimitSettings;
 
 /// The limits and retention periods.
 #[derive(Clone, Debug)]

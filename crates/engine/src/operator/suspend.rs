@@ -8,7 +8,7 @@ use super::Operator;
 use crate::accounts;
 use crate::core::Core;
 use crate::faults::internal_error;
-use crate::grabs;
+use crate::queue;
 
 /// Suspends a team, and ends its open grabs uncharged. Returns the number of grabs; `None` when the team does not
 /// exist. `reason` is one that [`accounts::suspension_reason`] returned.
@@ -26,7 +26,7 @@ pub async fn suspend(core: &Core, operator: &Operator, team: TeamId, reason: &st
     let count = ended.len();
     for grab in ended {
         core.queue.dispatcher.cancel(grab.id);
-        grabs::record_end(core, grab);
+        queue::record_end(core, grab);
     }
     tracing::warn!(operator.id = %person.id, team.id = %team, reason, ended = count, "an operator suspended a team");
     Ok(Some(count))

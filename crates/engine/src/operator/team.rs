@@ -10,10 +10,10 @@ use grabd_store::credits::Holding;
 use grabd_store::operator::FailedGrab;
 
 use super::Operator;
+use super::{LimitRow, limit_rows};
 use crate::billing::MAX_HOLDINGS;
 use crate::core::Core;
 use crate::faults::internal_error;
-use crate::limits::{LimitRow, limit_rows};
 
 /// Failed grabs in the view.
 const FAILURES: u32 = 10;

@@ -9,13 +9,13 @@ use grabd_domain::admission::{Account, kept_slots};
 use grabd_domain::capture::{CaptureSpec, FileKind, Viewport};
 use grabd_domain::grabs::{ImageKey, Stage, Stages};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
-use grabd_domain::limits::{LEASE_MARGIN, MAX_LEASE_MARGIN, MAX_RENDER_BUDGET};
+use grabd_domain::limits::LEASE_MARGIN;
 use grabd_domain::render::RendererStatus;
 use tokio::sync::{Notify, mpsc};
 
 use super::final_steps::FinalSteps;
-pub(crate) use ended::EndedLease;
-use ended::EndedLeases;
+use crate::admission::{EndedLease, Occupancy};
+use ended_leases::{EndedLeases, MAX_LEASE};
 
 /// Sends assignments to sessions. A slot is idle, reserved, or in use by a renderer.
 #[derive(Default)]
@@ -144,19 +144,6 @@ pub(crate) struct RequestedFiles {
     pub(crate) viewports: Vec<Viewport>,
 }
 
-/// How the slots of all sessions are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Occupancy {
-    /// All slots.
-    pub(crate) slots: usize,
-    /// Idle slots.
-    pub(crate) idle: usize,
-    /// Slots that are kept for paying accounts.
-    pub(crate) kept: usize,
-    /// Idle slots that all accounts may use.
-    pub(crate) open_to_all: usize,
-}
-
 /// A message for a renderer.
 pub enum SessionMessage {
     /// Render this grab.
@@ -243,9 +230,6 @@ impl State {
         (slots - kept).saturating_sub(leased + self.reserved_unpaid + self.unpaid_in_use())
     }
 }
-
-/// The longest lease.
-const MAX_LEASE: Duration = Duration::from_secs(MAX_RENDER_BUDGET.as_secs() + MAX_LEASE_MARGIN.as_secs());
 
 /// The part of a lease's margin that is left for the transaction when the image is stored.
 const COMMIT_TIME: Duration = Duration::from_secs(1);
@@ -587,6 +571,7 @@ impl Drop for Reservation<'_> {
 }
 
 mod ended;
+mod ended_leases;
 #[cfg(test)]
 mod stage_tests;
 #[cfg(test)]

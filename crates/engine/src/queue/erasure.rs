@@ -4,9 +4,8 @@
 use grabd_store::Error;
 use grabd_store::retention::Erasure;
 
-use crate::accounts::{TEAM_DELETED, end_open_grabs};
+use super::{TEAM_DELETED, end_open_grabs, record_end};
 use crate::core::Core;
-use crate::grabs;
 
 /// Maximum number of grabs, and of deliveries, deleted in one transaction, which must not delay others.
 const ROWS: u32 = 250;
@@ -34,7 +33,7 @@ async fn advance(core: &Core, erasure: Erasure) -> Result<(), Error> {
     if let Erasure::Team(team) = erasure {
         for grab in end_open_grabs(&core.store, team, TEAM_DELETED, now).await? {
             core.queue.dispatcher.cancel(grab.id);
-            grabs::record_end(core, grab);
+            record_end(core, grab);
         }
         let mut is_left = true;
         for _ in 0..BATCHES {

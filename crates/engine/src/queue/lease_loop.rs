@@ -8,10 +8,10 @@ use grabd_domain::grabs::Class;
 use grabd_domain::ids::SessionId;
 use grabd_store::grabs::{LeaseRequest, LeasedJob};
 
+use super::secrets::unseal;
 use super::{Lease, OpenSlots, Reservation, hints};
 use crate::core::Core;
 use crate::failpoints::{self, Step};
-use crate::grabs::secrets::unseal;
 use crate::random;
 
 /// How often the table is polled without a notification, since notifications may be lost.

@@ -7,13 +7,16 @@
 pub(crate) mod cleanup;
 mod clock_check;
 mod dispatcher;
+mod end_open;
 mod erasure;
 mod expiry;
 mod final_steps;
 pub(crate) mod hints;
 pub(crate) mod lease_loop;
 mod progress;
+mod record_end;
 mod retention;
+pub(crate) mod secrets;
 mod shorten;
 mod step;
 pub(crate) mod sweep;
@@ -24,9 +27,11 @@ use std::sync::Arc;
 use crate::admission::{self, Admission, LastPressure};
 use crate::limits::TeamLimits;
 pub use dispatcher::{AttachedRenderer, Lease, SessionMessage, SessionSlots};
-pub(crate) use dispatcher::{Dispatcher, EndedLease, Occupancy, OpenSlots, RequestedFiles, Reservation};
+pub(crate) use dispatcher::{Dispatcher, OpenSlots, RequestedFiles, Reservation};
+pub(crate) use end_open::{TEAM_DELETED, end_open_grabs};
 pub(crate) use final_steps::FinalSteps;
 pub(crate) use progress::CleanupProgress;
+pub(crate) use record_end::record_end;
 pub(crate) use watchers::Watchers;
 
 /// The state of the queue in memory.

@@ -8,12 +8,12 @@ use grabd_store::grabs::{LostLeases, ReleaseOutcome};
 
 use super::clock_check::ClockCheck;
 use super::hints;
+use super::record_end;
 use super::step::step;
 use crate::admission::{self, SlotUse};
 use crate::bus::Changed;
 use crate::core::Core;
 use crate::failpoints::{self, Step};
-use crate::grabs;
 
 /// How often expired leases and deadlines, and states written by other processes, are checked. Watchers are to see
 /// every change within one second, hence half of that.
@@ -98,7 +98,7 @@ async fn expire_jobs(core: &Core) -> Result<(), grabd_store::Error> {
         if let Some(lease) = lease {
             admission::slot_used(core, lease, SlotUse::Failed).await;
         }
-        grabs::record_end(core, ended);
+        record_end(core, ended);
     }
     Ok(())
 }
@@ -185,7 +185,7 @@ fn after_release(core: &Core, grab: GrabId, released: ReleaseOutcome) {
         }
         ReleaseOutcome::GivenUp(ended) => {
             tracing::error!(grab.id = %grab, "a grab failed after its last attempt");
-            grabs::record_end(core, ended);
+            record_end(core, ended);
         }
         ReleaseOutcome::Stale => {}
     }

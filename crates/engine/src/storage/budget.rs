@@ -3,53 +3,18 @@
 //! The bytes of the team that creates a grab are compared in the transaction of the create. Those of the other teams of its
 //! account are read a few seconds before, so that creates need no query for them.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
 use grabd_domain::Fault;
 use grabd_domain::admission::Account;
 use grabd_domain::credentials::{Caller, Environment};
 use grabd_domain::ids::TeamId;
-use grabd_domain::storage::{Counted, StorageCeiling, StoredBytes};
+use grabd_domain::storage::{Counted, StorageCeiling};
 use grabd_domain::team_limits::TeamLimit;
-use tokio::time::Instant;
 
 use crate::billing::FREE_REFERENCES;
 use crate::core::Core;
 use crate::faults::internal_error;
 
 const MEGABYTE: u64 = 1_000_000;
-/// How long the bytes of the other teams are known.
-const KNOWN: Duration = Duration::from_secs(10);
-/// Maximum number of teams that are remembered. Beyond it, all are forgotten, which costs a query for each.
-const MAX_TEAMS: usize = 10_000;
-
-/// What the other teams of the accounts of recent creates store.
-#[derive(Default)]
-pub(crate) struct Budgets(Mutex<HashMap<TeamId, (Instant, StoredBytes)>>);
-
-impl Budgets {
-    fn get(&self, team: TeamId) -> Option<StoredBytes> {
-        self.lock().get(&team).filter(|(at, _)| at.elapsed() < KNOWN).map(|(_, others)| *others)
-    }
-
-    fn put(&self, team: TeamId, others: StoredBytes) {
-        let mut known = self.lock();
-        if known.len() >= MAX_TEAMS {
-            known.retain(|_, (at, _)| at.elapsed() < KNOWN);
-        }
-        if known.len() >= MAX_TEAMS {
-            known.clear();
-        }
-        known.insert(team, (Instant::now(), others));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<TeamId, (Instant, StoredBytes)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// With how many bytes the caller may create no more, whatever its environment. `None`: any number.
 ///
 /// # Errors
@@ -90,7 +55,7 @@ pub(crate) async fn live_ceiling(core: &Core, team: TeamId, account: Account) ->
 pub(crate) async fn refuse(core: &Core, team: TeamId, ceiling: StorageCeiling) -> Fault {
     core.metrics.admission_refused("storage");
     // Read again the next time: what the other teams store may be less by then.
-    let others = core.grabs.budgets.lock().remove(&team).map_or(StoredBytes::default(), |(_, others)| others);
+    let others = core.grabs.budgets.take(team);
     let stored = match core.store.storage_of_team(team).await {
         Ok(stored) => stored,
         Err(error) => return internal_error("storage.refuse")(error),

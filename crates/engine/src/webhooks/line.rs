@@ -4,6 +4,7 @@
 //! account take turns. Endpoints are tried from one of four pools, by the response to their last attempt, and each pool has
 //! attempts of its own. So endpoints that do not respond only delay others that do not respond either, whatever their number.
 
+mod pace;
 mod pool;
 #[cfg(test)]
 mod tests;
@@ -15,13 +16,9 @@ use grabd_domain::Timestamp;
 use grabd_domain::ids::{AccountId, DeliveryId, EndpointId};
 use grabd_store::webhooks::DueDelivery;
 
+pub(crate) use self::pace::{Pace, QUICK_LIMIT};
 use self::pool::Pools;
 
-/// An attempt that has not ended by then leaves the pool of quick endpoints, so that others are sent.
-pub(crate) const QUICK_LIMIT: Duration = Duration::from_secs(2);
-/// A failure without a response that took longer than this counts as silence: a name that cannot be resolved, or a host that
-/// drops packets.
-const QUICK_FAILURE: Duration = Duration::from_millis(500);
 /// How long the pace of an endpoint is remembered.
 const REMEMBERED: Duration = Duration::from_secs(2 * 24 * 60 * 60);
 /// Maximum number of endpoints whose pace is remembered. Beyond it, those seen longest ago are forgotten.
@@ -29,19 +26,6 @@ const MAX_REMEMBERED: usize = 20_000;
 /// Maximum number of deliveries in the line, which have 100 bytes each. Beyond it, those of the account with the most are
 /// left to a later reading of the database.
 const MAX_WAITING: usize = 50_000;
-
-/// How an endpoint responded to its last attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Pace {
-    /// Not known: none was made for some time.
-    Unknown,
-    /// Within [`QUICK_LIMIT`], with a success or a failure.
-    Quick,
-    /// Later, but within the time limit.
-    Late,
-    /// Not at all.
-    Silent,
-}
 
 /// An attempt that may start, or is in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,19 +202,5 @@ impl Line {
             let pace = self.pace(endpoint);
             self.pools.of(pace).remove(account, endpoint);
         }
-    }
-}
-
-impl Pace {
-    pub(crate) const ALL: [Self; 4] = [Self::Quick, Self::Unknown, Self::Late, Self::Silent];
-
-    /// The pace of an endpoint that responded after this time.
-    pub(crate) fn of_response(took: Duration) -> Self {
-        if took <= QUICK_LIMIT { Self::Quick } else { Self::Late }
-    }
-
-    /// The pace of an endpoint with which an attempt failed after this time, without a response.
-    pub(crate) fn of_failure(took: Duration) -> Self {
-        if took <= QUICK_FAILURE { Self::Quick } else { Self::Silent }
     }
 }

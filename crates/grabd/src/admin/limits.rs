@@ -3,7 +3,7 @@
 use anyhow::{bail, ensure};
 use grabd_domain::team_limits::LimitChange;
 use grabd_engine::clock::Clock;
-use grabd_engine::limits::{LimitRow, limit_rows};
+use grabd_engine::operator::{LimitRow, limit_rows};
 use grabd_store::Store;
 use grabd_store::limits::{ChangeLimitsOutcome, MAX_TEAM_LIMITS};
 use serde_json::{Value, json};

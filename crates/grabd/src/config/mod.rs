@@ -10,7 +10,7 @@ use std::time::Duration;
 use figment::Figment;
 use figment::providers::{Env, Format, Toml};
 use grabd_browser::{FrameMode, NetworkJail};
-use grabd_engine::limits::LimitSettings;
+use grabd_engine::operator::LimitSettings;
 use grabd_engine::mail::{self, Server, Smtp};
 use ipnet::IpNet;
 use serde::Deserialize;

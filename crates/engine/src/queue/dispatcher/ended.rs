@@ -1,51 +1,11 @@
 //! Leases that have ended, for the accounts of their slots.
 
-use std::collections::HashMap;
-use std::time::Duration;
-
 use grabd_domain::Timestamp;
 use grabd_domain::admission::Account;
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 
-use super::{Dispatcher, MAX_LEASE, State};
-
-/// A lease that has ended, for the account of its slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EndedLease {
-    /// The account of the grab.
-    pub(crate) account: Account,
-    /// When the slot was assigned.
-    pub(crate) since: Timestamp,
-    /// Number of the attempt.
-    pub(crate) attempt: u32,
-    /// How long the slots of earlier attempts were used, which this process lost.
-    pub(crate) lost: Duration,
-}
-
-/// Leases that ended a short time ago. Their number is bounded by the time for which they are remembered.
-#[derive(Default)]
-pub(super) struct EndedLeases {
-    /// Their slots may still be in use.
-    leases: HashMap<LeaseToken, (SessionId, EndedLease)>,
-    /// How long the slots of attempts were used that were lost, and when the last one was, by grab.
-    lost: HashMap<GrabId, (Duration, Timestamp)>,
-}
-
-impl EndedLeases {
-    pub(super) fn forget_session(&mut self, id: SessionId) {
-        self.leases.retain(|_, (session, _)| *session != id);
-    }
-
-    pub(super) fn forget_expired(&mut self, now: Timestamp) {
-        self.leases.retain(|_, (_, ended)| now.since(ended.since) < 2 * MAX_LEASE);
-        self.lost.retain(|_, (_, at)| now.since(*at) < MAX_LEASE);
-    }
-
-    /// How long the slots of earlier attempts at a grab were used.
-    pub(super) fn take_lost(&mut self, grab: GrabId) -> Duration {
-        self.lost.remove(&grab).map_or(Duration::ZERO, |(lost, _)| lost)
-    }
-}
+use super::{Dispatcher, State};
+use crate::admission::EndedLease;
 
 impl State {
     /// Removes a lease that has ended. Its renderer may report that the slot is used for longer.

@@ -1,6 +1,6 @@
 use grabd_domain::capture::CaptureRequest;
-
 use grabd_domain::ids::AccountId;
+use grabd_domain::limits::{MAX_LEASE_MARGIN, MAX_RENDER_BUDGET};
 use uuid::Uuid;
 
 use super::*;

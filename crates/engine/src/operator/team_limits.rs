@@ -10,8 +10,8 @@ use grabd_store::{Error, Store};
 
 use crate::admission;
 use crate::billing::FREE_REFERENCES;
-use crate::mail::INVITATIONS_PER_DAY;
-use crate::storage::Retention;
+use crate::limits::INVITATIONS_PER_DAY;
+use crate::retention::Retention;
 
 const DAY_S: u64 = 24 * 60 * 60;
 

@@ -4,7 +4,7 @@ use grabd_domain::Fault;
 use grabd_domain::admission::Account;
 use grabd_domain::ids::TeamId;
 
-use crate::billing::FREE_REFERENCES;
+use super::source::FREE_REFERENCES;
 use crate::core::Core;
 use crate::digest;
 use crate::faults::internal_error;
@@ -14,7 +14,7 @@ use crate::faults::internal_error;
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub(crate) async fn find_account(core: &Core, team: TeamId) -> Result<Account, Fault> {
-    core.store.account(team, &FREE_REFERENCES).await.map_err(internal_error("accounts.find_account"))
+    core.store.account(team, &FREE_REFERENCES).await.map_err(internal_error("billing.find_account"))
 }
 
 /// A name for the account of a team, as a key of limits: 64 hexadecimal digits, from which nobody learns who the owner is.

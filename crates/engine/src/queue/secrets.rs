@@ -11,7 +11,7 @@ use crate::faults::internal_error;
 use crate::vault::Vault;
 
 /// The secret options as JSON, always the same for equal options. None if there are none.
-pub(super) fn to_json(spec: &CaptureSpec) -> Result<Option<Vec<u8>>, Fault> {
+pub(crate) fn to_json(spec: &CaptureSpec) -> Result<Option<Vec<u8>>, Fault> {
     let secrets = spec.secret_options();
     if secrets.is_empty() {
         return Ok(None);
@@ -23,7 +23,7 @@ pub(super) fn to_json(spec: &CaptureSpec) -> Result<Option<Vec<u8>>, Fault> {
 ///
 /// # Errors
 /// [`Fault::InternalError`] if they cannot be serialized.
-pub(super) fn seal(core: &Core, grab: GrabId, spec: &CaptureSpec) -> Result<Option<Vec<u8>>, Fault> {
+pub(crate) fn seal(core: &Core, grab: GrabId, spec: &CaptureSpec) -> Result<Option<Vec<u8>>, Fault> {
     Ok(to_json(spec)?.map(|json| core.webhooks.vault().seal(&json, grab.0.as_bytes())))
 }
 
