@@ -1,5 +1,6 @@
 //! Capture specs. A spec is parsed once from the caller's request and is valid from then on.
 
+mod class;
 mod device;
 mod files;
 mod format;
@@ -19,6 +20,7 @@ use std::time::Duration;
 use grabd_options::{CaptureOption, Kind, Problem, TABLE, Value};
 pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as OptionValue};
 
+pub use self::class::Class;
 pub use self::device::Device;
 pub use self::files::{FileKind, Paper, PdfLayout};
 pub use self::format::{Format, Scale};

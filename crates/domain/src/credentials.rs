@@ -1,5 +1,6 @@
 //! Credentials: API keys, tokens and environments.
 
+mod oauth_scopes;
 mod scopes;
 mod tokens;
 
@@ -7,6 +8,7 @@ use std::fmt;
 
 use crate::ids::{GrantId, KeyId, TeamId, UserId};
 
+pub use oauth_scopes::{OauthScope, OauthScopes, ScopeError};
 pub use scopes::{KeyDaysError, MAX_KEY_DAYS, Scope, Scopes, parse_key_days};
 pub(crate) use tokens::is_secret;
 pub use tokens::{

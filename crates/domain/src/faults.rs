@@ -1,11 +1,12 @@
 //! Errors that callers see: one variant for each error code of the public contract.
 
+mod link_refusal;
+
 use std::fmt;
 
-use crate::credentials::{Scope, Scopes};
+pub use self::link_refusal::LinkRefusal;
+use crate::credentials::{OauthScope, Scope, Scopes};
 use crate::limits::{OUTAGE_RETRY, STORAGE_RETRY};
-use crate::links::LinkRefusal;
-use crate::oauth::OauthScope;
 use crate::storage::Counted;
 use crate::timestamp::Timestamp;
 

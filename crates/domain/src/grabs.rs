@@ -25,6 +25,7 @@ pub use self::stage::{Stage, Stages};
 pub use self::viewport_image::{GrabViewport, ViewportSize};
 pub use self::warning::Warning;
 use self::warning::words;
+pub use crate::capture::Class;
 use crate::capture::{BesideName, CaptureSpec, Format, SliceNumber, ViewportNumber};
 use crate::credentials::Environment;
 use crate::faults::{Code, ErrorCause, Fault, Field};
@@ -62,20 +63,6 @@ impl Status {
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Done | Self::Failed)
     }
-}
-
-/// Whether the caller waits for the result. Determines the priority in the queue and the queue limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Class {
-    /// The caller waits for the result.
-    Sync,
-    /// The caller polls or gets a webhook.
-    Async,
-}
-
-impl Class {
-    /// All classes, by descending priority.
-    pub const ALL: [Self; 2] = [Self::Sync, Self::Async];
 }
 
 /// Why the page counted as settled when it was captured.

@@ -2,8 +2,6 @@
 //!
 //! The signature is the HMAC-SHA256 of the query as it is sent, up to `&sig=`, with the secret of an API key's links.
 
-mod refusal;
-
 use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
@@ -12,8 +10,7 @@ use grabd_options::{CaptureRequest, HIDDEN, TABLE};
 use url::form_urlencoded;
 use uuid::Uuid;
 
-pub use self::refusal::LinkRefusal;
-use crate::faults::{Fault, Field};
+use crate::faults::{Fault, Field, LinkRefusal};
 use crate::ids::KeyId;
 use crate::timestamp::Timestamp;
 

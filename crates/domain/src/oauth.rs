@@ -9,10 +9,10 @@ mod pkce;
 mod redirect;
 mod refresh;
 mod resource;
-mod scope;
 
 use std::time::Duration;
 
+pub use crate::credentials::{OauthScope, OauthScopes, ScopeError};
 pub use client::{
     AuthMethod, ClientId, ClientMetadata, DOCUMENT_BYTES, DOCUMENT_LIFE, DOCUMENT_TIMEOUT, DocumentUrl, MetadataError,
     RawMetadata,
@@ -21,7 +21,6 @@ pub use pkce::{Challenge, Verifier};
 pub use redirect::{RedirectError, RedirectUri};
 pub use refresh::{MAX_REFRESH_RETRIES, PreviousUse, RefreshUse, classify_refresh};
 pub use resource::{ResourceError, Resources};
-pub use scope::{OauthScope, OauthScopes, ScopeError};
 
 /// Lifetime of an authorization code. Apps exchange codes at once, so a leaked code soon expires.
 pub const CODE_LIFE: Duration = Duration::from_secs(60);

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::class::Class;
 use super::{CaptureSpec, FileKind};
 use crate::faults::{Fault, Field};
-use crate::grabs::Class;
 use crate::limits;
 
 impl CaptureSpec {

@@ -118,11 +118,11 @@ pub(super) mod words {
 
     use super::Warning;
 
-    pub(in super::super) fn serialize<S: Serializer>(warnings: &[Warning], serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(warnings: &[Warning], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(warnings.iter().map(ToString::to_string))
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Warning>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Warning>, D::Error> {
         let words = Vec::<String>::deserialize(deserializer)?;
         Ok(words.iter().filter_map(|word| Warning::parse(word)).collect())
     }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::{LinkSecret, Scope};
-use grabd_domain::faults::Granted;
+use grabd_domain::faults::{Granted, LinkRefusal};
 use grabd_domain::grabs::{Class, State};
-use grabd_domain::links::{Link, LinkRefusal, SignedQuery};
+use grabd_domain::links::{Link, SignedQuery};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
@@ -43,7 +43,7 @@ pub async fn verify(core: &Core, query: String) -> Result<SignedLink, Fault> {
     let Some((signer, sealed)) = signer.and_then(|signer| Some((signer.clone(), signer.sealed_secret?))) else {
         return Err(refused);
     };
-    let secret = unseal(core.webhooks.vault(), key.0, &sealed).map_err(internal_error("links.verify"))?;
+    let secret = unseal(&core.vault, key.0, &sealed).map_err(internal_error("links.verify"))?;
     if !is_signed(&secret, signed, &signature) {
         return Err(refused);
     }

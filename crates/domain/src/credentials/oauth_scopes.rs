@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::credentials::{Scope, Scopes};
+use super::{Scope, Scopes};
 
 /// What a person lets an app do, as one line of the consent page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
