@@ -6,7 +6,7 @@ use grabd_engine::accounts::Session;
 use http::StatusCode;
 
 use crate::page::{Layout, page};
-use crate::teams::secrets::SecretRow;
+use crate::secret_row::SecretRow;
 
 /// The content of a confirmation page.
 pub(crate) struct Confirmation<'a> {

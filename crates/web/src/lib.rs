@@ -45,6 +45,7 @@ mod qr;
 mod response;
 mod routes;
 mod samples;
+mod secret_row;
 mod session;
 mod start;
 mod state;

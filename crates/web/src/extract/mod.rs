@@ -18,7 +18,7 @@ mod unchecked;
 pub(crate) use csrf::{Visit, check_visit};
 pub(crate) use limit::{MailLimit, PasswordLimit, take_page};
 pub(crate) use my_team::{MyTeamForm, MyTeamPage};
-pub(crate) use operator::OperatorForm;
+pub(crate) use operator::{OperatorContext, OperatorForm, unknown_page};
 pub(crate) use query::QueryForm;
 pub(crate) use signed_in::{SignedInForm, SignedInPage};
 pub(crate) use team::{TeamForm, TeamPage, TeamPart};

@@ -8,9 +8,9 @@ use axum::response::Response;
 use grabd_engine::operator::{self, AuditEntry};
 use http::StatusCode;
 
-use super::context::OperatorContext;
 use super::cursor::AFTER;
 use super::navigation::AUDIT;
+use crate::extract::OperatorContext;
 use crate::form::Form;
 use crate::page::{Layout, page};
 use crate::problem::Problem;

@@ -2,28 +2,20 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
-use grabd_engine::accounts::Session;
 use grabd_engine::operator::{Operator, OperatorAccess};
-use http::request::Parts;
 
 use super::navigation::{PATH, tabs};
 use crate::client_ip::ClientIp;
-use crate::extract::take_page;
+pub(super) use crate::extract::unknown_page as unknown;
+use crate::extract::{OperatorContext, take_page};
 use crate::page::Layout;
 use crate::paths::SECOND_FACTOR;
 use crate::problem::Problem;
 use crate::response::see_other;
 use crate::state::Web;
-
-/// A signed-in operator.
-#[derive(Clone)]
-pub(crate) struct OperatorContext {
-    pub(super) operator: Operator,
-    pub(crate) session: Session,
-}
 
 /// Middleware that rejects everybody but operators. Operators who need a second factor are redirected to its page.
 pub(super) async fn require_operator(
@@ -48,18 +40,4 @@ impl OperatorContext {
     pub(super) fn layout(&self, web: &Web, here: &str) -> Layout {
         Layout { tabs: Some(tabs(here)), ..web.user_layout(&self.session, PATH) }
     }
-}
-
-impl<S: Sync> FromRequestParts<S> for OperatorContext {
-    type Rejection = Problem;
-
-    /// The operator that [`require_operator`] added to the request.
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        parts.extensions.get().cloned().ok_or_else(unknown)
-    }
-}
-
-/// The problem that everybody else gets, also for pages that exist.
-pub(super) fn unknown() -> Problem {
-    Problem::not_found("This page does not exist, or you do not have access to it.")
 }

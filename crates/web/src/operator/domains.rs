@@ -12,9 +12,9 @@ use grabd_engine::operator::{
 };
 use http::StatusCode;
 
-use super::context::{OperatorContext, unknown};
+use super::context::unknown;
 use super::navigation::DOMAINS;
-use crate::extract::OperatorForm;
+use crate::extract::{OperatorContext, OperatorForm};
 use crate::form::{Field, FieldError, Form};
 use crate::number::grouped;
 use crate::page::{Layout, page};

@@ -8,10 +8,10 @@ use axum::response::Response;
 use grabd_engine::operator::{self, FailureCursor};
 use http::StatusCode;
 
-use super::context::OperatorContext;
 use super::cursor::{self, AFTER};
 use super::navigation::FAILURES;
 use super::view::Failure;
+use crate::extract::OperatorContext;
 use crate::form::Form;
 use crate::page::{Layout, page};
 use crate::problem::Problem;

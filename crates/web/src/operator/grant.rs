@@ -7,9 +7,9 @@ use axum::response::Response;
 use grabd_engine::operator::{self, NewGrant, OperatorGrantOutcome};
 use http::StatusCode;
 
-use super::context::{OperatorContext, unknown};
+use super::context::unknown;
 use super::team::{CREDITS_FIELD, IDEMPOTENCY_FIELD, REASON_FIELD, field_error, render};
-use crate::extract::OperatorForm;
+use crate::extract::{OperatorContext, OperatorForm};
 use crate::form::FieldError;
 use crate::problem::Problem;
 use crate::response::see_other;

@@ -24,8 +24,6 @@ use std::sync::Arc;
 use axum::routing::{MethodRouter, any, any_service, get};
 use axum::{Router, middleware};
 
-pub(crate) use context::OperatorContext;
-
 use self::context::{require_operator, unknown};
 use self::navigation::{AUDIT, DOMAINS, FAILURES, LIMITS, PATH, TEAMS};
 use crate::problem::Problem;

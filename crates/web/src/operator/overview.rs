@@ -12,9 +12,9 @@ use grabd_domain::grabs::{Class, FailureReason};
 use grabd_engine::operator::{self, AttachedRenderer, LATE_AFTER, Node, OutcomeCount, Overview, Queue, TeamQueue};
 use http::StatusCode;
 
-use super::context::OperatorContext;
 use super::navigation::PATH;
 use super::view::{renderer_name, share, size, span};
+use crate::extract::OperatorContext;
 use crate::number::grouped;
 use crate::page::{Layout, page};
 use crate::problem::Problem;

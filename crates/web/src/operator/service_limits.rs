@@ -12,8 +12,8 @@ use grabd_domain::teams::TEAMS;
 use grabd_engine::operator::{self, LimitSettings, MAX_DOMAIN_RULES, ServiceLimits};
 use http::StatusCode;
 
-use super::context::OperatorContext;
 use super::navigation::LIMITS;
+use crate::extract::OperatorContext;
 use crate::number::grouped;
 use crate::page::{Layout, page};
 use crate::problem::Problem;

@@ -10,11 +10,12 @@ use grabd_engine::operator::{self, CREDITS, Key, REASON_CHARS, TeamDetails};
 use grabd_engine::random;
 use http::StatusCode;
 
-use super::context::{OperatorContext, unknown};
+use super::context::unknown;
 use super::limit_table::Limits;
 use super::navigation::TEAMS;
 use super::view::{Failure, share};
 use crate::environments::environment_name;
+use crate::extract::OperatorContext;
 use crate::form::{Field, FieldError, Form};
 use crate::number::grouped;
 use crate::page::{Layout, page};

@@ -8,9 +8,9 @@ use axum::response::Response;
 use grabd_engine::operator::{self, TeamCursor, TeamRow};
 use http::StatusCode;
 
-use super::context::OperatorContext;
 use super::cursor::{self, AFTER};
 use super::navigation::TEAMS;
+use crate::extract::OperatorContext;
 use crate::form::Form;
 use crate::number::grouped;
 use crate::page::{Layout, page};
