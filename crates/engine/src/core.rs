@@ -4,11 +4,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use grabd_domain::abuse_contact::AbuseContact;
-use grabd_domain::capture::{BesideName, BlockedContent, FileKind, Format};
+use grabd_domain::capture::BlockedContent;
 use grabd_domain::domains::{Domain, DomainRule};
-use grabd_domain::grabs::{FileKey, ImageKey};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::pricing::Packet;
 use grabd_domain::target::TargetUrl;
@@ -16,33 +14,33 @@ use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::{Fault, Timestamp};
 use grabd_egress::Guard;
 use grabd_memory::MemoryBudget;
-use grabd_store::grabs::{ShownImage, StoredFile};
-use grabd_store::images::ImageFile;
 use grabd_store::{Actor, Images, Store};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::accounts::Accounts;
-use crate::billing::Billing;
 use crate::billing::stripe::Stripe;
-use crate::bus::Bus;
+use crate::billing::{BalancePosition, Billing};
+use crate::bus::{Bus, BusSettings};
 use crate::clock::Clock;
 use crate::cluster::{self, Cluster};
+use crate::domains::DomainPolicy;
 use crate::failpoints::Failpoints;
 use crate::grabs::Grabs;
 use crate::limits::TeamLimits;
 use crate::links::Links;
-use crate::mail::Smtp;
+use crate::mail::{self, Smtp};
 use crate::metrics::Metrics;
 use crate::oauth::{self, OAuth};
 use crate::operator::LimitSettings;
 use crate::outgoing::OutgoingClient;
-use crate::placeholder::{self, Placeholder};
+use crate::placeholder::Placeholder;
 use crate::pricing::Pricing;
 use crate::queue::{CleanupProgress, Queue};
 use crate::retention::Retention;
 use crate::samples::state::Samples;
+use crate::vault::Vault;
 use crate::webhooks::Webhooks;
 use crate::{admission, origin};
 
@@ -138,6 +136,8 @@ pub struct Parts {
     pub pricing: Pricing,
     /// The placeholder renderer for test keys.
     pub placeholder: Placeholder,
+    /// Encrypts stored secrets.
+    pub vault: Vault,
     /// Shared state of the webhook use-cases and the sender.
     pub webhooks: Webhooks,
     /// Stripe client. `None` when credits are not sold.
@@ -174,6 +174,8 @@ pub struct Core {
     pub(crate) accounts: Arc<Accounts>,
     pub(crate) oauth: Arc<OAuth>,
     pub(crate) billing: Arc<Billing>,
+    /// Encrypts stored secrets.
+    pub(crate) vault: Vault,
     pub(crate) webhooks: Arc<Webhooks>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
@@ -181,18 +183,76 @@ pub struct Core {
     pub(crate) draining: CancellationToken,
 }
 
-impl ImageError {
-    /// Whether trying again in a few seconds may help, because other images take the memory.
-    pub const fn is_busy(&self) -> bool {
-        match self {
-            Self::Placeholder(error) => matches!(error, placeholder::Error::Busy),
-            Self::Difference(error) => error.is_busy(),
-            Self::Store(_) | Self::Storage(_) => false,
-        }
-    }
-}
-
 impl Core {
+    /// Builds the service. Recovers jobs that an earlier process left leased, then starts the background loops.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn start(parts: Parts) -> Result<Self, grabd_store::Error> {
+        let Parts {
+            store,
+            images,
+            memory,
+            guard,
+            outgoing,
+            mail,
+            clock,
+            pricing,
+            placeholder,
+            vault,
+            webhooks,
+            stripe,
+            settings,
+            cluster,
+            failpoints,
+        } = parts;
+        let domains = DomainPolicy::new(settings.operations.domains.clone());
+        domains.refresh(&store).await?;
+        let limits = Arc::new(TeamLimits::default());
+        limits.refresh(&store).await?;
+        let (mailer, mail_queue) = mail::mailer();
+        let mailing = mail.map(|smtp| (smtp, mail_queue));
+        let metrics: Arc<Metrics> = Arc::default();
+        let bus = cluster.as_ref().map_or(BusSettings::InProcess, |cluster| cluster.bus.clone());
+        let bus = Bus::new(bus, Arc::clone(&metrics));
+        let cluster = match cluster {
+            Some(settings) => Some(Arc::new(Cluster::join(&store, settings, clock.now()).await?)),
+            None => None,
+        };
+        let core = Self {
+            bus,
+            started_at: clock.now(),
+            grabs: Arc::new(Grabs::new(images, memory, placeholder, domains)),
+            queue: Arc::new(Queue::new(settings.abuse, Arc::clone(&limits))),
+            links: Arc::default(),
+            samples: Arc::default(),
+            accounts: Arc::new(Accounts::new(
+                mailing.is_some().then_some(mailer),
+                settings.requests_per_minute,
+                cluster.is_some(),
+            )),
+            cluster,
+            oauth: Arc::new(OAuth::new(settings.oauth.clone())),
+            billing: Arc::new(Billing { pricing, stripe, balance_position: BalancePosition::default() }),
+            vault,
+            webhooks: Arc::new(webhooks),
+            store,
+            guard,
+            outgoing,
+            clock,
+            settings: Arc::new(settings),
+            cleanup: Arc::default(),
+            limits,
+            metrics,
+            failpoints: Arc::new(failpoints),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            draining: CancellationToken::new(),
+        };
+        core.start_workers(mailing).await?;
+        Ok(core)
+    }
+
     /// Stops the workers and waits for all tasks of the core. Callers that still wait for a grab get their response
     /// before this returns, so renderers must be stopped first.
     pub async fn stop(&self) {
@@ -289,47 +349,6 @@ impl Core {
         issuer.split_once("://").map_or(issuer.as_str(), |(_, authority)| authority).to_owned()
     }
 
-    /// Looks up the image with this key. Placeholders are not stored; they are drawn again.
-    ///
-    /// # Errors
-    /// When the store cannot be read or the placeholder cannot be drawn.
-    pub async fn image(&self, key: &ImageKey) -> Result<Option<Image>, ImageError> {
-        let images = &self.grabs.images;
-        let stored = images.image(key);
-        if !images.needs_lookup() && stored.size().await?.is_some() {
-            return Ok(Some(Image::Stored(stored)));
-        }
-        Ok(match self.store.find_image(key).await? {
-            Some(ShownImage::Placeholder(spec)) => Some(Image::Placeholder(self.grabs.shown.images.draw(&spec).await?)),
-            Some(ShownImage::Stored) => images.needs_lookup().then_some(Image::Stored(stored)),
-            None => None,
-        })
-    }
-
-    /// Looks up the file beside an image with this key. Those of placeholders are not stored; they are made again.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or a placeholder or an image of a difference cannot be made again.
-    pub async fn file(&self, key: &FileKey) -> Result<Option<FileBeside>, ImageError> {
-        let Some(StoredFile { name, image, placeholder_of }) = self.store.find_file(key).await? else {
-            return Ok(None);
-        };
-        let content = match placeholder_of {
-            Some(spec) => match name {
-                BesideName::Also(FileKind::Difference) => {
-                    self.grabs.shown.differences.image(&self.store, &self.tasks, &spec).await?
-                }
-                BesideName::Also(_) | BesideName::Slice(_) | BesideName::Viewport(_) => {
-                    self.grabs.shown.images.file(&spec, name).await?
-                }
-            }
-            .map(Image::Placeholder),
-            None => Some(Image::Stored(self.grabs.images.beside(&image, name))),
-        };
-        let format = image.format();
-        Ok(content.map(|content| FileBeside { name, format, content }))
-    }
-
     /// The memory for images, shared with the rest of the process.
     pub fn image_memory(&self) -> &MemoryBudget {
         &self.grabs.memory
@@ -355,41 +374,4 @@ impl Core {
         // On the heap, since the runtime moves a new task several times.
         self.tasks.spawn(Box::pin(work))
     }
-}
-
-/// An image to serve.
-#[derive(Debug)]
-pub enum Image {
-    /// A stored file. It is never modified, only deleted.
-    Stored(ImageFile),
-    /// A placeholder, drawn on request.
-    Placeholder(Bytes),
-}
-
-/// A file beside an image, to serve.
-#[derive(Debug)]
-pub struct FileBeside {
-    /// Which file it is.
-    pub name: BesideName,
-    /// The format of the image.
-    pub format: Format,
-    /// The content.
-    pub content: Image,
-}
-
-/// Why an image could not be loaded.
-#[derive(Debug, thiserror::Error)]
-pub enum ImageError {
-    /// The database could not be read.
-    #[error(transparent)]
-    Store(#[from] grabd_store::Error),
-    /// The image storage could not be read.
-    #[error(transparent)]
-    Storage(#[from] grabd_store::images::Error),
-    /// The placeholder could not be drawn.
-    #[error(transparent)]
-    Placeholder(#[from] crate::placeholder::Error),
-    /// The image of a difference between placeholders could not be made.
-    #[error(transparent)]
-    Difference(#[from] crate::grabs::compare::measure::Error),
 }

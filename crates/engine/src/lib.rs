@@ -45,6 +45,7 @@ pub mod vault;
 pub mod webhooks;
 mod workers;
 
-pub use crate::core::{Core, FileBeside, Image, ImageError, Operations, Parts, Settings};
+pub use crate::core::{Core, Operations, Parts, Settings};
 pub use crate::failpoints::Failpoints;
+pub use crate::grabs::{FileBeside, Image, ImageError};
 pub use crate::retention::Retention;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use grabd_domain::target::TargetHost;
+use grabd_engine::webhooks::can_decrypt_secrets;
 use grabd_store::Images;
 use grabd_store::images::{Location, SignedUploads};
 
@@ -143,7 +144,7 @@ async fn secrets(config: &Config) -> Finding {
         let finding = match (key_file.exists(), used) {
             (false, false) => Ok(format!("{} will be created at the first start", key_file.display())),
             (false, true) => Err(anyhow::anyhow!("{} is missing, and webhooks need it", key_file.display())),
-            (true, _) => match !used || wiring::webhooks(config)?.can_decrypt_secrets(&store).await? {
+            (true, _) => match !used || can_decrypt_secrets(&wiring::open_vault(config)?, &store).await? {
                 true => Ok(format!("{} decrypts the webhook secrets", key_file.display())),
                 false => Err(anyhow::anyhow!("{} does not decrypt the webhook secrets", key_file.display())),
             },

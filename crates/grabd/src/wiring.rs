@@ -16,7 +16,7 @@ use grabd_engine::outgoing::OutgoingClient;
 use grabd_engine::placeholder::Placeholder;
 use grabd_engine::pricing::Pricing;
 use grabd_engine::vault::Vault;
-use grabd_engine::webhooks::Webhooks;
+use grabd_engine::webhooks::{Webhooks, can_decrypt_secrets};
 use grabd_engine::{Core, Failpoints, Operations, Parts, Settings, cluster, random};
 use grabd_memory::MemoryBudget;
 use grabd_store::image_places::ImagePlaces;
@@ -337,14 +337,6 @@ pub fn filter_lists(config: &Config) -> FilterLists {
     lists
 }
 
-/// The webhook signer, with the key of its secrets.
-///
-/// # Errors
-/// When the key cannot be used.
-pub fn webhooks(config: &Config) -> anyhow::Result<Webhooks> {
-    Ok(Webhooks::new(open_vault(config)?, config.webhooks.allow_http))
-}
-
 /// What encrypts stored secrets. A missing key file is created.
 ///
 /// # Errors
@@ -441,8 +433,8 @@ pub async fn core(
         true => format!("{public_url}{}", grabd_web::TOP_UP),
         false => config.billing.top_up.clone(),
     };
-    let webhooks = webhooks(config)?;
-    if !webhooks.can_decrypt_secrets(&store).await? {
+    let vault = open_vault(config)?;
+    if !can_decrypt_secrets(&vault, &store).await? {
         // Captures do not depend on webhooks, so the service continues.
         tracing::error!(
             key_file = %key_file(config).display(),
@@ -461,7 +453,8 @@ pub async fn core(
         clock: Clock::system(),
         pricing: pricing(config)?,
         placeholder: Placeholder::new(PLACEHOLDER_CACHE_BYTES, memory),
-        webhooks,
+        vault,
+        webhooks: Webhooks::new(config.webhooks.allow_http),
         stripe: stripe(config)?,
         settings: Settings {
             public_url: public_url.to_owned(),

@@ -9,6 +9,7 @@ use grabd::config::Config;
 use grabd::serve::{Rendering, Timeouts};
 use grabd_engine::accounts;
 use grabd_engine::clock::Clock;
+use grabd_engine::webhooks::can_decrypt_secrets;
 use grabd_tests::contract::Shape;
 use grabd_tests::dns::Dns;
 use grabd_tests::harness::{ALLOWED, REFUSED, TestApp};
@@ -346,11 +347,11 @@ async fn key_file_of_another_database_is_detected() -> Result<()> {
     let fits = |name: &str| {
         let config = Config::with(&[("data_dir", webhooks.app.data_dir().join(name).display().to_string())].into())?;
         std::fs::create_dir_all(&config.data_dir)?;
-        grabd::wiring::webhooks(&config)
+        grabd::wiring::open_vault(&config)
     };
-    assert!(fits("another")?.can_decrypt_secrets(&store).await?, "nothing is encrypted yet");
+    assert!(can_decrypt_secrets(&fits("another")?, &store).await?, "nothing is encrypted yet");
     webhooks.register(json!({})).await?;
-    assert!(fits(".")?.can_decrypt_secrets(&store).await?);
-    assert!(!fits("another")?.can_decrypt_secrets(&store).await?);
+    assert!(can_decrypt_secrets(&fits(".")?, &store).await?);
+    assert!(!can_decrypt_secrets(&fits("another")?, &store).await?);
     webhooks.app.finish().await
 }

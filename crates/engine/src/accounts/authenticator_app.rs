@@ -25,7 +25,7 @@ pub async fn set_authenticator_app(
     password: &str,
     answer: FactorAnswer<'_>,
 ) -> Result<(), SecondFactorError> {
-    let (vault, now) = (core.webhooks.vault(), core.clock.now());
+    let (vault, now) = (&core.vault, core.clock.now());
     let secret = second_factor_setup::open(vault, person.id, setup, now).ok_or(SecondFactorError::SetupExpired)?;
     let step = confirming_step(core, &secret, app_code).map_err(SecondFactorError::AppCode)?;
     let checked = confirm(core, person, this, password, answer).await?;

@@ -101,7 +101,7 @@ pub(super) async fn check_code<'a>(
         EnteredCode::Totp(code) => {
             // Without an authenticator app no such code is right.
             let Some(sealed) = &found.secret else { return Err(wrong(core, email, source)) };
-            let secret = core.webhooks.vault().unseal(sealed, user.0.as_bytes()).map_err(internal_error(step))?;
+            let secret = core.vault.unseal(sealed, user.0.as_bytes()).map_err(internal_error(step))?;
             let steps = totp::matching_steps(&secret, code, now);
             let Some(latest) = steps.last() else { return Err(wrong(core, email, source)) };
             FactorUse::Step(*latest)

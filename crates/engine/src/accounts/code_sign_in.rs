@@ -98,7 +98,7 @@ pub async fn sign_in_with_code(
 
 async fn find_person(core: &Core, pending: &PendingSignIn) -> Result<Option<PendingPerson>, Fault> {
     let step = "accounts.find_pending_sign_in";
-    let Some(proof) = pending.open(core.webhooks.vault(), core.clock.now()) else { return Ok(None) };
+    let Some(proof) = pending.open(&core.vault, core.clock.now()) else { return Ok(None) };
     let login = core.store.find_login_by_id(proof.user).await.map_err(internal_error(step))?;
     let Some(login) = login.filter(|login| proof.is_for(&login.password_hash)) else { return Ok(None) };
     let person = core.store.find_person_by_id(proof.user).await.map_err(internal_error(step))?;

@@ -108,7 +108,7 @@ pub(super) async fn continue_sign_in(core: &Core, user: UserId, password_hash: &
         return Ok(SignInOutcome::SignedIn(session));
     }
     let now = core.clock.now();
-    Ok(SignInOutcome::CodeNeeded(PendingSignIn::new(core.webhooks.vault(), user, password_hash, now)))
+    Ok(SignInOutcome::CodeNeeded(PendingSignIn::new(&core.vault, user, password_hash, now)))
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ pub async fn turn_on_second_factor(
     if !person.verified {
         return Err(SecondFactorError::Unverified);
     }
-    let (vault, now) = (core.webhooks.vault(), core.clock.now());
+    let (vault, now) = (&core.vault, core.clock.now());
     let secret = second_factor_setup::open(vault, person.id, setup, now).ok_or(SecondFactorError::SetupExpired)?;
     confirm_password(core, person, this, password).await?;
     let step = confirming_step(core, &secret, code)?;

@@ -36,13 +36,13 @@ pub struct SecondFactorSetup {
 pub fn new_second_factor_setup(core: &Core, person: &Person) -> SecondFactorSetup {
     let mut secret = [0; SECRET_BYTES];
     secret.copy_from_slice(&random::secret()[..SECRET_BYTES]);
-    let token = seal(core.webhooks.vault(), person.id, &secret, core.clock.now() + SECOND_FACTOR_SETUP_LIFE);
+    let token = seal(&core.vault, person.id, &secret, core.clock.now() + SECOND_FACTOR_SETUP_LIFE);
     describe(core, person, &secret, token)
 }
 
 /// The set-up of a form that was submitted; `None` when it has expired or is for somebody else.
 pub fn find_second_factor_setup(core: &Core, person: &Person, token: &str) -> Option<SecondFactorSetup> {
-    let secret = open(core.webhooks.vault(), person.id, token, core.clock.now())?;
+    let secret = open(&core.vault, person.id, token, core.clock.now())?;
     Some(describe(core, person, &secret, token.to_owned()))
 }
 

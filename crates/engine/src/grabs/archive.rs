@@ -16,8 +16,9 @@ use tokio::io::DuplexStream;
 use tokio::time::timeout;
 use tokio_util::io::ReaderStream;
 
+use super::image::{Image, ImageError};
 use crate::billing::find_account;
-use crate::core::{Core, Image, ImageError};
+use crate::core::Core;
 
 /// The most bytes of the images of one archive.
 pub const MAX_ARCHIVE_BYTES: u64 = 1 << 30;

@@ -80,7 +80,7 @@ pub(crate) async fn validate(
         Environment::Test => Class::Sync,
     };
     let only_of = request.only_of(caller);
-    let record = idempotency::new_record(core.webhooks.vault(), caller, request, &spec, class)?;
+    let record = idempotency::new_record(&core.vault, caller, request, &spec, class)?;
     // Checked again when the grab is stored. Checked here to save repeated requests the DNS lookup and the slot.
     if let Some(record) = &record {
         let now = core.clock.now();

@@ -19,10 +19,11 @@ use tokio::time::timeout;
 
 use self::shrink::{Part, shrink};
 use super::get;
+use super::image::{Image, ImageError};
 use super::pixels::dimensions;
 use crate::billing::find_account;
 use crate::cache::Cache;
-use crate::core::{Core, Image, ImageError};
+use crate::core::Core;
 use crate::faults::{IMAGES_BUSY, internal_error};
 
 mod shrink;

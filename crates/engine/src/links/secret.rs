@@ -111,7 +111,7 @@ pub async fn find_key_team(store: &Store, key: KeyId) -> Result<Option<TeamId>, 
 pub async fn reveal(core: &Core, user: UserId, team: TeamId, key: KeyId) -> Result<LinkCredentials, TeamError> {
     find_team(core, user, team).await?;
     let (store, now) = (core.store_as(user), core.clock.now());
-    let found = show(&store, core.webhooks.vault(), (team, key), Some(user), now).await;
+    let found = show(&store, &core.vault, (team, key), Some(user), now).await;
     let found = found.map_err(internal_error("links.reveal"))?.ok_or(TeamError::NotFound)?;
     tracing::info!(team.id = %team, key.id = %key, user.id = %user, "link secret revealed");
     Ok(found)
@@ -124,7 +124,7 @@ pub async fn reveal(core: &Core, user: UserId, team: TeamId, key: KeyId) -> Resu
 pub async fn replace(core: &Core, user: UserId, team: TeamId, key: KeyId) -> Result<LinkCredentials, TeamError> {
     find_team(core, user, team).await?;
     let (store, now) = (core.store_as(user), core.clock.now());
-    let replaced = replace_secret(&store, core.webhooks.vault(), (team, key), Some(user), now).await;
+    let replaced = replace_secret(&store, &core.vault, (team, key), Some(user), now).await;
     let replaced = replaced.map_err(internal_error("links.replace"))?.ok_or(TeamError::NotFound)?;
     tracing::info!(team.id = %team, key.id = %key, user.id = %user, "link secret replaced");
     Ok(replaced)

@@ -119,7 +119,7 @@ async fn lease_for_session(
 async fn assign(core: &Core, slot: Reservation<'_>, job: LeasedJob) {
     let now = core.clock.now();
     let LeasedJob { grab, token, upload_key, spec, secrets, deadline_at, attempt, account, .. } = job;
-    let Some(spec) = unseal(core.webhooks.vault(), grab, spec, secrets.as_deref()) else {
+    let Some(spec) = unseal(&core.vault, grab, spec, secrets.as_deref()) else {
         tracing::error!(grab.id = %grab, "the secret options of a grab cannot be decrypted: is it the right key file?");
         super::sweep::release(core, grab, token, "its secret options could not be decrypted").await;
         return;

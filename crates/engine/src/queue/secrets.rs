@@ -24,7 +24,7 @@ pub(crate) fn to_json(spec: &CaptureSpec) -> Result<Option<Vec<u8>>, Fault> {
 /// # Errors
 /// [`Fault::InternalError`] if they cannot be serialized.
 pub(crate) fn seal(core: &Core, grab: GrabId, spec: &CaptureSpec) -> Result<Option<Vec<u8>>, Fault> {
-    Ok(to_json(spec)?.map(|json| core.webhooks.vault().seal(&json, grab.0.as_bytes())))
+    Ok(to_json(spec)?.map(|json| core.vault.seal(&json, grab.0.as_bytes())))
 }
 
 /// Adds the secret options of a grab to its spec. None if they are missing or cannot be decrypted: then the key file is

@@ -31,7 +31,7 @@ pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) ->
     let now = core.clock.now();
     let id = random::endpoint_id(now);
     let secret = Secret::generate();
-    let sealed = secret.seal(&core.webhooks.vault, id);
+    let sealed = secret.seal(&core.vault, id);
     let Caller { team, environment, principal } = caller;
     let (creator, by) = (principal.into(), principal.person());
     let new = NewEndpoint { id, team, environment, registration, secret: sealed, creator, by, now };
@@ -89,7 +89,7 @@ pub async fn change(core: &Core, caller: Caller, id: EndpointId, request: &Endpo
 #[tracing::instrument(name = "webhooks.rotate_secret", skip_all)]
 pub async fn rotate_secret(core: &Core, caller: Caller, id: EndpointId) -> Result<(Endpoint, Secret), Fault> {
     let secret = Secret::generate();
-    let sealed = secret.seal(&core.webhooks.vault, id);
+    let sealed = secret.seal(&core.vault, id);
     let now = core.clock.now();
     let new = NewEndpointSecret {
         target: endpoint_of(caller, id),

@@ -37,7 +37,6 @@ const CHANNEL_CAPACITY: usize = 64;
 
 /// State shared by the use-cases and the sender.
 pub struct Webhooks {
-    vault: Vault,
     allow_http: bool,
     /// Notified when a delivery is due. Notifications may be lost, since the sender also polls.
     wakeup: Notify,
@@ -47,27 +46,13 @@ pub struct Webhooks {
 
 impl Webhooks {
     /// Creates the state. `allow_http` allows endpoints without TLS, for development.
-    pub fn new(vault: Vault, allow_http: bool) -> Self {
-        Self { vault, allow_http, wakeup: Notify::new(), recorded: broadcast::Sender::new(CHANNEL_CAPACITY) }
+    pub fn new(allow_http: bool) -> Self {
+        Self { allow_http, wakeup: Notify::new(), recorded: broadcast::Sender::new(CHANNEL_CAPACITY) }
     }
 
     /// Whether requests to URLs of callers may be sent without TLS.
     pub(crate) const fn allow_http(&self) -> bool {
         self.allow_http
-    }
-
-    /// Encrypts all stored secrets.
-    pub(crate) const fn vault(&self) -> &Vault {
-        &self.vault
-    }
-
-    /// Whether the vault can decrypt the newest stored secret. `true` when none is stored.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
-    pub async fn can_decrypt_secrets(&self, store: &Store) -> Result<bool, grabd_store::Error> {
-        let newest = store.newest_secret().await?;
-        Ok(newest.is_none_or(|(endpoint, sealed)| Secret::unseal(&self.vault, &sealed, endpoint).is_ok()))
     }
 
     /// Notifies the sender that a delivery is due.
@@ -86,4 +71,13 @@ impl fmt::Debug for Webhooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Webhooks").field("allow_http", &self.allow_http).finish_non_exhaustive()
     }
+}
+
+/// Whether the vault can decrypt the newest stored secret. `true` when none is stored.
+///
+/// # Errors
+/// When the database cannot be read.
+pub async fn can_decrypt_secrets(vault: &Vault, store: &Store) -> Result<bool, grabd_store::Error> {
+    let newest = store.newest_secret().await?;
+    Ok(newest.is_none_or(|(endpoint, sealed)| Secret::unseal(vault, &sealed, endpoint).is_ok()))
 }

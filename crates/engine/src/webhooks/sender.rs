@@ -122,7 +122,7 @@ async fn run_attempt(core: Core, line: Arc<SharedLine>, attempt: DeliveryAttempt
     let DeliveryAttempt { delivery, endpoint, number, url, secrets, body } = attempt;
     // If the key file was replaced between two rotations, the old secret cannot be decrypted. The new one suffices.
     let secrets: Vec<Secret> =
-        secrets.iter().filter_map(|sealed| Secret::unseal(&core.webhooks.vault, sealed, endpoint).ok()).collect();
+        secrets.iter().filter_map(|sealed| Secret::unseal(&core.vault, sealed, endpoint).ok()).collect();
     if secrets.is_empty() {
         // The operator must fix this, so the delivery stays due and the endpoint is not counted as failing.
         tracing::error!(endpoint.id = %endpoint, "a webhook secret cannot be decrypted; trying again");

@@ -10,8 +10,8 @@ use std::time::Duration;
 use figment::Figment;
 use figment::providers::{Env, Format, Toml};
 use grabd_browser::{FrameMode, NetworkJail};
-use grabd_engine::operator::LimitSettings;
 use grabd_engine::mail::{self, Server, Smtp};
+use grabd_engine::operator::LimitSettings;
 use ipnet::IpNet;
 use serde::Deserialize;
 

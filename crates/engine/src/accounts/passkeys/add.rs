@@ -121,7 +121,7 @@ pub async fn confirm_new_passkey(
         })
         .map_err(internal_error(step))?;
     let confirmed = Confirmed { name: name.as_str().to_owned(), was_on, state };
-    let sealed = sealed::seal(core.webhooks.vault(), &owner(person.id, this), &confirmed, core.clock.now());
+    let sealed = sealed::seal(&core.vault, &owner(person.id, this), &confirmed, core.clock.now());
     let token = sealed.ok_or_else(|| internal_error(step)("the state cannot be serialized"))?;
     let options = serde_json::to_value(request.public_key).map_err(internal_error(step))?;
     Ok(NewPasskeyChallenge { token, options })
@@ -142,7 +142,7 @@ pub async fn add_passkey(
     let step = "accounts.add_passkey";
     let party = relying_party(core).ok_or(AddPasskeyError::Unavailable)?;
     let now = core.clock.now();
-    let opened = sealed::open::<Confirmed>(core.webhooks.vault(), &owner(person.id, this), token, now);
+    let opened = sealed::open::<Confirmed>(&core.vault, &owner(person.id, this), token, now);
     let (Confirmed { name, was_on, state }, challenge) = opened.ok_or(AddPasskeyError::Expired)?;
     let created: RegisterPublicKeyCredential = verify::parse(created).ok_or(AddPasskeyError::Invalid)?;
     let credential = party.register_credential(&created, &state, None).map_err(|error| {

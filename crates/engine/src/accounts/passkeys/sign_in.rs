@@ -41,7 +41,7 @@ pub async fn sign_in_with_passkey(
 ) -> Result<SessionToken, PasskeySignInError> {
     let step = "accounts.sign_in_with_passkey";
     let now = core.clock.now();
-    let expected = match pending.map(|pending| pending.open(core.webhooks.vault(), now)) {
+    let expected = match pending.map(|pending| pending.open(&core.vault, now)) {
         Some(None) => return Err(PasskeySignInError::Expired),
         Some(Some(proof)) => Some(proof.user),
         None => None,

@@ -79,7 +79,7 @@ pub fn new_passkey_challenge(core: &Core) -> Result<PasskeyChallenge, PasskeyErr
         .new_challenge_authenticate_builder(Vec::new(), Some(UserVerificationPolicy::Required))
         .and_then(|builder| party.generate_challenge_authenticate(builder))
         .map_err(internal_error(step))?;
-    let sealed = sealed::seal(core.webhooks.vault(), PURPOSE, &state, core.clock.now());
+    let sealed = sealed::seal(&core.vault, PURPOSE, &state, core.clock.now());
     let token = sealed.ok_or_else(|| internal_error(step)("the state cannot be serialized"))?;
     let options = serde_json::to_value(request.public_key).map_err(internal_error(step))?;
     Ok(PasskeyChallenge { token, options })
@@ -98,7 +98,7 @@ pub(in crate::accounts) async fn verify(
     let step = "accounts.verify_passkey";
     let party = relying_party(core).ok_or(PasskeyError::Unavailable)?;
     let now = core.clock.now();
-    let opened = sealed::open::<AuthenticationState>(core.webhooks.vault(), PURPOSE, answer.token, now);
+    let opened = sealed::open::<AuthenticationState>(&core.vault, PURPOSE, answer.token, now);
     let (state, challenge) = opened.ok_or(PasskeyError::Expired)?;
     let answer: PublicKeyCredential = parse(answer.answer).ok_or(PasskeyError::Invalid)?;
     let found = core.store.find_passkey(answer.get_credential_id()).await.map_err(internal_error(step))?;

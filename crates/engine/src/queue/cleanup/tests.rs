@@ -63,7 +63,8 @@ async fn start_with(behind: Duration, retention: Retention, mail: Option<Smtp>) 
         clock: clock.clone(),
         pricing: Pricing::embedded(),
         placeholder: Placeholder::new(1 << 20, MemoryBudget::new(64 << 20)),
-        webhooks: Webhooks::new(Vault::new([7; 32]), false),
+        vault: Vault::new([7; 32]),
+        webhooks: Webhooks::new(false),
         stripe: None,
         settings: Settings {
             public_url: "https://grabd.example".into(),

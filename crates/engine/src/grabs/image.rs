@@ -1,0 +1,101 @@
+//! Reads stored images and the files beside them, and draws those of placeholders again.
+
+use bytes::Bytes;
+use grabd_domain::capture::{BesideName, FileKind, Format};
+use grabd_domain::grabs::{FileKey, ImageKey};
+use grabd_store::grabs::{ShownImage, StoredFile};
+use grabd_store::images::ImageFile;
+
+use crate::core::Core;
+use crate::placeholder;
+
+impl Core {
+    /// Looks up the image with this key. Placeholders are not stored; they are drawn again.
+    ///
+    /// # Errors
+    /// When the store cannot be read or the placeholder cannot be drawn.
+    pub async fn image(&self, key: &ImageKey) -> Result<Option<Image>, ImageError> {
+        let images = &self.grabs.images;
+        let stored = images.image(key);
+        if !images.needs_lookup() && stored.size().await?.is_some() {
+            return Ok(Some(Image::Stored(stored)));
+        }
+        Ok(match self.store.find_image(key).await? {
+            Some(ShownImage::Placeholder(spec)) => Some(Image::Placeholder(self.grabs.shown.images.draw(&spec).await?)),
+            Some(ShownImage::Stored) => images.needs_lookup().then_some(Image::Stored(stored)),
+            None => None,
+        })
+    }
+
+    /// Looks up the file beside an image with this key. Those of placeholders are not stored; they are made again.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or a placeholder or an image of a difference cannot be made again.
+    pub async fn file(&self, key: &FileKey) -> Result<Option<FileBeside>, ImageError> {
+        let Some(StoredFile { name, image, placeholder_of }) = self.store.find_file(key).await? else {
+            return Ok(None);
+        };
+        let content = match placeholder_of {
+            Some(spec) => match name {
+                BesideName::Also(FileKind::Difference) => {
+                    self.grabs.shown.differences.image(&self.store, &self.tasks, &spec).await?
+                }
+                BesideName::Also(_) | BesideName::Slice(_) | BesideName::Viewport(_) => {
+                    self.grabs.shown.images.file(&spec, name).await?
+                }
+            }
+            .map(Image::Placeholder),
+            None => Some(Image::Stored(self.grabs.images.beside(&image, name))),
+        };
+        let format = image.format();
+        Ok(content.map(|content| FileBeside { name, format, content }))
+    }
+}
+
+/// An image to serve.
+#[derive(Debug)]
+pub enum Image {
+    /// A stored file. It is never modified, only deleted.
+    Stored(ImageFile),
+    /// A placeholder, drawn on request.
+    Placeholder(Bytes),
+}
+
+/// A file beside an image, to serve.
+#[derive(Debug)]
+pub struct FileBeside {
+    /// Which file it is.
+    pub name: BesideName,
+    /// The format of the image.
+    pub format: Format,
+    /// The content.
+    pub content: Image,
+}
+
+/// Why an image could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    /// The database could not be read.
+    #[error(transparent)]
+    Store(#[from] grabd_store::Error),
+    /// The image storage could not be read.
+    #[error(transparent)]
+    Storage(#[from] grabd_store::images::Error),
+    /// The placeholder could not be drawn.
+    #[error(transparent)]
+    Placeholder(#[from] crate::placeholder::Error),
+    /// The image of a difference between placeholders could not be made.
+    #[error(transparent)]
+    Difference(#[from] crate::grabs::compare::measure::Error),
+}
+
+impl ImageError {
+    /// Whether trying again in a few seconds may help, because other images take the memory.
+    pub const fn is_busy(&self) -> bool {
+        match self {
+            Self::Placeholder(error) => matches!(error, placeholder::Error::Busy),
+            Self::Difference(error) => error.is_busy(),
+            Self::Store(_) | Self::Storage(_) => false,
+        }
+    }
+}
