@@ -109,6 +109,11 @@ impl Sources {
         self.named.extend(ended.into_iter().filter(|path| path.len() > 1).map(|path| (module.clone(), path)));
     }
 
+    /// The files of the package.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.values().map(PathBuf::as_path)
+    }
+
     /// The other files of the package that each file uses, with a path by which it does.
     pub(super) fn uses(&self) -> BTreeMap<&Path, BTreeMap<&Path, String>> {
         let mut uses: BTreeMap<&Path, BTreeMap<&Path, String>> = BTreeMap::new();
