@@ -91,8 +91,8 @@ impl Transaction for Refresh {
             }
         };
         change.exec(tx).await?;
-        forget_oldest(tx, grant.id).await?;
         let expires_at = issue_tokens(tx, &grant, &self.pair, scopes, Some(&self.token), self.now).await?;
+        forget_oldest(tx, grant.id).await?;
         Ok(TokenOutcome::Issued { grant: GrantId(grant.id), scopes, expires_at })
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use grabd_domain::grabs::Class;
 use grabd_domain::ids::{DeliveryId, EndpointId, TeamId};
 use grabd_domain::webhooks::{Delivery, DeliveryError, DeliveryStatus, MAX_OPEN, MIN_OPEN};
+use grabd_store::Kind;
 use grabd_store::webhooks::{AfterDelivery, DeliveryAttemptResult, EndpointRef, ResendOutcome};
 
 use crate::harness::{NOW, TestDb, completion, on_both};
@@ -17,7 +18,13 @@ const KEPT: usize = 25;
 async fn crowd(db: &TestDb, team: TeamId) {
     let template = db.literal(endpoint(db, team, &["grab.changed"]).await.endpoint.0);
     let columns = "team_id, env, url, events, description, disabled, failing_since, secret, created_at";
-    let one = |id: String| format!("SELECT {id}, {columns} FROM webhook_endpoint WHERE id = {template}");
+    // Without a type, PostgreSQL takes the ids of several rows for texts.
+    let kind = match db.store.kind() {
+        Kind::Sqlite => "blob",
+        Kind::Postgres => "uuid",
+    };
+    let one =
+        |id: String| format!("SELECT CAST({id} AS {kind}), {columns} FROM webhook_endpoint WHERE id = {template}");
     let all = MAX_OPEN / MIN_OPEN;
     for _ in 0..4 {
         let rows: Vec<_> = (0..all / 4).map(|_| one(db.literal(db.id()))).collect();

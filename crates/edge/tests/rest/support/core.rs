@@ -8,15 +8,17 @@ use std::time::Duration;
 
 use futures::Stream;
 use grabd_proto::reason;
+use grabd_proto::v1::access_service_server::{AccessService, AccessServiceServer};
 use grabd_proto::v1::grab_service_server::{GrabService, GrabServiceServer};
 use grabd_proto::v1::pricing_service_server::{PricingService, PricingServiceServer};
 use grabd_proto::v1::usage_service_server::{UsageService, UsageServiceServer};
 use grabd_proto::v1::webhook_service_server::WebhookServiceServer;
 use grabd_proto::v1::{
-    BatchCreateGrabsRequest, BatchCreateGrabsResponse, CaptureGrabRequest, CaptureGrabResponse, CreateGrabRequest,
-    CreateGrabResponse, DeleteGrabRequest, DeleteGrabResponse, ErrorCode, GetGrabRequest, GetGrabResponse,
-    GetPricingRequest, GetPricingResponse, GetUsageRequest, GetUsageResponse, Grab, GrabStatus, ImageFormat,
-    ListGrabsRequest, ListGrabsResponse, WatchGrabRequest, WatchGrabResponse,
+    AuthenticateRequest, AuthenticateResponse, BatchCreateGrabsRequest, BatchCreateGrabsResponse, CaptureGrabRequest,
+    CaptureGrabResponse, CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest, DeleteGrabResponse, ErrorCode,
+    GetGrabRequest, GetGrabResponse, GetPricingRequest, GetPricingResponse, GetUsageRequest, GetUsageResponse, Grab,
+    GrabStatus, ImageFormat, ListGrabsRequest, ListGrabsResponse, TakeRequestRequest, TakeRequestResponse,
+    WatchGrabRequest, WatchGrabResponse,
 };
 use http::HeaderMap;
 use tonic::service::Routes;
@@ -106,6 +108,7 @@ impl Core {
             .add_service(UsageServiceServer::from_arc(Arc::clone(core)))
             .add_service(PricingServiceServer::from_arc(Arc::clone(core)))
             .add_service(WebhookServiceServer::from_arc(Arc::clone(core)))
+            .add_service(AccessServiceServer::from_arc(Arc::clone(core)))
     }
 }
 
@@ -143,6 +146,18 @@ impl GrabService for Core {
 
     async fn watch_grab(&self, request: Request<WatchGrabRequest>) -> Result<Response<WatchStream>, Status> {
         self.watch.call(request).await
+    }
+}
+
+/// Accepts every credential, which is checked before a large body is received.
+#[tonic::async_trait]
+impl AccessService for Core {
+    async fn authenticate(&self, _: Request<AuthenticateRequest>) -> Result<Response<AuthenticateResponse>, Status> {
+        Ok(Response::new(AuthenticateResponse { live: true, account: "account".into() }))
+    }
+
+    async fn take_request(&self, _: Request<TakeRequestRequest>) -> Result<Response<TakeRequestResponse>, Status> {
+        Err(Status::unimplemented("REST does not use this RPC"))
     }
 }
 

@@ -64,8 +64,9 @@ fn account_with_the_fewest_attempts_is_next() {
     assert_eq!(busy.len(), 32);
     line.add(due(99, 0, 2), NOW);
     assert_eq!(line.take(), []);
-    // The next attempt that ends is followed by one of the account that waits.
-    for (ended, expected) in busy.iter().zip([99, 99]) {
+    // The next attempt that ends is followed by one of the account that waits. Then it has as many as the account of that
+    // attempt, and they take turns.
+    for (ended, expected) in busy.iter().zip([99, 1]) {
         line.end(ended.delivery, Some(Pace::Quick), NOW);
         let next = line.take();
         assert_eq!(next.iter().map(|turn| turn.account).collect::<Vec<_>>(), [account(expected)]);
