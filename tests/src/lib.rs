@@ -21,6 +21,7 @@ pub mod hard;
 pub mod harness;
 pub mod hostile;
 pub mod leftovers;
+pub mod links;
 pub mod mail_server;
 pub mod passkey;
 pub mod pixels;

@@ -10,11 +10,9 @@ use grabd_engine::clock::Clock;
 use grabd_engine::links::{LinkCredentials, credentials};
 use grabd_engine::vault::Vault;
 use grabd_tests::harness::{REFUSED, TestApp};
-use hmac::{Hmac, KeyInit, Mac};
+pub(crate) use grabd_tests::links::sign;
 use reqwest::Response;
 use serde_json::{Value, json};
-use sha2::Sha256;
-use url::form_urlencoded;
 
 const HOUR_S: i64 = 60 * 60;
 
@@ -26,23 +24,6 @@ fn now_s() -> i64 {
 pub(crate) async fn signer(app: &TestApp, key: KeyId) -> Result<LinkCredentials> {
     let vault = Vault::open(&app.data_dir().join("secrets.key"))?;
     credentials(app.service.store(), &vault, app.team.team, key).await?.context("the key is in use")
-}
-
-fn encode(members: &[(&str, &str)]) -> String {
-    form_urlencoded::Serializer::new(String::new()).extend_pairs(members).finish()
-}
-
-/// A query with the key, the members, and the signature.
-pub(crate) fn sign(signer: &LinkCredentials, members: &[(&str, &str)]) -> String {
-    let key = signer.key.to_string();
-    sign_text(signer, &encode(&[&[("key", &*key)], members].concat()))
-}
-
-fn sign_text(signer: &LinkCredentials, query: &str) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(signer.secret.expose().as_bytes()).expect("any length");
-    mac.update(query.as_bytes());
-    let digits: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{query}&sig={digits}")
 }
 
 async fn open(app: &TestApp, query: &str) -> Result<Response> {

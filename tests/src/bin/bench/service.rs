@@ -151,9 +151,28 @@ impl Service {
         Ok(serde_json::from_str(last)?)
     }
 
+    /// The address of REST, with `/v1`.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// The address of the web app.
+    pub(crate) fn web(&self) -> &str {
+        self.base.trim_end_matches("/v1")
+    }
+
+    /// The socket address of REST and the web app.
+    pub(crate) fn http_address(&self) -> anyhow::Result<std::net::SocketAddr> {
+        self.web().trim_start_matches("http://").parse().context("an address")
+    }
+
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
     /// The service's SQLite database.
     pub(crate) fn database(&self) -> PathBuf {
-        self.dir.path().join("data/grabd.db")
+        self.data_dir().join("grabd.db")
     }
 
     /// Opens the service's database directly.

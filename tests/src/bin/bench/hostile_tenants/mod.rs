@@ -132,7 +132,8 @@ async fn run(kind: &Kind, groups: Groups, hostile: usize, length: Duration) -> a
     store.close().await;
 
     let site = Site::start(ALLOWED).await?;
-    let field = Field { service, site, until: Instant::now() + HEAD_START + length };
+    let until = Instant::now() + HEAD_START + length;
+    let field = Field { service, site, until, teams: teams.iter().map(|team| team.team).collect() };
     let page = json!({ "url": field.site.url(TINY), "width": 320, "height": 240 });
     // Starts the first browser and measures nothing.
     field.service.post(victim.live.expose(), &page).await?;
