@@ -32,7 +32,7 @@ pub enum Format {
 }
 
 impl Format {
-    const fn of_image(self) -> ImageFormat {
+    pub(crate) const fn of_image(self) -> ImageFormat {
         match self {
             Self::Png => ImageFormat::Png,
             Self::Jpeg => ImageFormat::Jpeg,

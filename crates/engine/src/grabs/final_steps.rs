@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use grabd_domain::grabs::{ImageKey, RenderMetadata};
 
+use super::derived::Derived;
 use super::not_completed::NotCompleted;
 use super::{compare, marks, phash, upload};
 use crate::core::Core;
@@ -26,7 +27,7 @@ pub(super) async fn run(
         compare::compare(core, *earlier, key, metadata, limit).await?;
     }
     metadata.phash = match phash {
-        true => Some(phash::of_stored(core, key).await?),
+        true => Some(phash::of_stored(core, key).await.map_err(|error| error.not_completed(Derived::Hash))?),
         false => None,
     };
     if let Some(scale) = marks {

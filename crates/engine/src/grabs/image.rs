@@ -6,6 +6,7 @@ use grabd_domain::grabs::{FileKey, ImageKey};
 use grabd_store::grabs::{ShownImage, StoredFile};
 use grabd_store::images::ImageFile;
 
+use super::derived;
 use crate::core::Core;
 use crate::placeholder;
 
@@ -86,7 +87,7 @@ pub enum ImageError {
     Placeholder(#[from] crate::placeholder::Error),
     /// The image of a difference between placeholders could not be made.
     #[error(transparent)]
-    Difference(#[from] crate::grabs::compare::measure::Error),
+    Difference(#[from] derived::Error),
 }
 
 impl ImageError {
@@ -96,6 +97,17 @@ impl ImageError {
             Self::Placeholder(error) => matches!(error, placeholder::Error::Busy),
             Self::Difference(error) => error.is_busy(),
             Self::Store(_) | Self::Storage(_) => false,
+        }
+    }
+}
+
+impl From<ImageError> for derived::Error {
+    fn from(error: ImageError) -> Self {
+        match error {
+            ImageError::Store(error) => Self::Store(error),
+            ImageError::Storage(error) => Self::Storage(error),
+            ImageError::Placeholder(error) => Self::Placeholder(error),
+            ImageError::Difference(error) => error,
         }
     }
 }

@@ -14,6 +14,7 @@ use grabd_domain::storage::{Counted, StorageCeiling};
 use grabd_store::grabs::{NewPlaceholder, PlaceholderOutcome};
 
 use super::compare::compare_placeholder;
+use super::derived::Derived;
 use super::idempotency;
 use super::phash;
 use super::request::{CreateResult, ValidCreate};
@@ -103,7 +104,7 @@ async fn final_steps(
     compare_placeholder(core, spec, metadata).await?;
     if spec.phash {
         let hash = phash::of_bytes(core, file, spec.format).await;
-        metadata.phash = Some(hash.map_err(|error| error.to_failure())?);
+        metadata.phash = Some(hash.map_err(|error| error.to_failure(Derived::Hash))?);
     }
     Ok(())
 }

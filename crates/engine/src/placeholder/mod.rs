@@ -17,6 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use self::drawing::{Drawing, Painter};
+pub(crate) use self::slices::pixel_format;
 use crate::cache::Cache;
 use crate::image_digest::ImageDigest;
 

@@ -19,7 +19,7 @@ const MAX_BYTES: usize = 32 << 20;
 /// The memory that cutting an image of this size takes, with its slices.
 pub(super) fn memory_bytes((width, height): (u32, u32), slice_height: u32, format: Format, image: &Bytes) -> u64 {
     let bytes = u64::try_from(image.len()).unwrap_or(u64::MAX);
-    grabd_pixels::memory_bytes(width, height, slice_height, to_format(format), bytes).saturating_add(2 * bytes)
+    grabd_pixels::memory_bytes(width, height, slice_height, pixel_format(format), bytes).saturating_add(2 * bytes)
 }
 
 /// Cuts the image of a placeholder.
@@ -29,7 +29,7 @@ pub(super) fn memory_bytes((width, height): (u32, u32), slice_height: u32, forma
 pub(super) fn cut(image: &[u8], slice_height: u32, format: Format) -> Result<Vec<CapturedSlice>, Error> {
     let is_cancelled = AtomicBool::new(false);
     let how = Cut {
-        format: to_format(format),
+        format: pixel_format(format),
         quality: JPEG_QUALITY,
         slice_height,
         max_bytes: MAX_BYTES,
@@ -42,7 +42,8 @@ pub(super) fn cut(image: &[u8], slice_height: u32, format: Format) -> Result<Vec
     Ok(grabd_pixels::cut(image, &how)?.into_iter().map(captured).collect())
 }
 
-const fn to_format(format: Format) -> grabd_pixels::Format {
+/// The format of an image, as work on pixels takes it.
+pub(crate) const fn pixel_format(format: Format) -> grabd_pixels::Format {
     match format {
         Format::Png => grabd_pixels::Format::Png,
         Format::Jpeg => grabd_pixels::Format::Jpeg,

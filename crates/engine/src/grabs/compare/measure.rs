@@ -1,197 +1,25 @@
 //! Compares two stored images within limits of memory and time.
 
-use std::cell::Cell;
-use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Seek, Write};
-use std::ops::ControlFlow;
+use std::io::{ErrorKind, Write};
 
-use bytes::Bytes;
-use grabd_domain::capture::{FileKind, Format};
-use grabd_domain::faults::ErrorCause;
-use grabd_domain::grabs::{Failure, FailureReason, Region};
+use grabd_domain::capture::FileKind;
+use grabd_domain::grabs::{MAX_REGIONS, Region};
 use grabd_domain::limits::COMPARE_LIMIT;
-use grabd_memory::{MemoryBudget, MemoryError};
-use grabd_store::images::LocalCopy;
-use image::ImageError;
-use png::EncodingError;
-use tokio::time::timeout;
+use grabd_memory::MemoryBudget;
+use grabd_pixels::{Grid, Precision, Sheet, Size, changes, draw_changes};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::changes::{Size, changes};
-use super::draw::Drawing;
-use super::grid::Grid;
-use super::sheet::{Precision, Sheet};
-use crate::grabs::drawing::{self, Limited};
-use crate::grabs::pixels::{Layout, decoding_bytes, dimensions, read_rows};
-use crate::placeholder;
+use crate::grabs::derived::{self, Error, Picture};
 
 /// Memory for rows and for encoding.
 const ROWS_BYTES: u64 = 4 << 20;
-
-/// A stored image.
-pub(crate) struct Picture {
-    pub(crate) source: Source,
-    pub(crate) format: Format,
-}
-
-/// Where an image is.
-pub(crate) enum Source {
-    File(LocalCopy),
-    Memory(Bytes),
-}
 
 /// What changed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Changed {
     pub(super) ppm: u32,
     pub(super) regions: Vec<Region>,
-}
-
-/// Why two images were not compared.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The earlier image was deleted.
-    #[error("the earlier image was deleted")]
-    Deleted,
-    /// Other images took the memory.
-    #[error("other images take the memory")]
-    Busy,
-    /// More memory than all images together may take.
-    #[error("the images are too large")]
-    TooLarge,
-    /// The time limit has passed.
-    #[error("the comparison took too long")]
-    TooSlow,
-    /// The image of the difference would be larger than a file may be.
-    #[error("the image of the difference is too large")]
-    DrawingTooLarge,
-    /// One of the images cannot be decoded.
-    #[error("an image cannot be decoded")]
-    Undecodable(#[from] ImageError),
-    /// One of the images cannot be read.
-    #[error("an image cannot be read")]
-    Unreadable(#[source] io::Error),
-    /// One of the images cannot be loaded from the storage.
-    #[error(transparent)]
-    Storage(#[from] grabd_store::images::Error),
-    /// The image of the difference cannot be written.
-    #[error("the image of the difference cannot be written")]
-    Unwritable(#[source] io::Error),
-    /// A defect of the encoder.
-    #[error("the image of the difference cannot be encoded")]
-    Encoding(#[source] EncodingError),
-    /// A placeholder could not be drawn.
-    #[error(transparent)]
-    Placeholder(#[from] placeholder::Error),
-    /// The earlier grab could not be looked up.
-    #[error(transparent)]
-    Store(#[from] grabd_store::Error),
-    /// The task panicked, or the service is stopping.
-    #[error("the task ended early")]
-    Task(#[from] tokio::task::JoinError),
-}
-
-impl Error {
-    /// Whether trying again in a few seconds may help.
-    pub(crate) const fn is_busy(&self) -> bool {
-        matches!(self, Self::Busy | Self::TooSlow | Self::Placeholder(placeholder::Error::Busy))
-    }
-
-    /// The failure of a grab that could not be compared. Errors of the service itself are logged.
-    pub(super) fn to_failure(&self) -> Failure {
-        let failed = |message: String| Failure::new(FailureReason::RenderFailed, message);
-        let limit = COMPARE_LIMIT.as_secs();
-        let megabytes = FileKind::Difference.max_bytes() >> 20;
-        let smaller = "Use a lower scale, a smaller viewport, or max_height.";
-        match self {
-            Self::Deleted => {
-                let message = "The image of the grab in compare_to was deleted before it was compared.".to_owned();
-                failed(message).caused_by(ErrorCause::Request)
-            }
-            Self::TooLarge => failed(format!("The images are too large to be compared. {smaller}")),
-            Self::DrawingTooLarge => {
-                failed(format!("The image of the difference would have more than {megabytes} MB. {smaller}"))
-            }
-            Self::TooSlow => {
-                let message = format!("The images could not be compared within {limit} s.");
-                failed(message).caused_by(ErrorCause::Service)
-            }
-            Self::Busy | Self::Placeholder(placeholder::Error::Busy) => {
-                let message = "The images could not be compared, because other images take the memory.".to_owned();
-                failed(message).caused_by(ErrorCause::Service)
-            }
-            error @ (Self::Undecodable(_)
-            | Self::Unreadable(_)
-            | Self::Unwritable(_)
-            | Self::Encoding(_)
-            | Self::Placeholder(_)
-            | Self::Storage(_)
-            | Self::Store(_)
-            | Self::Task(_)) => {
-                tracing::error!(error = %error, source = ?std::error::Error::source(error), "images were not compared");
-                let message = "The images could not be compared, because of an error of the service.".to_owned();
-                failed(message).caused_by(ErrorCause::Service)
-            }
-        }
-    }
-}
-
-impl From<MemoryError> for Error {
-    fn from(error: MemoryError) -> Self {
-        match error {
-            MemoryError::Busy => Self::Busy,
-            MemoryError::TooLarge => Self::TooLarge,
-        }
-    }
-}
-
-impl From<EncodingError> for Error {
-    fn from(error: EncodingError) -> Self {
-        match error {
-            EncodingError::IoError(error) => Self::Unwritable(error),
-            error @ (EncodingError::Format(_) | EncodingError::Parameter(_) | EncodingError::LimitsExceeded) => {
-                Self::Encoding(error)
-            }
-        }
-    }
-}
-
-/// A file that is read from its beginning to its end.
-pub(crate) trait Readable: BufRead + Seek {}
-
-impl<T: BufRead + Seek> Readable for T {}
-
-impl Picture {
-    /// Opens it, to be read from its beginning.
-    pub(crate) fn open(&self) -> io::Result<Box<dyn Readable>> {
-        match &self.source {
-            Source::File(file) => Ok(Box::new(BufReader::new(std::fs::File::open(file.path())?))),
-            Source::Memory(bytes) => Ok(Box::new(Cursor::new(bytes.clone()))),
-        }
-    }
-
-    /// The memory that reading the whole file takes.
-    pub(crate) fn file_bytes(&self) -> io::Result<u64> {
-        match &self.source {
-            Source::File(file) => Ok(std::fs::metadata(file.path())?.len()),
-            // It is there already.
-            Source::Memory(_) => Ok(0),
-        }
-    }
-
-    /// The size in pixels, and the memory that decoding takes.
-    fn look(&self) -> Result<(Size, u64), Error> {
-        let (width, height) = dimensions(self.open().map_err(Error::Unreadable)?, self.format)?;
-        let file_bytes = self.file_bytes().map_err(Error::Unreadable)?;
-        Ok((Size { width, height }, decoding_bytes(width, height, self.format, file_bytes)))
-    }
-
-    fn is_lossless(&self) -> bool {
-        match self.format {
-            Format::Png => true,
-            Format::Jpeg | Format::Webp => false,
-        }
-    }
 }
 
 /// Compares two images. If anything changed, the image of the difference is written to `to`, which is given back.
@@ -205,28 +33,20 @@ pub(super) async fn measure<W: Write + Send + 'static>(
     later: Picture,
     to: W,
 ) -> Result<(Changed, W), Error> {
-    let stop = CancellationToken::new();
-    // Also when the caller stops waiting.
-    let _stop = stop.clone().drop_guard();
-    let work = async {
-        let look = tasks.spawn_blocking(move || {
-            let seen = earlier.look().map_err(deleted)?;
-            Ok::<_, Error>((seen, later.look()?, earlier, later))
-        });
-        let ((earlier_size, earlier_bytes), (size, bytes), earlier, later) = look.await??;
+    let look = move || {
+        let (earlier_size, earlier_bytes) = earlier.view().look().map_err(|error| deleted(error.into()))?;
+        let (size, bytes) = later.view().look()?;
         let sheets = [earlier_size, size].map(|Size { width, height }| Sheet::memory_bytes(width, height));
         let needed = earlier_bytes.max(bytes)
             + sheets.iter().sum::<u64>()
             + Grid::memory_bytes(size.width, size.height)
             + ROWS_BYTES;
-        let memory = memory.reserve(needed, COMPARE_LIMIT).await?;
-        let compared = tasks.spawn_blocking(move || {
-            let _memory = memory;
-            compare(&(earlier, earlier_size), &(later, size), to, &stop)
-        });
-        compared.await?
+        Ok((needed, ((earlier, earlier_size), (later, size))))
     };
-    timeout(COMPARE_LIMIT, work).await.map_err(|_| Error::TooSlow)?
+    derived::run_within(tasks, memory, COMPARE_LIMIT, look, |(earlier, later), stop| {
+        compare(&earlier, &later, to, stop)
+    })
+    .await
 }
 
 fn deleted(error: Error) -> Error {
@@ -242,83 +62,37 @@ fn compare<W: Write>(
     mut to: W,
     stop: &CancellationToken,
 ) -> Result<(Changed, W), Error> {
+    let (earlier, later) = (earlier.view(), later.view());
+    let is_stopped = || stop.is_cancelled();
     let precision = match earlier.is_lossless() && later.is_lossless() {
         true => Precision::Exact,
         false => Precision::Tolerant,
     };
     let width = earlier_size.width.min(size.width);
-    let sheet = |picture: &Picture| {
-        let begin = |layout| Sheet::new(precision, layout, width);
-        rows(picture, stop, begin, |sheet, row| {
-            sheet.push(row);
-            Ok(())
-        })
-    };
-    let earlier = sheet(earlier).map_err(deleted)?;
-    let grid = changes(&earlier, *earlier_size, &sheet(later)?, *size);
-    drop(earlier);
-    let changed = Changed { ppm: grid.changed_ppm(), regions: grid.regions() };
-    if changed.ppm > 0 {
-        draw((later, *size), &changed.regions, (&mut to, FileKind::Difference.max_bytes()), stop)?;
+    let sheet = Sheet::read(earlier, precision, width, &is_stopped).map_err(|error| deleted(error.into()))?;
+    let grid = changes(&sheet, *earlier_size, &Sheet::read(later, precision, width, &is_stopped)?, *size);
+    drop(sheet);
+    let (ppm, regions) = (grid.changed_ppm(), grid.regions(MAX_REGIONS));
+    if ppm > 0 {
+        draw_changes(later, *size, &regions, (&mut to, FileKind::Difference.max_bytes()), &is_stopped)?;
     }
-    Ok((changed, to))
-}
-
-fn draw(
-    (picture, size): (&Picture, Size),
-    regions: &[Region],
-    (to, max_bytes): (impl Write, u64),
-    stop: &CancellationToken,
-) -> Result<(), Error> {
-    let is_exceeded = Cell::new(false);
-    let limited = Limited::new(to, max_bytes, &is_exceeded);
-    let drawn = encode((picture, size), regions, limited, stop);
-    if is_exceeded.get() { Err(Error::DrawingTooLarge) } else { drawn }
-}
-
-fn encode(
-    (picture, size): (&Picture, Size),
-    regions: &[Region],
-    to: impl Write,
-    stop: &CancellationToken,
-) -> Result<(), Error> {
-    let mut png = drawing::begin(size.width, size.height, to)?;
-    let mut drawing = Drawing::new(&mut png, (size.width, size.height), regions)?;
-    let channels = |layout: Layout| layout.channels;
-    rows(picture, stop, channels, |channels, row| Ok(drawing.push(row, *channels)?))?;
-    drawing.finish()?;
-    Ok(png.finish()?)
-}
-
-/// Passes the rows of an image to `each`, until it fails or the work is stopped.
-fn rows<T>(
-    picture: &Picture,
-    stop: &CancellationToken,
-    begin: impl FnOnce(Layout) -> T,
-    mut each: impl FnMut(&mut T, &[u8]) -> Result<(), Error>,
-) -> Result<T, Error> {
-    let file = picture.open().map_err(Error::Unreadable)?;
-    let mut failed = None;
-    let state = read_rows(file, picture.format, begin, |state, row| {
-        let result = if stop.is_cancelled() { Err(Error::TooSlow) } else { each(state, row) };
-        match result {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        }
-    })?;
-    failed.map_or(Ok(state), Err)
+    let region = |grabd_pixels::Region { x, y, width, height }| Region { x, y, width, height };
+    Ok((Changed { ppm, regions: regions.into_iter().map(region).collect() }, to))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
+    use bytes::Bytes;
+    use grabd_domain::capture::Format;
     use grabd_domain::grabs::ImageKey;
+    use grabd_pixels::PictureError;
     use grabd_store::Images;
     use image::{ImageFormat, Rgb, RgbImage};
 
     use super::*;
+    use crate::grabs::derived::Source;
 
     fn picture(image: &RgbImage, format: Format) -> Picture {
         let mut file = Cursor::new(Vec::new());
@@ -397,7 +171,7 @@ mod tests {
         let stop = CancellationToken::new();
         stop.cancel();
         let look = |picture: Picture| {
-            let (size, _) = picture.look().unwrap();
+            let (size, _) = picture.view().look().unwrap();
             (picture, size)
         };
         let (one, other) = (look(picture(&page(0), Format::Png)), look(picture(&page(1), Format::Png)));
@@ -424,9 +198,9 @@ mod tests {
 
     #[test]
     fn image_of_a_difference_that_is_too_large_is_reported() {
-        let stop = CancellationToken::new();
         let size = Size { width: 400, height: 300 };
-        let result = draw((&picture(&page(0), Format::Png), size), &[], (Vec::new(), 100), &stop);
-        assert!(matches!(result, Err(Error::DrawingTooLarge)), "{result:?}");
+        let picture = picture(&page(0), Format::Png);
+        let result = draw_changes(picture.view(), size, &[], (&mut Vec::new(), 100), &|| false);
+        assert!(matches!(result, Err(PictureError::DrawingTooLarge)), "{result:?}");
     }
 }

@@ -1,15 +1,9 @@
 //! Compares the image of a grab with that of an earlier one: `compare_to`.
 //!
-//! `sheet` is what is kept of an image, `align` matches the rows of two images, `changes` compares them, `grid` makes
-//! regions of what changed, `draw` shows them, `measure` does all that within limits, and `placeholders` with test keys.
+//! `measure` compares them within limits, and `placeholders` with test keys.
 
-mod align;
-mod changes;
-mod draw;
-mod grid;
-pub(crate) mod measure;
+mod measure;
 pub(crate) mod placeholders;
-mod sheet;
 
 use std::time::Duration;
 
@@ -21,7 +15,8 @@ use grabd_domain::grabs::{Difference, Failure, FileKey, Grab, GrabFile, ImageKey
 use grabd_domain::ids::{GrabId, KeyId};
 use tokio::time::timeout;
 
-use self::measure::{Changed, Error, Picture, Source, measure};
+use self::measure::{Changed, measure};
+use super::derived::{Derived, Error, Picture, Source};
 use super::not_completed::NotCompleted;
 use crate::core::Core;
 use crate::faults::internal_error;
@@ -64,16 +59,6 @@ pub(super) async fn check(
     }
 }
 
-impl From<Error> for NotCompleted {
-    fn from(error: Error) -> Self {
-        if let Error::Unwritable(error) = error {
-            Self::NotStored(error.into())
-        } else {
-            Self::Failed(error.to_failure())
-        }
-    }
-}
-
 /// Compares a stored image with that of an earlier grab, stores the image of the difference beside it, and adds both to
 /// the metadata. Equal images have no image of the difference. Storing ends within the limit.
 ///
@@ -86,9 +71,12 @@ pub(super) async fn compare(
     metadata: &mut RenderMetadata,
     limit: Duration,
 ) -> Result<(), NotCompleted> {
+    let not_completed = |error: Error| error.not_completed(Derived::Difference);
     let found = core.store.find_grabs(&[earlier]).await.map_err(NotCompleted::Database)?;
-    let State::Done { image: Some(earlier_key), metadata: earlier_metadata, .. } = image_of(found)?.state else {
-        return Err(Error::Deleted.into());
+    let State::Done { image: Some(earlier_key), metadata: earlier_metadata, .. } =
+        image_of(found).map_err(not_completed)?.state
+    else {
+        return Err(not_completed(Error::Deleted));
     };
     if metadata.image_sha256.is_some() && metadata.image_sha256 == earlier_metadata.image_sha256 {
         add(metadata, earlier, Changed { ppm: 0, regions: Vec::new() }, 0);
@@ -100,10 +88,12 @@ pub(super) async fn compare(
         Ok::<_, Error>(Picture { source, format: key.format() })
     };
     let load = async { Ok::<_, Error>((picture(&earlier_key).await?, picture(key).await?)) };
-    let (earlier_picture, later) = timeout(LOAD_LIMIT, load).await.map_err(|_| Error::TooSlow)??;
+    let (earlier_picture, later) =
+        timeout(LOAD_LIMIT, load).await.map_err(|_| Error::TooSlow).and_then(|loaded| loaded).map_err(not_completed)?;
     let upload =
         images.begin_file(key, BesideName::Also(FileKind::Difference)).await.map_err(NotCompleted::NotStored)?;
-    let (changed, upload) = measure(&core.tasks, &core.grabs.memory, earlier_picture, later, upload).await?;
+    let (changed, upload) =
+        measure(&core.tasks, &core.grabs.memory, earlier_picture, later, upload).await.map_err(not_completed)?;
     let bytes = upload.bytes();
     if changed.ppm > 0 {
         upload.finish(limit).await.map_err(NotCompleted::NotStored)?;
@@ -121,11 +111,12 @@ pub(super) async fn compare_placeholder(
     spec: &CaptureSpec,
     metadata: &mut RenderMetadata,
 ) -> Result<(), Failure> {
+    let failure = |error: Error| error.to_failure(Derived::Difference);
     let Some(earlier) = spec.compare_to else { return Ok(()) };
-    let found = core.store.find_grabs(&[earlier]).await.map_err(|error| Error::from(error).to_failure())?;
-    let grab = image_of(found).map_err(|error| error.to_failure())?;
+    let found = core.store.find_grabs(&[earlier]).await.map_err(|error| failure(Error::from(error)))?;
+    let grab = image_of(found).map_err(failure)?;
     let measured = core.grabs.differences.measure(&core.tasks, &grab.spec, spec).await;
-    let (changed, bytes) = measured.map_err(|error| error.to_failure())?;
+    let (changed, bytes) = measured.map_err(failure)?;
     add(metadata, earlier, changed, bytes);
     Ok(())
 }

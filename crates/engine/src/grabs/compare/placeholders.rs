@@ -11,7 +11,8 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use super::measure::{Changed, Error, Picture, Source, measure};
+use super::measure::{Changed, measure};
+use crate::grabs::derived::{Error, Picture, Source};
 use crate::placeholder::Placeholder;
 
 /// Comparisons of placeholders at the same time. They must not take the processors from captures.

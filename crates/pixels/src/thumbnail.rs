@@ -2,47 +2,44 @@
 //!
 //! Rows are added up as they are decoded, and what is below the thumbnail of a PNG is not decoded.
 
-use std::io::{BufRead, Seek};
 use std::ops::ControlFlow;
 
-use grabd_domain::capture::Format;
-use grabd_pixels::encode_jpeg;
-use image::{ImageError, RgbImage};
+use image::RgbImage;
 
-use crate::grabs::pixels::{Layout, decoding_bytes, read_rows};
+use crate::picture::{Picture, PictureError};
+use crate::rgb::encode_jpeg;
+use crate::rows::Layout;
 
 /// Maximum width of a thumbnail in pixels.
 pub const THUMBNAIL_WIDTH: u32 = 480;
 /// Maximum height of a thumbnail in pixels.
 pub const THUMBNAIL_HEIGHT: u32 = 270;
 
-/// Memory for rows, the thumbnail and its encoder.
-const ROWS_BYTES: u64 = 4 << 20;
+/// Memory for rows, the thumbnail and its encoder, besides that for decoding the image.
+pub const THUMBNAIL_BYTES: u64 = 4 << 20;
 /// At lower quality, small images of text become hard to distinguish.
 const JPEG_QUALITY: u8 = 82;
 
-/// The memory that [`shrink`] takes.
-pub(super) fn memory_bytes(width: u32, height: u32, format: Format, file_bytes: u64) -> u64 {
-    decoding_bytes(width, height, format, file_bytes).saturating_add(ROWS_BYTES)
-}
-
 /// What a thumbnail shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub enum Part {
     /// The top of images that are longer than a thumbnail.
     Top,
     /// The whole image.
     Whole,
 }
 
-/// Scales an image down to thumbnail size. Small images keep their size.
-pub(super) fn shrink(file: impl BufRead + Seek, format: Format, part: Part) -> Result<Vec<u8>, ImageError> {
+/// Scales an image down to thumbnail size, as a JPEG. Small images keep their size.
+///
+/// # Errors
+/// When the image cannot be read.
+pub fn shrink(picture: Picture<'_>, part: Part) -> Result<Vec<u8>, PictureError> {
     let begin = |Layout { width, height, channels }: Layout| Scaler::new(width, height, channels, part);
-    let scaler = read_rows(file, format, begin, |scaler, row| {
+    let scaler = picture.first_rows(begin, |scaler, row| {
         scaler.push(row);
         if scaler.is_done() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    encode_jpeg(&scaler.finish(), JPEG_QUALITY)
+    Ok(encode_jpeg(&scaler.finish(), JPEG_QUALITY)?)
 }
 
 /// Adds up rows of pixels to the mean colours of the thumbnail's pixels.
@@ -130,6 +127,13 @@ mod tests {
     use image::{ImageFormat, Rgb};
 
     use super::*;
+    use crate::cut::Format;
+    use crate::picture::Source;
+    use crate::rows::decoding_bytes;
+
+    fn shrink(file: &[u8], format: Format, part: Part) -> Result<Vec<u8>, PictureError> {
+        super::shrink(Picture { source: Source::Memory(file), format }, part)
+    }
 
     /// An image that is red above this line and blue from it on.
     fn two_colors(width: u32, height: u32, blue_from: u32) -> RgbImage {
@@ -138,9 +142,8 @@ mod tests {
 
     fn thumbnail_of(image: &RgbImage, format: Format, part: Part) -> RgbImage {
         let mut file = Cursor::new(Vec::new());
-        let image_format = ImageFormat::from_extension(format.as_str()).unwrap();
-        image.write_to(&mut file, image_format).unwrap();
-        let small = shrink(Cursor::new(file.into_inner()), format, part).unwrap();
+        image.write_to(&mut file, format.of_image()).unwrap();
+        let small = shrink(&file.into_inner(), format, part).unwrap();
         image::load_from_memory_with_format(&small, ImageFormat::Jpeg).unwrap().into_rgb8()
     }
 
@@ -192,7 +195,7 @@ mod tests {
         ] {
             let mut file = Cursor::new(Vec::new());
             image.write_to(&mut file, ImageFormat::Png).unwrap();
-            let small = shrink(Cursor::new(file.into_inner()), Format::Png, Part::Top).unwrap();
+            let small = shrink(&file.into_inner(), Format::Png, Part::Top).unwrap();
             let small = image::load_from_memory_with_format(&small, ImageFormat::Jpeg).unwrap().into_rgb8();
             assert_eq!(small.dimensions(), (480, 269), "{:?}", image.color());
             assert!(small.pixels().all(|pixel| pixel.0.iter().all(|channel| channel.abs_diff(90) < 3)));
@@ -206,22 +209,22 @@ mod tests {
         RgbImage::from_fn(480, 4000, noise).write_to(&mut file, ImageFormat::Png).unwrap();
         let mut file = file.into_inner();
         file.truncate(file.len() / 2);
-        assert!(shrink(Cursor::new(&file), Format::Png, Part::Top).is_ok());
+        assert!(shrink(&file, Format::Png, Part::Top).is_ok());
         file.truncate(file.len() / 10);
-        assert!(shrink(Cursor::new(&file), Format::Png, Part::Top).is_err(), "the top is missing");
+        assert!(shrink(&file, Format::Png, Part::Top).is_err(), "the top is missing");
     }
 
     #[test]
     fn invalid_files_have_no_thumbnail() {
         for format in [Format::Png, Format::Jpeg, Format::Webp] {
-            assert!(shrink(Cursor::new(b"<svg onload=alert(1)>".to_vec()), format, Part::Top).is_err());
+            assert!(shrink(b"<svg onload=alert(1)>", format, Part::Top).is_err());
         }
     }
 
     #[test]
     fn largest_images_fit_the_default_memory() {
         for format in [Format::Png, Format::Jpeg, Format::Webp] {
-            assert!(memory_bytes(1920, 16_384, format, 32 << 20) < 256 << 20, "{format:?}");
+            assert!(decoding_bytes(1920, 16_384, format, 32 << 20) + THUMBNAIL_BYTES < 256 << 20, "{format:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use png::{BitDepth, ColorType, DeflateCompression, Encoder, EncodingError, Filte
 ///
 /// # Errors
 /// When it cannot be written.
-pub(super) fn begin<W: Write>(width: u32, height: u32, to: W) -> Result<Writer<W>, EncodingError> {
+pub(crate) fn begin<W: Write>(width: u32, height: u32, to: W) -> Result<Writer<W>, EncodingError> {
     let mut encoder = Encoder::new(to, width, height);
     encoder.set_color(ColorType::Rgb);
     encoder.set_depth(BitDepth::Eight);
@@ -20,12 +20,12 @@ pub(super) fn begin<W: Write>(width: u32, height: u32, to: W) -> Result<Writer<W
 }
 
 /// Columns or rows as a range of indexes.
-pub(super) fn range(start: u32, end: u32) -> std::ops::Range<usize> {
+pub(crate) fn range(start: u32, end: u32) -> std::ops::Range<usize> {
     usize::try_from(start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX)
 }
 
 /// Fails after a number of bytes.
-pub(super) struct Limited<'a, W> {
+pub(crate) struct Limited<'a, W> {
     to: W,
     left: u64,
     /// The encoder does not pass on the kind of an error.
@@ -34,7 +34,7 @@ pub(super) struct Limited<'a, W> {
 
 impl<'a, W: Write> Limited<'a, W> {
     /// Writes to `to`. `is_exceeded` is set when more than `max_bytes` are written.
-    pub(super) const fn new(to: W, max_bytes: u64, is_exceeded: &'a Cell<bool>) -> Self {
+    pub(crate) const fn new(to: W, max_bytes: u64, is_exceeded: &'a Cell<bool>) -> Self {
         Self { to, left: max_bytes, is_exceeded }
     }
 }

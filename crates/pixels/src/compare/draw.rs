@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use grabd_domain::grabs::Region;
-use grabd_pixels::on_white;
 use png::{EncodingError, StreamWriter, Writer};
 
-use crate::grabs::drawing::range;
-use crate::grabs::pixels::rgba;
+use crate::drawing::range;
+use crate::region::Region;
+use crate::rgb::on_white;
+use crate::rows::rgba;
 
 /// The colour of outlines, which contrasts with black and white.
 const OUTLINE: [u8; 3] = [0xd6, 0x00, 0x6c];
@@ -133,7 +133,7 @@ mod tests {
     use image::{ImageFormat, RgbImage};
 
     use super::*;
-    use crate::grabs::drawing::begin;
+    use crate::drawing::begin;
 
     const BLUE: [u8; 3] = [20, 40, 200];
 

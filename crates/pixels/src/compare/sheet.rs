@@ -1,6 +1,7 @@
 //! What is kept of an image to compare it: a number for each 16 pixels of each row, and one for each row.
 
-use crate::grabs::pixels::{Layout, rgba};
+use crate::picture::{Picture, PictureError};
+use crate::rows::{Layout, rgba};
 
 /// The side of a cell in pixels, and the pixels of a row that one number stands for.
 pub(super) const CELL: u32 = 16;
@@ -12,7 +13,7 @@ const TOLERANCES: [u8; 4] = [10, 24, 24, 0];
 
 /// How images are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Precision {
+pub enum Precision {
     /// Every pixel counts: for lossless images.
     Exact,
     /// Mean colours that are nearly the same count as equal: for lossy images.
@@ -20,7 +21,7 @@ pub(super) enum Precision {
 }
 
 /// What is kept of an image.
-pub(super) struct Sheet {
+pub struct Sheet {
     precision: Precision,
     channels: usize,
     /// The pixels at the beginning of each row that are compared.
@@ -31,6 +32,23 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
+    /// What is kept of the first `width` pixels of the rows of an image.
+    ///
+    /// # Errors
+    /// When the image cannot be read, or `is_stopped` returns true.
+    pub fn read(
+        picture: Picture<'_>,
+        precision: Precision,
+        width: u32,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Self, PictureError> {
+        let begin = |layout| Self::new(precision, layout, width);
+        picture.rows(is_stopped, begin, |sheet, row| {
+            sheet.push(row);
+            Ok(())
+        })
+    }
+
     /// For the first `width` pixels of the rows of an image.
     pub(super) fn new(precision: Precision, layout: Layout, width: u32) -> Self {
         let width = usize::try_from(width.min(layout.width)).unwrap_or(usize::MAX);
@@ -41,7 +59,7 @@ impl Sheet {
     }
 
     /// The memory of a sheet in bytes.
-    pub(super) fn memory_bytes(width: u32, height: u32) -> u64 {
+    pub fn memory_bytes(width: u32, height: u32) -> u64 {
         u64::from(height) * (u64::from(width.div_ceil(CELL)) * 4 + 8)
     }
 

@@ -5,20 +5,14 @@ use std::ops::Range;
 use super::align::align;
 use super::grid::Grid;
 use super::sheet::{CELL, Sheet};
-
-/// The size of an image in pixels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Size {
-    pub(super) width: u32,
-    pub(super) height: u32,
-}
+use crate::picture::Size;
 
 /// The cells of the later image that differ from the earlier one.
 ///
 /// Rows of the later image that the earlier one does not have are changed as a whole. Where rows of the earlier image are
 /// missing, the cells at that place are changed. If the images differ in width, what only the later one has is changed, or
 /// its right edge if it is narrower.
-pub(super) fn changes(earlier: &Sheet, earlier_size: Size, later: &Sheet, size: Size) -> Grid {
+pub fn changes(earlier: &Sheet, earlier_size: Size, later: &Sheet, size: Size) -> Grid {
     let mut grid = Grid::new(size.width, size.height);
     let mut comparison = Comparison { earlier, later, grid: &mut grid };
     let (mut old, mut new) = (0, 0);
@@ -91,13 +85,13 @@ impl Comparison<'_> {
 
 #[cfg(test)]
 mod tests {
-    use grabd_domain::grabs::Region;
     use image::{Rgb, RgbImage};
     use proptest::prelude::*;
 
     use super::super::sheet::Precision;
     use super::*;
-    use crate::grabs::pixels::Layout;
+    use crate::region::Region;
+    use crate::rows::Layout;
 
     fn sheet(image: &RgbImage, width: u32) -> Sheet {
         let layout = Layout { width: image.width(), height: image.height(), channels: 3 };
@@ -145,7 +139,7 @@ mod tests {
         let earlier = page(640, 480, 0);
         let mut later = earlier.clone();
         draw(&mut later, region(70, 100, 5, 3));
-        assert_eq!(compare(&earlier, &later).regions(), [region(64, 96, 16, 16)]);
+        assert_eq!(compare(&earlier, &later).regions(50), [region(64, 96, 16, 16)]);
         assert_eq!(compare(&earlier, &earlier).changed_ppm(), 0);
     }
 
@@ -154,7 +148,7 @@ mod tests {
         let earlier = page(640, 960, 0);
         for at in [0, 123, 960] {
             let later = inserted(&earlier, at, 37);
-            let regions = compare(&earlier, &later).regions();
+            let regions = compare(&earlier, &later).regions(50);
             assert_eq!(regions.len(), 1, "{regions:?}");
             assert_eq!((regions[0].x, regions[0].width), (0, 640));
             assert!(regions[0].y <= at && regions[0].y + regions[0].height >= at + 37 && regions[0].height <= 64);
@@ -162,7 +156,7 @@ mod tests {
         // A box below changed as well.
         let mut later = inserted(&earlier, 0, 37);
         draw(&mut later, region(320, 640, 16, 16));
-        assert_eq!(compare(&earlier, &later).regions(), [region(0, 0, 640, 48), region(320, 640, 16, 16)]);
+        assert_eq!(compare(&earlier, &later).regions(50), [region(0, 0, 640, 48), region(320, 640, 16, 16)]);
     }
 
     #[test]
@@ -183,7 +177,7 @@ mod tests {
     fn removal_marks_the_place() {
         let later = page(640, 480, 0);
         for (at, y) in [(0, 0), (100, 96), (480, 464)] {
-            let regions = compare(&inserted(&later, at, 50), &later).regions();
+            let regions = compare(&inserted(&later, at, 50), &later).regions(50);
             assert_eq!(regions, [region(0, y, 640, 16)], "{at}");
         }
     }
@@ -204,8 +198,8 @@ mod tests {
         let wide =
             RgbImage::from_fn(650, 64, |x, y| Rgb([u8::try_from(x & 255).unwrap(), u8::try_from(y).unwrap(), 0]));
         let narrow = image::imageops::crop_imm(&wide, 0, 0, 600, 64).to_image();
-        assert_eq!(compare(&narrow, &wide).regions(), [region(592, 0, 58, 64)]);
-        assert_eq!(compare(&wide, &narrow).regions(), [region(592, 0, 8, 64)], "the right edge");
+        assert_eq!(compare(&narrow, &wide).regions(50), [region(592, 0, 58, 64)]);
+        assert_eq!(compare(&wide, &narrow).regions(50), [region(592, 0, 8, 64)], "the right edge");
     }
 
     proptest! {
@@ -225,7 +219,7 @@ mod tests {
             let grid = compare(&earlier, &later);
             prop_assert!(grid.changed_ppm() > 0);
             let covers = |of: &Region| (of.x..of.x + of.width).contains(&x) && (of.y..of.y + of.height).contains(&y);
-            prop_assert!(grid.regions().iter().any(covers), "{:?} at {}, {}", grid.regions(), x, y);
+            prop_assert!(grid.regions(50).iter().any(covers), "{:?} at {}, {}", grid.regions(50), x, y);
         }
     }
 }

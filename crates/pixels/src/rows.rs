@@ -4,25 +4,26 @@
 use std::io::{BufRead, Seek};
 use std::ops::ControlFlow;
 
-use grabd_domain::capture::Format;
-use grabd_pixels::{MAX_SIDE, Timed, check_jpeg, check_size};
 use image::error::{DecodingError, ImageFormatHint};
 use image::{ImageError, ImageFormat, ImageReader};
+
+use crate::cut::Format;
+use crate::trusted::{MAX_SIDE, Timed, check_jpeg, check_size};
 
 /// Limit of the decoders of JPEG and WebP.
 const MAX_DECODE_BYTES: u64 = 192 << 20;
 
 /// The form of the rows of an image. Each channel of a pixel has 8 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
-    pub(super) width: u32,
-    pub(super) height: u32,
+pub(crate) struct Layout {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
     /// From 1 to 4: gray or RGB, each with or without alpha.
-    pub(super) channels: usize,
+    pub(crate) channels: usize,
 }
 
 /// The memory that [`read_rows`] takes, besides some rows.
-pub(super) fn decoding_bytes(width: u32, height: u32, format: Format, file_bytes: u64) -> u64 {
+pub(crate) fn decoding_bytes(width: u32, height: u32, format: Format, file_bytes: u64) -> u64 {
     let pixels = u64::from(width) * u64::from(height);
     match format {
         Format::Png => 0,
@@ -37,8 +38,8 @@ pub(super) fn decoding_bytes(width: u32, height: u32, format: Format, file_bytes
 ///
 /// # Errors
 /// When the file is no image of this format, or larger than any capture.
-pub(super) fn dimensions(file: impl BufRead + Seek, format: Format) -> Result<(u32, u32), ImageError> {
-    let (width, height) = ImageReader::with_format(Timed::new(file), image_format(format)).into_dimensions()?;
+pub(crate) fn dimensions(file: impl BufRead + Seek, format: Format) -> Result<(u32, u32), ImageError> {
+    let (width, height) = ImageReader::with_format(Timed::new(file), format.of_image()).into_dimensions()?;
     check_size(width, height).map(|()| (width, height))
 }
 
@@ -46,7 +47,7 @@ pub(super) fn dimensions(file: impl BufRead + Seek, format: Format) -> Result<(u
 ///
 /// # Errors
 /// When the file is no image of this format, larger than any capture, or takes too long to read.
-pub(super) fn read_rows<T>(
+pub(crate) fn read_rows<T>(
     file: impl BufRead + Seek,
     format: Format,
     begin: impl FnOnce(Layout) -> T,
@@ -93,7 +94,7 @@ fn read_decoded<T>(
     begin: impl FnOnce(Layout) -> T,
     mut each: impl FnMut(&mut T, &[u8]) -> ControlFlow<()>,
 ) -> Result<T, ImageError> {
-    let mut reader = ImageReader::with_format(file, image_format(format));
+    let mut reader = ImageReader::with_format(file, format.of_image());
     let mut limits = image::Limits::default();
     limits.max_alloc = Some(MAX_DECODE_BYTES);
     (limits.max_image_width, limits.max_image_height) = (Some(MAX_SIDE), Some(MAX_SIDE));
@@ -114,7 +115,7 @@ fn read_decoded<T>(
 }
 
 /// The pixels of a row as red, green, blue and alpha.
-pub(super) fn rgba(row: &[u8], channels: usize) -> impl Iterator<Item = [u8; 4]> {
+pub(crate) fn rgba(row: &[u8], channels: usize) -> impl Iterator<Item = [u8; 4]> {
     row.chunks_exact(channels.max(1)).map(|pixel| match *pixel {
         [red, green, blue] => [red, green, blue, u8::MAX],
         [red, green, blue, alpha] => [red, green, blue, alpha],
@@ -126,14 +127,6 @@ pub(super) fn rgba(row: &[u8], channels: usize) -> impl Iterator<Item = [u8; 4]>
 
 fn png_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ImageError {
     ImageError::Decoding(DecodingError::new(ImageFormatHint::Exact(ImageFormat::Png), error))
-}
-
-const fn image_format(format: Format) -> ImageFormat {
-    match format {
-        Format::Png => ImageFormat::Png,
-        Format::Jpeg => ImageFormat::Jpeg,
-        Format::Webp => ImageFormat::WebP,
-    }
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
-use grabd_pixels::on_white;
 use png::{EncodingError, StreamWriter, Writer};
 
-use super::area::Area;
 use super::labels::{self, DIGIT, GAP, Label};
-use crate::grabs::drawing::range;
-use crate::grabs::pixels::rgba;
+use crate::drawing::range;
+use crate::region::Region;
+use crate::rgb::on_white;
+use crate::rows::rgba;
 
 /// Colours that are used in turn. White on each has a contrast of at least 4.5.
 const COLORS: [[u8; 3]; 6] = [
@@ -42,7 +42,7 @@ const DIGITS: [[u8; 7]; 10] = [
 /// Draws row by row.
 pub(super) struct Drawing<'a, W: Write> {
     png: StreamWriter<'a, W>,
-    boxes: &'a [Area],
+    boxes: &'a [Region],
     labels: Vec<Label>,
     /// The width of outlines, and the size of a cell of a digit, in pixels.
     unit: u32,
@@ -58,7 +58,7 @@ impl<'a, W: Write> Drawing<'a, W> {
     pub(super) fn new(
         png: &'a mut Writer<W>,
         (width, height): (u32, u32),
-        boxes: &'a [Area],
+        boxes: &'a [Region],
         scale: u32,
     ) -> Result<Self, EncodingError> {
         let png = png.stream_writer_with_size(CHUNK)?;
@@ -101,12 +101,12 @@ impl<'a, W: Write> Drawing<'a, W> {
 }
 
 /// The row of a box that is at `y` of the image.
-fn row_of(place: &Area, y: u32) -> Option<u32> {
+fn row_of(place: &Region, y: u32) -> Option<u32> {
     y.checked_sub(place.y).filter(|row| *row < place.height)
 }
 
-fn outline(row: &mut [[u8; 3]], marked: &Area, y: u32, line: u32, color: [u8; 3]) {
-    let Area { x, width, height, .. } = *marked;
+fn outline(row: &mut [[u8; 3]], marked: &Region, y: u32, line: u32, color: [u8; 3]) {
+    let Region { x, width, height, .. } = *marked;
     if y < line || y + line >= height {
         paint(row, x, width, color);
     } else {
@@ -144,11 +144,11 @@ mod tests {
     use image::{ImageFormat, RgbImage};
 
     use super::*;
-    use crate::grabs::drawing::begin;
+    use crate::drawing::begin;
 
     const PAGE: [u8; 3] = [20, 40, 200];
 
-    fn drawn(width: u32, height: u32, boxes: &[Area], scale: u32) -> RgbImage {
+    fn drawn(width: u32, height: u32, boxes: &[Region], scale: u32) -> RgbImage {
         let mut file = Vec::new();
         let mut png = begin(width, height, &mut file).unwrap();
         let mut drawing = Drawing::new(&mut png, (width, height), boxes, scale).unwrap();
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn box_is_outlined_and_its_inside_is_the_page() {
-        let image = drawn(100, 80, &[Area { x: 20, y: 30, width: 40, height: 30 }], 1);
+        let image = drawn(100, 80, &[Region { x: 20, y: 30, width: 40, height: 30 }], 1);
         for (x, y) in [(20, 30), (59, 59), (21, 45), (58, 45), (40, 31), (40, 58)] {
             assert_eq!(image.get_pixel(x, y).0, COLORS[0], "{x}, {y}");
         }
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn number_is_drawn_in_cells() {
         // A box at the top has its number inside. Its second one is above the first's right corner.
-        let image = drawn(60, 40, &[Area { x: 0, y: 0, width: 60, height: 40 }], 2);
+        let image = drawn(60, 40, &[Region { x: 0, y: 0, width: 60, height: 40 }], 2);
         let cell = |column: u32, row: u32| image.get_pixel((column + GAP) * 4 + 1, (row + GAP) * 4 + 2).0;
         for (row, cells) in (0..7).zip(DIGITS[1]) {
             for column in 0..5 {
@@ -185,8 +185,12 @@ mod tests {
 
     #[test]
     fn marks_beyond_the_edges_of_the_image_are_cut() {
-        let image =
-            drawn(10, 6, &[Area { x: 8, y: 4, width: 90, height: 90 }, Area { x: 0, y: 0, width: 1, height: 1 }], 3);
+        let image = drawn(
+            10,
+            6,
+            &[Region { x: 8, y: 4, width: 90, height: 90 }, Region { x: 0, y: 0, width: 1, height: 1 }],
+            3,
+        );
         assert_eq!((image.width(), image.height()), (10, 6));
     }
 }

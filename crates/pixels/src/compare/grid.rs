@@ -1,15 +1,14 @@
 //! The cells of an image that changed, and the regions that they form.
 
-use grabd_domain::grabs::{MAX_REGIONS, Region};
-
 use super::sheet::CELL;
+use crate::region::Region;
 
 /// Changed cells that are at most this many cells apart, as a power of two, are in one region: words of a changed
 /// paragraph, for example.
 const FIRST_LEVEL: u32 = 1;
 
 /// The cells of an image.
-pub(super) struct Grid {
+pub struct Grid {
     width: u32,
     height: u32,
     columns: usize,
@@ -26,7 +25,7 @@ impl Grid {
     }
 
     /// The memory of a grid and of the search for its regions in bytes.
-    pub(super) fn memory_bytes(width: u32, height: u32) -> u64 {
+    pub fn memory_bytes(width: u32, height: u32) -> u64 {
         u64::from(width.div_ceil(CELL)) * u64::from(height.div_ceil(CELL)) * 16
     }
 
@@ -51,7 +50,7 @@ impl Grid {
     }
 
     /// The changed part of the image in millionths, rounded down, but not to nothing.
-    pub(super) fn changed_ppm(&self) -> u32 {
+    pub fn changed_ppm(&self) -> u32 {
         let area: u64 = self
             .marked()
             .map(|(column, row)| {
@@ -64,12 +63,12 @@ impl Grid {
         if area > 0 { ppm.max(1) } else { 0 }
     }
 
-    /// Boxes around all changed cells, largest first. The distance at which cells belong together grows until there are
-    /// few enough.
-    pub(super) fn regions(&self) -> Vec<Region> {
+    /// At most `most` boxes around all changed cells, largest first. The distance at which cells belong together grows until
+    /// there are few enough.
+    pub fn regions(&self, most: usize) -> Vec<Region> {
         let mut level = FIRST_LEVEL;
         let mut bounds = self.components(level);
-        while bounds.len() > MAX_REGIONS {
+        while bounds.len() > most {
             level += 1;
             bounds = self.components(level);
         }
@@ -173,6 +172,8 @@ mod tests {
 
     use super::*;
 
+    const MAX_REGIONS: usize = 50;
+
     fn region(x: u32, y: u32, width: u32, height: u32) -> Region {
         Region { x, y, width, height }
     }
@@ -180,13 +181,13 @@ mod tests {
     #[test]
     fn one_cell_is_one_region_that_ends_with_the_image() {
         let mut grid = Grid::new(100, 50);
-        assert_eq!((grid.changed_ppm(), grid.regions()), (0, vec![]));
+        assert_eq!((grid.changed_ppm(), grid.regions(MAX_REGIONS)), (0, vec![]));
         grid.mark(6, 49);
-        assert_eq!(grid.regions(), [region(96, 48, 4, 2)]);
+        assert_eq!(grid.regions(MAX_REGIONS), [region(96, 48, 4, 2)]);
         assert_eq!(grid.changed_ppm(), 1600);
         grid.mark(7, 0);
         grid.mark(0, 64);
-        assert_eq!(grid.regions().len(), 1, "cells outside are ignored");
+        assert_eq!(grid.regions(MAX_REGIONS).len(), 1, "cells outside are ignored");
     }
 
     #[test]
@@ -197,7 +198,7 @@ mod tests {
         grid.mark(50, 800);
         grid.mark_from(97, 1599);
         let expected = [region(0, 0, 48, 16), region(1552, 1584, 48, 16), region(800, 800, 16, 16)];
-        assert_eq!(grid.regions(), expected);
+        assert_eq!(grid.regions(MAX_REGIONS), expected);
     }
 
     #[test]
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(grid.changed_ppm(), 1);
         let mut all = Grid::new(33, 17);
         (0..17).for_each(|y| all.mark_from(0, y));
-        assert_eq!((all.changed_ppm(), all.regions()), (1_000_000, vec![region(0, 0, 33, 17)]));
+        assert_eq!((all.changed_ppm(), all.regions(MAX_REGIONS)), (1_000_000, vec![region(0, 0, 33, 17)]));
     }
 
     #[test]
@@ -216,7 +217,7 @@ mod tests {
         for at in 0..4096 {
             grid.mark(at % 64 * 4, at / 64 * 64);
         }
-        let regions = grid.regions();
+        let regions = grid.regions(MAX_REGIONS);
         assert!((1..=MAX_REGIONS).contains(&regions.len()), "{}", regions.len());
     }
 
@@ -224,7 +225,7 @@ mod tests {
     fn image_without_pixels_has_no_cells() {
         let mut grid = Grid::new(0, 10);
         grid.mark_from(0, 0);
-        assert_eq!((grid.changed_ppm(), grid.regions()), (0, vec![]));
+        assert_eq!((grid.changed_ppm(), grid.regions(MAX_REGIONS)), (0, vec![]));
     }
 
     proptest! {
@@ -236,7 +237,7 @@ mod tests {
         ) {
             let mut grid = Grid::new(width, height);
             marks.iter().filter(|mark| mark.1 < height as usize).for_each(|(column, y)| grid.mark(*column, *y));
-            let regions = grid.regions();
+            let regions = grid.regions(MAX_REGIONS);
             prop_assert!(regions.len() <= MAX_REGIONS);
             prop_assert_eq!(regions.is_empty(), grid.marked().next().is_none());
             for Region { x, y, width: wide, height: high } in &regions {
