@@ -8,7 +8,7 @@ use grabd::config::Config;
 use grabd::run_dir::recorded_run_dirs;
 use grabd::wiring;
 use grabd_domain::grabs::ImageKey;
-use grabd_store::images::Location;
+use grabd_images::Location;
 use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, Statement, TryGetable};
 
 /// A drain finishes the captures in progress. Jobs in the queue wait for the next start.

@@ -15,7 +15,7 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use grabd_store::images::{ImageOptions, Location, S3Options};
+use grabd_images::{ImageOptions, Location, S3Options};
 use s3s::auth::SimpleAuth;
 use s3s::service::S3ServiceBuilder;
 use s3s_fs::FileSystem;

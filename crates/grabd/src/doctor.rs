@@ -5,8 +5,7 @@ use std::path::Path;
 
 use grabd_domain::target::TargetHost;
 use grabd_engine::webhooks::can_decrypt_secrets;
-use grabd_store::Images;
-use grabd_store::images::{Location, SignedUploads};
+use grabd_images::{Images, Location, SignedUploads};
 
 use crate::config::Config;
 use crate::output::print_line;

@@ -18,10 +18,10 @@ use grabd_engine::pricing::Pricing;
 use grabd_engine::vault::Vault;
 use grabd_engine::webhooks::{Webhooks, can_decrypt_secrets};
 use grabd_engine::{Core, Failpoints, Operations, Parts, Settings, cluster, random};
+use grabd_images::{ImageOptions, Images, Location, S3Options, Shared, SignedUploads, UploadError, Uploader};
 use grabd_memory::MemoryBudget;
 use grabd_store::image_places::ImagePlaces;
-use grabd_store::images::{ImageOptions, Location, S3Options, Shared, SignedUploads, UploadError, Uploader};
-use grabd_store::{Images, OtherService, ServiceLock, Store};
+use grabd_store::{OtherService, ServiceLock, Store};
 
 use crate::config::{Config, ProcessRole, operations};
 use crate::database_url::WithoutPassword;

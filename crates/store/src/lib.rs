@@ -1,4 +1,4 @@
-//! Persistent storage: teams, keys, people and their apps, credits, grabs and jobs in one database, and image files.
+//! Persistent storage: teams, keys, people and their apps, credits, grabs and jobs in one database.
 //!
 //! - [`grabs`], [`credits`], [`accounts`], [`oauth`], [`webhooks`], [`audit`], [`limits`], [`operator`], [`retention`],
 //!   [`image_places`] and [`vault`] have one file per change, and their reads in `queries`. Each rule of the job path or of
@@ -6,7 +6,7 @@
 //!   storage, lot.
 //! - `database/` opens the two databases and runs transactions on them.
 //! - `entities/` has one file per table, and `codes.rs` the integer codes of enums.
-//! - [`images`] stores the files, and [`nodes`] has the processes of a cluster.
+//! - [`nodes`] has the processes of a cluster.
 //!
 //! To add a change, add a file to its module with its argument type, `impl Transaction` for it and a method on
 //! [`Store`]. To add a column, add a migration step, extend the entity and fix what no longer compiles.
@@ -20,7 +20,6 @@ pub mod audit;
 pub mod credits;
 pub mod grabs;
 pub mod image_places;
-pub mod images;
 pub mod limits;
 pub mod low_balance;
 pub mod nodes;
@@ -45,5 +44,4 @@ mod team_lock;
 pub use actor::Actor;
 pub use database::{Kind, LockMode, MigrationPlan, Notifications, OtherService, PendingStep, ServiceLock};
 pub use error::{Cause, Error, Result};
-pub use images::{DiskSpace, Images, Upload};
 pub use store::Store;

@@ -10,8 +10,8 @@ use futures::{AsyncWriteExt, Stream, StreamExt, stream};
 use grabd_domain::grabs::ImageKey;
 use grabd_domain::ids::TeamId;
 use grabd_domain::{Fault, Timestamp};
+use grabd_images::Content;
 use grabd_limiters::{Busy, Turn};
-use grabd_store::images::Content;
 use tokio::io::DuplexStream;
 use tokio::time::timeout;
 use tokio_util::io::ReaderStream;
@@ -71,7 +71,7 @@ enum Error {
     #[error(transparent)]
     Image(#[from] ImageError),
     #[error(transparent)]
-    Storage(#[from] grabd_store::images::Error),
+    Storage(#[from] grabd_images::Error),
     #[error(transparent)]
     Zip(#[from] async_zip::error::ZipError),
     #[error(transparent)]

@@ -8,9 +8,9 @@ use grabd_domain::capture::{FileKind, Format};
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Failure, FailureReason};
 use grabd_domain::limits::{COMPARE_LIMIT, MARKS_LIMIT, PHASH_LIMIT};
+use grabd_images::LocalCopy;
 use grabd_memory::{MemoryBudget, MemoryError};
 use grabd_pixels::{EncodingError, PictureError};
-use grabd_store::images::LocalCopy;
 use image::ImageError;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -82,7 +82,7 @@ pub enum Error {
     InvalidElements(#[from] serde_json::Error),
     /// An image cannot be loaded from the storage.
     #[error(transparent)]
-    Storage(#[from] grabd_store::images::Error),
+    Storage(#[from] grabd_images::Error),
     /// What was drawn cannot be written.
     #[error("the drawn image cannot be written")]
     Unwritable(#[source] io::Error),

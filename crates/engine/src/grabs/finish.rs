@@ -10,7 +10,7 @@ use grabd_domain::grabs::{
 };
 use grabd_domain::ids::{GrabId, LeaseToken};
 use grabd_domain::limits::COMPARE_LIMIT;
-use grabd_store::Upload;
+use grabd_images::Upload;
 use grabd_store::grabs::{Completion, EndedGrab, FailGrab, FailureSource};
 
 use super::final_steps;
@@ -121,7 +121,7 @@ async fn store_files(
     ReceivedFiles { also, slices, viewports }: ReceivedFiles,
     metadata: &mut RenderMetadata,
     limit: Duration,
-) -> Result<(), grabd_store::images::Error> {
+) -> Result<(), grabd_images::Error> {
     metadata.difference = None;
     let new_key = || FileKey::new(random::random());
     let files = also.iter();
@@ -264,12 +264,7 @@ pub(crate) async fn finish(
 }
 
 /// Releases the lease of an attempt whose image could not be stored. Returns whether the lease was still held.
-pub(crate) async fn not_stored(
-    core: &Core,
-    grab: GrabId,
-    token: LeaseToken,
-    error: &grabd_store::images::Error,
-) -> bool {
+pub(crate) async fn not_stored(core: &Core, grab: GrabId, token: LeaseToken, error: &grabd_images::Error) -> bool {
     tracing::error!(%error, grab.id = %grab, "an image could not be stored");
     sweep::release(core, grab, token, "its image could not be stored").await
 }

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use grabd_domain::capture::{BesideName, FileKind, Format};
 use grabd_domain::grabs::{FileKey, ImageKey};
+use grabd_images::ImageFile;
 use grabd_store::grabs::{ShownImage, StoredFile};
-use grabd_store::images::ImageFile;
 
 use super::derived;
 use crate::core::Core;
@@ -81,7 +81,7 @@ pub enum ImageError {
     Store(#[from] grabd_store::Error),
     /// The image storage could not be read.
     #[error(transparent)]
-    Storage(#[from] grabd_store::images::Error),
+    Storage(#[from] grabd_images::Error),
     /// The placeholder could not be drawn.
     #[error(transparent)]
     Placeholder(#[from] crate::placeholder::Error),

@@ -27,9 +27,9 @@ mod upload;
 mod watch;
 
 use grabd_domain::ids::AccountId;
+use grabd_images::Images;
 use grabd_limiters::Turns;
 use grabd_memory::MemoryBudget;
-use grabd_store::Images;
 
 use self::compare::placeholders::Differences;
 use crate::domains::DomainPolicy;

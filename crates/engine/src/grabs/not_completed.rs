@@ -7,7 +7,7 @@ pub(super) enum NotCompleted {
     /// The grab fails.
     Failed(Failure),
     /// A file beside the image could not be stored.
-    NotStored(grabd_store::images::Error),
+    NotStored(grabd_images::Error),
     /// The database is unavailable.
     Database(grabd_store::Error),
 }

@@ -42,7 +42,7 @@ enum Error {
     #[error("the image cannot be read")]
     Unreadable(#[from] io::Error),
     #[error(transparent)]
-    Storage(#[from] grabd_store::images::Error),
+    Storage(#[from] grabd_images::Error),
     #[error("HTTP {0}")]
     Status(StatusCode),
     #[error(transparent)]

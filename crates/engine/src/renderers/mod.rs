@@ -9,7 +9,7 @@ use std::time::Duration;
 pub use crate::grabs::finish::{AttemptResult, OutcomeUnknown, ReceivedFiles, ReceivedImage};
 pub use crate::image_digest::ImageDigest;
 pub use crate::queue::{Lease, SessionMessage, SessionSlots};
-pub use grabd_store::images::{UploadError, UploadTarget, Uploader};
+pub use grabd_images::{UploadError, UploadTarget, Uploader};
 pub use receive::{ImageReceiver, ReceiveError, UploadedImage};
 pub use session::{AttachError, RendererSession, domain_rules, image_not_stored, needs_files, record};
 pub use upload_target::upload_target;

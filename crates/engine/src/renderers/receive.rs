@@ -4,7 +4,7 @@ use bytes::Bytes;
 use grabd_domain::capture::{BesideName, FileKind, SliceNumber, Viewport, ViewportNumber};
 use grabd_domain::grabs::{ImageKey, SlicePlace, ViewportSize};
 use grabd_domain::ids::LeaseToken;
-use grabd_store::{Images, Upload};
+use grabd_images::{Images, Upload};
 
 use crate::core::Core;
 use crate::grabs::finish::{ReceivedFile, ReceivedFiles, ReceivedImage, ReceivedSlice, ReceivedViewport};
@@ -99,7 +99,7 @@ pub enum ReceiveError {
     Invalid(&'static str),
     /// The image could not be stored.
     #[error(transparent)]
-    NotStored(#[from] grabd_store::images::Error),
+    NotStored(#[from] grabd_images::Error),
 }
 
 impl ImageReceiver {

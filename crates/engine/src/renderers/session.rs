@@ -153,11 +153,6 @@ pub async fn record(
 }
 
 /// Releases the lease of an attempt whose image could not be stored. Returns whether the lease was still held.
-pub async fn image_not_stored(
-    core: &Core,
-    grab: GrabId,
-    token: LeaseToken,
-    error: &grabd_store::images::Error,
-) -> bool {
+pub async fn image_not_stored(core: &Core, grab: GrabId, token: LeaseToken, error: &grabd_images::Error) -> bool {
     finish::not_stored(core, grab, token, error).await
 }

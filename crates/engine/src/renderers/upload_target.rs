@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use grabd_store::images::UploadTarget;
+use grabd_images::UploadTarget;
 use tokio::time::timeout;
 
 use crate::core::Core;

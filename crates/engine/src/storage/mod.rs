@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use grabd_domain::Fault;
 use grabd_domain::admission::Account;
 use grabd_domain::ids::AccountId;
-use grabd_store::DiskSpace;
+use grabd_images::DiskSpace;
 
 pub(crate) use budget::{ceiling_of, live_ceiling, refuse, test_ceiling};
 pub(crate) use budgets::Budgets;

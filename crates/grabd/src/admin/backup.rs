@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use grabd_engine::clock::Clock;
-use grabd_store::images::Location;
+use grabd_images::Location;
 use grabd_store::{Kind, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::json;

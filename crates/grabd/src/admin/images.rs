@@ -6,9 +6,9 @@ use anyhow::{Context, bail, ensure};
 use clap::Subcommand;
 use futures::{StreamExt, TryStreamExt};
 use grabd_domain::grabs::ImageKey;
+use grabd_images::{Images, Location};
+use grabd_store::Store;
 use grabd_store::image_places::StoredImage;
-use grabd_store::images::Location;
-use grabd_store::{Images, Store};
 use serde_json::json;
 
 use super::output::CommandOutput;

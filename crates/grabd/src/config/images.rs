@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use grabd_store::images::Location;
+use grabd_images::Location;
 use serde::Deserialize;
 
 use super::origin::is_origin;

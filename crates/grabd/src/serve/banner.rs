@@ -10,7 +10,7 @@ use axum::http::{Request, StatusCode};
 use grabd_browser::{Chromium, Jail};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::ImageKey;
-use grabd_store::images::Location;
+use grabd_images::Location;
 use tower::ServiceExt;
 
 use super::first_run::{self, FirstTeam, Keys};

@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path as Segments, RawQuery, State};
@@ -12,16 +11,16 @@ use axum::http::header::{
     CONTENT_TYPE, ETAG, IF_RANGE, LOCATION, RANGE, REFERRER_POLICY, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Router, middleware};
 use grabd_domain::capture::{BesideName, FileKind};
 use grabd_domain::grabs::{FileKey, ImageKey};
 use grabd_edge::{allow_methods, error_response};
 use grabd_engine::{Core, FileBeside, Image};
 use grabd_http::{allow_any_origin, known_tags};
+use grabd_images::{Content, Error, Found, ImageFile, ResponseHeaders};
 use grabd_proto::v1::ErrorCode;
-use grabd_store::images::{Content, Error, Found, ImageFile, ResponseHeaders};
 use tokio::io::AsyncReadExt;
 use tokio_util::io::ReaderStream;
 
@@ -312,7 +311,7 @@ fn failed(error: &dyn std::error::Error) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use grabd_store::Images;
+    use grabd_images::Images;
     use http_body_util::BodyExt;
 
     use super::*;

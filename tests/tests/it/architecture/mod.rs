@@ -11,7 +11,7 @@ mod imports;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// Every package of the workspace, existing or planned, and the workspace packages that it may depend on.
-const PACKAGE_IMPORTS: [(&str, &[&str]); 18] = [
+const PACKAGE_IMPORTS: [(&str, &[&str]); 19] = [
     ("grabd-options", &[]),
     ("grabd-domain", &["grabd-options"]),
     ("grabd-proto", &["grabd-options"]),
@@ -21,11 +21,20 @@ const PACKAGE_IMPORTS: [(&str, &[&str]); 18] = [
     ("grabd-http", &["grabd-limiters"]),
     ("grabd-migrations", &[]),
     ("grabd-egress", &["grabd-domain"]),
+    ("grabd-images", &["grabd-domain"]),
     ("grabd-store", &["grabd-domain", "grabd-migrations"]),
     ("grabd-browser", &["grabd-domain", "grabd-egress", "grabd-memory", "grabd-pixels"]),
     (
         "grabd-engine",
-        &["grabd-domain", "grabd-egress", "grabd-limiters", "grabd-memory", "grabd-pixels", "grabd-store"],
+        &[
+            "grabd-domain",
+            "grabd-egress",
+            "grabd-images",
+            "grabd-limiters",
+            "grabd-memory",
+            "grabd-pixels",
+            "grabd-store",
+        ],
     ),
     ("grabd-rpc", &["grabd-domain", "grabd-engine", "grabd-proto"]),
     ("grabd-edge", &["grabd-http", "grabd-limiters", "grabd-memory", "grabd-options", "grabd-pixels", "grabd-proto"]),
@@ -39,6 +48,7 @@ const PACKAGE_IMPORTS: [(&str, &[&str]); 18] = [
             "grabd-egress",
             "grabd-engine",
             "grabd-http",
+            "grabd-images",
             "grabd-limiters",
             "grabd-memory",
             "grabd-migrations",
@@ -65,10 +75,10 @@ const RESTRICTED_CRATES: [(&str, &[&str], &str); 17] = [
     ("hickory-resolver", &["grabd-egress"], "names are resolved behind the guard"),
     (
         "reqwest",
-        &["grabd-store", "grab"],
+        &["grabd-images", "grab"],
         "outgoing requests of the service pass the guard, except those to the object store",
     ),
-    ("object_store", &["grabd-store"], "only the image storage uses the object store"),
+    ("object_store", &["grabd-images"], "only the image storage uses the object store"),
     ("async-nats", &["grabd-engine"], "only the bus sends hints, to the operator's NATS server"),
     ("lettre", &["grabd-engine"], "only the mailer sends e-mail, to the operator's mail server"),
     ("webauthn-rs-core", &["grabd-engine"], "passkeys are verified in one place"),
@@ -82,6 +92,7 @@ const RESTRICTED_CRATES: [(&str, &[&str], &str); 17] = [
         "tokio",
         &[
             "grabd-egress",
+            "grabd-images",
             "grabd-limiters",
             "grabd-memory",
             "grabd-store",

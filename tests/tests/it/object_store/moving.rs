@@ -73,7 +73,7 @@ async fn images_are_moved_to_a_bucket_and_back() -> Result<()> {
     let stale = ImageKey::new(77, "png");
     app.service.store().mark_moving_images(vec![stale.clone()]).await?;
     let options = server.options(&app.data_dir().join("other"));
-    let storage = grabd_store::Images::open(&options)?;
+    let storage = grabd_images::Images::open(&options)?;
     storage.put(&stale, red.clone(), std::time::Duration::from_secs(10)).await?;
     server.fail_next(1, Method::PUT, StatusCode::FORBIDDEN, "AccessDenied");
     ensure!(move_to(&server, &app, &bucket, &file_url).await.is_err(), "the probe is denied");

@@ -15,7 +15,7 @@ use grabd_domain::ids::{LeaseToken, SessionId, TeamId};
 use grabd_domain::{Day, Timestamp};
 use grabd_engine::clock::Clock;
 use grabd_engine::{accounts, billing, random};
-use grabd_store::Images;
+use grabd_images::Images;
 use grabd_store::grabs::{Completion, Created, FailGrab, FailureSource, NewGrab, NewLease, NewPlaceholder};
 use grabd_tests::harness::{ALLOWED, TestApp};
 use grabd_tests::mail_server::{MailServer, TlsMode};

@@ -87,8 +87,8 @@ mod tests {
     use bytes::Bytes;
     use grabd_domain::capture::Format;
     use grabd_domain::grabs::ImageKey;
+    use grabd_images::Images;
     use grabd_pixels::PictureError;
-    use grabd_store::Images;
     use image::{ImageFormat, Rgb, RgbImage};
 
     use super::*;

@@ -13,11 +13,12 @@ use grabd_domain::ids::{GrabId, LeaseToken, TeamId, UserId};
 use grabd_domain::limits::{ASYNC_DEADLINE, LEASE_MARGIN};
 use grabd_domain::team_limits::LimitChange;
 use grabd_egress::Guard;
+use grabd_images::Images;
 use grabd_memory::MemoryBudget;
+use grabd_store::Store;
 use grabd_store::accounts::{InitialTeam, NewPerson, NewTeam};
 use grabd_store::credits::Grant;
 use grabd_store::grabs::{Completion, Created, FailGrab, FailureSource, NewGrab, NewPlaceholder};
-use grabd_store::{Images, Store};
 use uuid::Uuid;
 
 use super::*;
