@@ -1,4 +1,4 @@
-//! T3: completes a leased grab with an image and spends its credit.
+//! Completes a leased grab with an image and spends its credit.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! T1: creates a live grab and holds one credit for it. If a slot is free, the grab is created leased, which saves a
+//! Creates a live grab and holds one credit for it. If a slot is free, the grab is created leased, which saves a
 //! commit.
 
 use std::collections::{BTreeSet, HashMap, HashSet};

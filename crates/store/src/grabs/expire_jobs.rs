@@ -1,4 +1,4 @@
-//! T6 in bulk: fails grabs whose deadline has passed, each in its own transaction.
+//! Fails grabs whose deadline has passed, each in its own transaction.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use grabd_domain::Timestamp;

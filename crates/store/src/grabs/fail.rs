@@ -1,4 +1,4 @@
-//! T4, T6, T7: ends a grab without an image and releases its credit.
+//! Ends a grab without an image and releases its credit.
 
 use grabd_domain::Timestamp;
 use grabd_domain::grabs::{Failure, Grab, RenderMetadata};

@@ -1,4 +1,4 @@
-//! T2: leases the jobs at the head of the queue to free slots.
+//! Leases the jobs at the head of the queue to free slots.
 
 use std::collections::HashMap;
 

@@ -1,17 +1,17 @@
 //! Grabs, their jobs, images and idempotency keys: one file for each change, and the reads in `queries/`.
 //!
-//! The state transitions of a grab are numbered:
+//! The state transitions of a grab:
 //!
-//! | transition | from, to | file |
-//! |---|---|---|
-//! | T0 | placeholder, created in its final state | `placeholder.rs` |
-//! | T1 | created as pending, or as processing if a slot is free | `create.rs` |
-//! | T2 | pending to processing | `lease.rs` |
-//! | T3 | processing to done | `complete.rs` |
-//! | T4 | processing to failed | `fail.rs` |
-//! | T5 | processing back to pending | `release.rs`, in bulk for lost leases `reclaim.rs` |
-//! | T6 | open to failed, deadline passed | `fail.rs`, in bulk `expire_jobs.rs` |
-//! | T7 | open to failed, cancelled by the caller | `fail.rs` |
+//! | from, to | file |
+//! |---|---|
+//! | placeholder, created in its final state | `placeholder.rs` |
+//! | created as pending, or as processing if a slot is free | `create.rs` |
+//! | pending to processing | `lease.rs` |
+//! | processing to done | `complete.rs` |
+//! | processing to failed | `fail.rs` |
+//! | processing back to pending | `release.rs`, in bulk for lost leases `reclaim.rs` |
+//! | open to failed, deadline passed | `fail.rs`, in bulk `expire_jobs.rs` |
+//! | open to failed, cancelled by the caller | `fail.rs` |
 
 pub(crate) mod complete;
 pub(crate) mod create;

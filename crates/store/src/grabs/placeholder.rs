@@ -1,4 +1,4 @@
-//! T0: stores a test grab in its final state, without a job, a credit or a ledger entry.
+//! Stores a test grab in its final state, without a job, a credit or a ledger entry.
 
 use grabd_domain::Timestamp;
 use grabd_domain::capture::CaptureSpec;

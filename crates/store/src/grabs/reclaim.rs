@@ -1,4 +1,4 @@
-//! T5 in bulk: releases lost leases, each in its own transaction. One transaction for all would lock several lots in an
+//! Releases lost leases, each in its own transaction. One transaction for all would lock several lots in an
 //! inconsistent order.
 
 use futures::{StreamExt, TryStreamExt, stream};

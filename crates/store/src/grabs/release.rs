@@ -1,4 +1,4 @@
-//! T5: returns the grab of a lost attempt to its old position in the queue, or fails it after the last attempt.
+//! Returns the grab of a lost attempt to its old position in the queue, or fails it after the last attempt.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! T3: completion under a lease.
+//! Completion under a lease.
 
 use std::time::Duration;
 

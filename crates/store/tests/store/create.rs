@@ -1,4 +1,4 @@
-//! T1: creation of live grabs.
+//! Creation of live grabs.
 
 use std::time::Duration;
 

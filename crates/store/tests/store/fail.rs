@@ -1,4 +1,4 @@
-//! T4, T6 and T7: failure by lease, deadline and cancellation.
+//! Failure by lease, deadline and cancellation.
 
 use std::time::Duration;
 

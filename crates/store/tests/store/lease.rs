@@ -1,4 +1,4 @@
-//! T2: leasing of jobs.
+//! Leasing of jobs.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! T0: placeholders of test keys.
+//! Placeholders of test keys.
 
 use futures::future::join_all;
 use grabd_domain::credentials::Environment;

@@ -1,4 +1,4 @@
-//! T5: release of lost attempts.
+//! Release of lost attempts.
 
 use std::time::Duration;
 
