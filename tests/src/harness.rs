@@ -205,7 +205,7 @@ impl TestApp {
     /// Drains the service and checks what must hold after every test: the ledger balances, no grab is leased, each
     /// image belongs to a grab, and no browser process or directory remains.
     pub async fn finish(self) -> anyhow::Result<()> {
-        let drift = self.service.store().verify_ledger().await?;
+        let drift = self.service.store().credits().verify_ledger().await?;
         anyhow::ensure!(drift.is_empty(), "the ledger does not balance: {drift:?}");
         self.service.drain().await;
         check_no_leftovers(&Config::with(&self.settings)?).await

@@ -31,7 +31,7 @@ impl DomainPolicy {
     /// Reads the stored rules. All rules that were stored before the call are in effect after it.
     pub(crate) async fn refresh(&self, store: &Store) -> Result<(), grabd_store::Error> {
         let _refreshing = self.refreshing.lock().await;
-        let stored = store.list_domain_rules().await?.into_iter().map(|stored| (stored.domain, stored.rule));
+        let stored = store.operator().list_domain_rules().await?.into_iter().map(|stored| (stored.domain, stored.rule));
         let rules: DomainRules = self.configured.iter().cloned().chain(stored).collect();
         // Otherwise the same rules would be sent to all renderers again.
         if *self.current() != rules {
@@ -86,7 +86,7 @@ mod tests {
         let domain = |name| Domain::parse(name).unwrap();
         let policy = DomainPolicy::new(vec![(domain("example.com"), DomainRule::Deny)]);
         let now = Timestamp::from_ms(1);
-        assert!(store.set_domain_rule(domain("example.org"), DomainRule::Deny, now).await.unwrap());
+        assert!(store.operator().set_domain_rule(domain("example.org"), DomainRule::Deny, now).await.unwrap());
         let check = |text: &str| policy.check(&TargetUrl::parse(text).unwrap());
         assert_eq!(check("https://www.example.org/"), Ok(()));
         policy.refresh(&store).await.unwrap();
@@ -96,8 +96,8 @@ mod tests {
             assert_eq!(failure.reason, FailureReason::RenderBlocked);
         }
         assert!(policy.check_document(Some("https://example.net/")).is_ok() && policy.check_document(None).is_ok());
-        assert!(store.remove_domain_rule(domain("example.org")).await.unwrap());
-        assert!(!store.remove_domain_rule(domain("example.org")).await.unwrap());
+        assert!(store.operator().remove_domain_rule(domain("example.org")).await.unwrap());
+        assert!(!store.operator().remove_domain_rule(domain("example.org")).await.unwrap());
         policy.refresh(&store).await.unwrap();
         assert_eq!(check("https://www.example.org/"), Ok(()));
         store.close().await;

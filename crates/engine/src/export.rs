@@ -86,31 +86,31 @@ fn chunks(
 /// Everything of which a team has few.
 async fn head(store: &Store, team: TeamId, now: Timestamp) -> Result<Vec<Value>, Error> {
     let mut lines = Vec::new();
-    if let Some(found) = store.find_team(team).await? {
+    if let Some(found) = store.accounts().find_team(team).await? {
         lines.push(json!({
             "type": "team", "id": found.id.to_string(), "name": found.name, "created_at": found.created_at.to_string(),
             "deleted_at": found.deleted_at.map(|at| at.to_string()), "exported_at": now.to_string(),
         }));
     }
-    for StoredLimit { limit, value, .. } in store.team_limits(team).await? {
+    for StoredLimit { limit, value, .. } in store.limits().team_limits(team).await? {
         lines.push(json!({ "type": "limit", "name": limit.as_str(), "value": value }));
     }
-    for member in store.list_members(team).await? {
-        let second_factor = store.has_second_factor(member.user).await?;
-        let passkeys = store.list_passkeys(member.user).await?.len();
+    for member in store.accounts().list_members(team).await? {
+        let second_factor = store.accounts().has_second_factor(member.user).await?;
+        let passkeys = store.accounts().list_passkeys(member.user).await?.len();
         lines.push(json!({
             "type": "member", "user_id": member.user.to_string(), "email": member.email.as_str(),
             "role": member.role.as_str(), "since": member.created_at.to_string(), "second_factor": second_factor,
             "passkeys": passkeys,
         }));
     }
-    for invitation in store.list_invitations(team, now).await? {
+    for invitation in store.accounts().list_invitations(team, now).await? {
         lines.push(json!({
             "type": "invitation", "email": invitation.email.as_str(), "role": invitation.role.as_str(),
             "invited_by": invitation.invited_by.as_str(), "expires_at": invitation.expires_at.to_string(),
         }));
     }
-    for key in store.list_keys(team).await? {
+    for key in store.accounts().list_keys(team).await? {
         lines.push(json!({
             "type": "key", "id": key.id.to_string(), "environment": key.environment.as_str(), "name": key.name,
             "last4": key.last4, "scopes": key.scopes.iter().map(Scope::as_str).collect::<Vec<_>>(),
@@ -121,7 +121,7 @@ async fn head(store: &Store, team: TeamId, now: Timestamp) -> Result<Vec<Value>,
         }));
     }
     for environment in [Environment::Live, Environment::Test] {
-        for endpoint in store.list_endpoints(team, environment, None).await? {
+        for endpoint in store.webhooks().list_endpoints(team, environment, None).await? {
             lines.push(json!({
                 "type": "webhook", "id": endpoint.id.to_string(), "environment": environment.as_str(),
                 "url": endpoint.url.to_string(), "events": endpoint.events.words(),
@@ -130,7 +130,7 @@ async fn head(store: &Store, team: TeamId, now: Timestamp) -> Result<Vec<Value>,
             }));
         }
     }
-    for lot in store.lots(team).await? {
+    for lot in store.credits().lots(team).await? {
         lines.push(json!({
             "type": "credits", "lot": lot.id.0, "kind": kind_name(lot.kind), "granted": lot.granted,
             "remaining": lot.remaining, "held": lot.held, "cancelled": lot.cancelled,
@@ -162,7 +162,7 @@ async fn grabs(
     after: Option<ExportCursor>,
     chunk: u32,
 ) -> Result<(Vec<Value>, Stage), Error> {
-    let ExportPage { grabs, unreadable, next } = store.export_grabs(team, environment, after, chunk).await?;
+    let ExportPage { grabs, unreadable, next } = store.grabs().export_grabs(team, environment, after, chunk).await?;
     let mut lines: Vec<Value> = grabs.iter().map(grab_line).collect();
     lines.extend(unreadable.iter().map(|id| json!({ "type": "unreadable_grab", "id": id.to_string() })));
     let next = match (next, environment) {
@@ -202,7 +202,7 @@ fn grab_line(grab: &Grab) -> Value {
 }
 
 async fn ledger(store: &Store, team: TeamId, before: Option<i64>, chunk: u32) -> Result<(Vec<Value>, Stage), Error> {
-    let entries = store.ledger(team, before, chunk).await?;
+    let entries = store.credits().ledger(team, before, chunk).await?;
     let is_last = entries.len() < usize::try_from(chunk).unwrap_or(usize::MAX);
     let next = entries.last().map(|entry| entry.id).filter(|_| !is_last);
     let line = |Entry { id, lot, kind, amount, grab, reference, at }: &Entry| {

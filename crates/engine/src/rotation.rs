@@ -35,7 +35,7 @@ pub async fn reseal(store: &Store, vault: &Vault) -> Result<Resealed, grabd_stor
     let mut done = Resealed::default();
     let mut after = None;
     loop {
-        let endpoints = store.list_sealed_endpoints(after, BATCH).await?;
+        let endpoints = store.vault().list_sealed_endpoints(after, BATCH).await?;
         let Some(last) = endpoints.last() else { break };
         after = Some(last.id);
         for endpoint in endpoints {
@@ -44,41 +44,43 @@ pub async fn reseal(store: &Store, vault: &Vault) -> Result<Resealed, grabd_stor
     }
     let mut after = None;
     loop {
-        let keys = store.list_sealed_link_secrets(after, BATCH).await?;
+        let keys = store.vault().list_sealed_link_secrets(after, BATCH).await?;
         let Some((last, _)) = keys.last() else { break };
         after = Some(*last);
         for (key, sealed) in keys {
             match vault.reseal(&sealed, key.0.as_bytes()) {
                 Ok(None) => {}
-                Ok(Some(new)) => done.changed += u64::from(store.reseal_link_secret(key, sealed, new).await?),
+                Ok(Some(new)) => done.changed += u64::from(store.vault().reseal_link_secret(key, sealed, new).await?),
                 Err(_) => done.unreadable += 1,
             }
         }
     }
     let mut after = None;
     loop {
-        let factors = store.list_sealed_second_factors(after, BATCH).await?;
+        let factors = store.vault().list_sealed_second_factors(after, BATCH).await?;
         let Some((last, _)) = factors.last() else { break };
         after = Some(*last);
         for (user, sealed) in factors {
             match vault.reseal(&sealed, user.0.as_bytes()) {
                 Ok(None) => {}
                 // `false`: it was turned off meanwhile.
-                Ok(Some(new)) => done.changed += u64::from(store.reseal_second_factor(user, sealed, new).await?),
+                Ok(Some(new)) => {
+                    done.changed += u64::from(store.vault().reseal_second_factor(user, sealed, new).await?);
+                }
                 Err(_) => done.unreadable += 1,
             }
         }
     }
     let mut after = None;
     loop {
-        let jobs = store.list_sealed_jobs(after, JOB_BATCH).await?;
+        let jobs = store.vault().list_sealed_jobs(after, JOB_BATCH).await?;
         let Some((last, _)) = jobs.last() else { return Ok(done) };
         after = Some(*last);
         for (grab, sealed) in jobs {
             match vault.reseal(&sealed, grab.0.as_bytes()) {
                 Ok(None) => {}
                 // `false`: the grab has ended meanwhile, and its secrets with it.
-                Ok(Some(new)) => done.changed += u64::from(store.reseal_job(grab, sealed, new).await?),
+                Ok(Some(new)) => done.changed += u64::from(store.vault().reseal_job(grab, sealed, new).await?),
                 Err(_) => done.unreadable += 1,
             }
         }
@@ -111,7 +113,7 @@ async fn reseal_endpoint(
     }
     if new != endpoint {
         // If it was changed or removed meanwhile, the next pass reads it again.
-        store.reseal_endpoint(endpoint, new).await?;
+        store.vault().reseal_endpoint(endpoint, new).await?;
     }
     Ok(done)
 }
@@ -143,7 +145,7 @@ mod tests {
         let secret = vault.seal(number.to_string().as_bytes(), id.0.as_bytes());
         let (environment, creator) = (Environment::Live, Creator::Key);
         let new = NewEndpoint { id, team, environment, registration, secret, creator, by: None, now: NOW };
-        store.register_endpoint(new).await.unwrap();
+        store.webhooks().register_endpoint(new).await.unwrap();
         id
     }
 
@@ -154,7 +156,7 @@ mod tests {
         let store = Store::open("sqlite::memory:").await.unwrap();
         store.migrate().await.unwrap();
         let team = TeamId(Uuid::from_u128(9));
-        store.create_team(NewTeam { id: team, name: "A team".into(), now: NOW }).await.unwrap();
+        store.accounts().create_team(NewTeam { id: team, name: "A team".into(), now: NOW }).await.unwrap();
         // The vault of a service that runs all the time.
         let service = Vault::open(&path).unwrap();
         for number in 1..=3 {
@@ -163,12 +165,12 @@ mod tests {
 
         assert!(begin_rotation(&path).unwrap());
         let command = Vault::open(&path).unwrap();
-        let first = store.list_sealed_endpoints(None, 1).await.unwrap().remove(0);
+        let first = store.vault().list_sealed_endpoints(None, 1).await.unwrap().remove(0);
         assert_eq!(reseal_endpoint(&store, &command, first).await.unwrap().changed, 1);
         drop(command);
         // The command crashed here. The service reads both kinds, and seals with the new key.
         let readable = async || {
-            for endpoint in store.list_sealed_endpoints(None, 99).await.unwrap() {
+            for endpoint in store.vault().list_sealed_endpoints(None, 99).await.unwrap() {
                 let owner = endpoint.id.0.as_bytes();
                 let text = String::from_utf8(service.unseal(&endpoint.secret, owner).unwrap()).unwrap();
                 assert_eq!(text, endpoint.id.0.as_u128().to_string());
@@ -194,18 +196,18 @@ mod tests {
         store.migrate().await.unwrap();
         let vault = Vault::open(&path).unwrap();
         let team = TeamId(Uuid::from_u128(9));
-        store.create_team(NewTeam { id: team, name: "A team".into(), now: NOW }).await.unwrap();
+        store.accounts().create_team(NewTeam { id: team, name: "A team".into(), now: NOW }).await.unwrap();
         // More than are read at a time.
         let people: Vec<UserId> = (1..=u128::from(BATCH) + 1).map(|number| UserId(Uuid::from_u128(number))).collect();
         for user in &people {
             let email = Email::parse(&format!("{}@example.com", user.0.as_u128())).unwrap();
             let (id, initial_team) = (*user, InitialTeam::Existing(team));
             let person = NewPerson { id, email, password_hash: "x".into(), initial_team, verified: true, now: NOW };
-            store.create_person(person).await.unwrap();
+            store.accounts().create_person(person).await.unwrap();
             let secret = vault.seal(user.0.as_bytes(), user.0.as_bytes());
             let recovery_codes = vec![[1; 32]];
             let factor = NewSecondFactor { user: *user, secret, step: 1, recovery_codes, keep: [0; 32], now: NOW };
-            assert!(store.turn_on_second_factor(factor).await.unwrap());
+            assert!(store.accounts().turn_on_second_factor(factor).await.unwrap());
         }
         assert!(begin_rotation(&path).unwrap());
         let done = reseal(&store, &Vault::open(&path).unwrap()).await.unwrap();
@@ -213,7 +215,7 @@ mod tests {
         end_rotation(&path).unwrap();
         let vault = Vault::open(&path).unwrap();
         for user in people {
-            let factor = store.find_second_factor(user).await.unwrap().unwrap();
+            let factor = store.accounts().find_second_factor(user).await.unwrap().unwrap();
             assert_eq!(vault.unseal(&factor.secret.unwrap(), user.0.as_bytes()).unwrap(), user.0.as_bytes());
             assert_eq!((factor.last_step, factor.recovery_codes), (1, 1));
         }
@@ -226,14 +228,14 @@ mod tests {
         let store = Store::open("sqlite::memory:").await.unwrap();
         store.migrate().await.unwrap();
         let team = TeamId(Uuid::from_u128(9));
-        store.create_team(NewTeam { id: team, name: "A team".into(), now: NOW }).await.unwrap();
+        store.accounts().create_team(NewTeam { id: team, name: "A team".into(), now: NOW }).await.unwrap();
         register(&store, &Vault::new([7; 32]), team, 1).await;
         register(&store, &Vault::open(&path).unwrap(), team, 2).await;
         begin_rotation(&path).unwrap();
-        let before = store.list_sealed_endpoints(None, 9).await.unwrap();
+        let before = store.vault().list_sealed_endpoints(None, 9).await.unwrap();
         let done = reseal(&store, &Vault::open(&path).unwrap()).await.unwrap();
         assert_eq!(done, Resealed { changed: 1, unreadable: 1 });
-        let after = store.list_sealed_endpoints(None, 9).await.unwrap();
+        let after = store.vault().list_sealed_endpoints(None, 9).await.unwrap();
         assert_eq!(before.iter().zip(&after).filter(|(old, new)| old == new).count(), 1);
     }
 }

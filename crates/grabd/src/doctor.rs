@@ -139,7 +139,7 @@ async fn secrets(config: &Config) -> Finding {
     let result = async {
         let store = wiring::open_store(config).await?;
         // Before the first start there is no table.
-        let used = store.schema_is_current().await? && store.newest_secret().await?.is_some();
+        let used = store.schema_is_current().await? && store.webhooks().newest_secret().await?.is_some();
         let finding = match (key_file.exists(), used) {
             (false, false) => Ok(format!("{} will be created at the first start", key_file.display())),
             (false, true) => Err(anyhow::anyhow!("{} is missing, and webhooks need it", key_file.display())),

@@ -206,7 +206,7 @@ pub fn image_places(config: &Config) -> ImagePlaces {
 /// # Errors
 /// When a place is missing, with what to do.
 async fn check_image_places(config: &Config, store: &Store) -> anyhow::Result<ImagePlaces> {
-    let (recorded, configured) = (store.image_places().await?, image_places(config));
+    let (recorded, configured) = (store.images().image_places().await?, image_places(config));
     let mut known: Vec<String> = recorded.first.iter().chain(&recorded.others).cloned().collect();
     let has_images = |dir: PathBuf| std::fs::read_dir(dir).is_ok_and(|mut found| found.next().is_some());
     if known.is_empty() && has_images(images_dir(config).join("i")) {
@@ -244,7 +244,7 @@ async fn images(config: &Config, store: &Store) -> anyhow::Result<Images> {
     // After the check, so that a place that was never used is not recorded.
     let configured = image_places(config);
     if recorded != configured {
-        store.record_image_places(configured).await?;
+        store.images().record_image_places(configured).await?;
     }
     Ok(images)
 }

@@ -454,7 +454,7 @@ fn sign_up(dir: &Path, email: &str) {
         let initial_team = InitialTeam::New(random::team_id(now), "A team".into());
         let (id, email) = (random::user_id(now), Email::parse(email).unwrap());
         let person = NewPerson { id, email, password_hash: String::new(), initial_team, verified: false, now };
-        store.create_person(person).await.unwrap();
+        store.accounts().create_person(person).await.unwrap();
         store.close().await;
     });
 }
@@ -486,7 +486,7 @@ fn second_factor_of_a_lost_device_is_listed_and_removed() {
         let (user, now) = (user.parse().unwrap(), Timestamp::from_ms(1_800_000_000_000));
         let (secret, recovery_codes) = (vec![7; 61], vec![[1; 32]]);
         let factor = NewSecondFactor { user, secret, step: 1, recovery_codes, keep: [0; 32], now };
-        assert!(store.turn_on_second_factor(factor).await.unwrap());
+        assert!(store.accounts().turn_on_second_factor(factor).await.unwrap());
         store.close().await;
     });
     assert_eq!((second_factor(), remove(), second_factor()), (true.into(), true.into(), false.into()));

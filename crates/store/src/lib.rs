@@ -8,14 +8,16 @@
 //! - `entities/` has one file per table, and `codes.rs` the integer codes of enums.
 //! - [`nodes`] has the processes of a cluster.
 //!
-//! To add a change, add a file to its module with its argument type, `impl Transaction` for it and a method on
-//! [`Store`]. To add a column, add a migration step, extend the entity and fix what no longer compiles.
+//! Reads and changes are methods of [`areas`]: `store.grabs().complete(..)`. To add a change, add a file to its module with its
+//! argument type, `impl Transaction` for it and a method of its area. To add a column, add a migration step, extend the entity
+//! and fix what no longer compiles.
 //!
 //! *Invariant:* this crate reads no clock and generates no random numbers: `now`, ids, tokens and random bits are
 //! arguments; the database's clock is read only to confirm the program's. No entity and no type of the database library
 //! is public, and a transaction waits for nothing but the database.
 
 pub mod accounts;
+pub mod areas;
 pub mod audit;
 pub mod credits;
 pub mod grabs;

@@ -16,11 +16,12 @@ use uuid::Uuid;
 
 use crate::accounts::TeamResult;
 use crate::accounts::team::lock_as_owner;
+use crate::areas::Credits;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{lot, member, team, user};
 use crate::webhooks::enqueue::enqueue_for_team;
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
 const WORK: &str = "balances";
 
@@ -55,7 +56,7 @@ struct SetAlertBelow {
     now: Timestamp,
 }
 
-impl Store {
+impl Credits<'_> {
     /// Looks at up to `limit` active teams after this one, in the order of their ids. Returns those whose balance has crossed
     /// their threshold, in either direction, and the last team that was looked at, or `None` at the end. Teams that cannot
     /// be read are set aside.
@@ -63,23 +64,23 @@ impl Store {
     /// # Errors
     /// Errors of the database as a whole.
     pub async fn crossed_thresholds(
-        &self,
+        self,
         after: Option<TeamId>,
         limit: u32,
         now: Timestamp,
     ) -> Result<(Vec<TeamId>, Option<TeamId>)> {
         let teams = active_teams()
             .filter(team::Column::Id.gt(after.map_or(Uuid::nil(), |team| team.0)))
-            .filter(team::Column::Id.is_not_in(self.set_aside.keys::<Uuid>(WORK, now)))
+            .filter(team::Column::Id.is_not_in(self.store.set_aside.keys::<Uuid>(WORK, now)))
             .order_by_asc(team::Column::Id)
             .limit(u64::from(limit))
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let (Some(first), Some(last)) = (teams.first(), teams.last()) else { return Ok((Vec::new(), None)) };
         let lots = lot::Entity::find()
             .filter(lot::Column::TeamId.between(first.id, last.id))
             .filter(lot::Column::Remaining.gt(0))
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let mut lots_of: HashMap<Uuid, Vec<lot::Model>> = HashMap::new();
         for row in lots {
@@ -89,7 +90,7 @@ impl Store {
         for row in &teams {
             let lots = lots_of.remove(&row.id).unwrap_or_default();
             let has_crossed = unspent(lots, now).map(|unspent| is_low(row, unspent) != (row.is_balance_low != 0));
-            if self.set_aside.unless_row_fails(WORK, &row.id, now, has_crossed)? == Some(true) {
+            if self.store.set_aside.unless_row_fails(WORK, &row.id, now, has_crossed)? == Some(true) {
                 crossed.push(TeamId(row.id));
             }
         }
@@ -102,9 +103,9 @@ impl Store {
     ///
     /// # Errors
     /// Errors of the database as a whole.
-    pub async fn record_balance(&self, team: TeamId, now: Timestamp, text: AlertText) -> Result<Option<LowBalance>> {
-        let outcome = self.database.write(RecordBalance { team, now, text }).await;
-        Ok(self.set_aside.unless_row_fails(WORK, &team.0, now, outcome)?.flatten())
+    pub async fn record_balance(self, team: TeamId, now: Timestamp, text: AlertText) -> Result<Option<LowBalance>> {
+        let outcome = self.store.database.write(RecordBalance { team, now, text }).await;
+        Ok(self.store.set_aside.unless_row_fails(WORK, &team.0, now, outcome)?.flatten())
     }
 
     /// The number of credits below which the owners of a team get an alert; 0 means never. `None` if there is no such
@@ -112,8 +113,8 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn alert_below(&self, team: TeamId) -> Result<Option<u32>> {
-        let found = team::Entity::find_by_id(team.0).one(self.database.reader()).await?;
+    pub async fn alert_below(self, team: TeamId) -> Result<Option<u32>> {
+        let found = team::Entity::find_by_id(team.0).one(self.store.database.reader()).await?;
         found.map(|row| codes::read_count(row.alert_below)).transpose()
     }
 
@@ -121,9 +122,9 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn set_alert_below(&self, team: TeamId, below: u32, by: UserId, now: Timestamp) -> Result<TeamResult> {
+    pub async fn set_alert_below(self, team: TeamId, below: u32, by: UserId, now: Timestamp) -> Result<TeamResult> {
         let event = AuditEvent::new("team.alert_below", &team, Some(team)).with(&below);
-        self.write_audited(SetAlertBelow { team, below, by, now }, event, TeamResult::is_ok).await
+        self.store.write_audited(SetAlertBelow { team, below, by, now }, event, TeamResult::is_ok).await
     }
 }
 

@@ -11,10 +11,11 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
+use crate::areas::Nodes;
 use crate::codes;
 use crate::database::{Transaction, Tx};
 use crate::entities::{job, node, node_session};
-use crate::{Error, Kind, Result, Store};
+use crate::{Error, Kind, Result};
 
 /// A process that has not written its row for this long is dead.
 pub const DEAD_AFTER: Duration = Duration::from_secs(10);
@@ -108,13 +109,13 @@ pub(crate) fn holder_is_dead(kind: Kind) -> Condition {
     Condition::all().add(Expr::exists(living).not())
 }
 
-impl Store {
+impl Nodes<'_> {
     /// Adds a process to the cluster. Returns the database's time.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn add_node(&self, new: NewNode) -> Result<Timestamp> {
-        self.database.write(AddNode { new, kind: self.kind() }).await
+    pub async fn add_node(self, new: NewNode) -> Result<Timestamp> {
+        self.store.database.write(AddNode { new, kind: self.store.kind() }).await
     }
 
     /// Writes that a process is alive, how many slots it has, and how busy they are. Returns the database's time; `None`
@@ -122,45 +123,45 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn write_heartbeat(&self, node: NodeId, slots: u32, load: NodeLoad) -> Result<Option<Timestamp>> {
-        self.database.write(Heartbeat { node, slots, load, kind: self.kind() }).await
+    pub async fn write_heartbeat(self, node: NodeId, slots: u32, load: NodeLoad) -> Result<Option<Timestamp>> {
+        self.store.database.write(Heartbeat { node, slots, load, kind: self.store.kind() }).await
     }
 
     /// Removes a process that stops, with its sessions.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn remove_node(&self, node: NodeId) -> Result<()> {
-        self.database.write(RemoveNode(node)).await
+    pub async fn remove_node(self, node: NodeId) -> Result<()> {
+        self.store.database.write(RemoveNode(node)).await
     }
 
     /// Notes that a renderer session belongs to a process. Must be done before the session gets a lease.
     ///
     /// # Errors
     /// Database errors, also if the process is not a member.
-    pub async fn add_node_session(&self, node: NodeId, session: SessionId) -> Result<()> {
-        self.database.write(AddSession { node, session }).await
+    pub async fn add_node_session(self, node: NodeId, session: SessionId) -> Result<()> {
+        self.store.database.write(AddSession { node, session }).await
     }
 
     /// Forgets a session whose leases were released.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn remove_node_session(&self, session: SessionId) -> Result<()> {
-        self.database.write(RemoveSession(session)).await
+    pub async fn remove_node_session(self, session: SessionId) -> Result<()> {
+        self.store.database.write(RemoveSession(session)).await
     }
 
     /// The processes of the cluster, oldest first: living ones, and those that died within [`KEPT`].
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_nodes(&self) -> Result<Vec<Node>> {
+    pub async fn list_nodes(self) -> Result<Vec<Node>> {
         let rows = node::Entity::find()
-            .expr_as(database_now(self.kind()), "now")
+            .expr_as(database_now(self.store.kind()), "now")
             .order_by_asc(node::Column::Id)
             .limit(LISTED)
             .into_model::<Row>()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         rows.into_iter().map(Row::read).collect()
     }
@@ -169,8 +170,8 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn purge_nodes(&self) -> Result<u64> {
-        self.database.write(PurgeNodes(self.kind())).await
+    pub async fn purge_nodes(self) -> Result<u64> {
+        self.store.database.write(PurgeNodes(self.store.kind())).await
     }
 }
 

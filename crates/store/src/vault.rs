@@ -5,9 +5,10 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
+use crate::Result;
+use crate::areas::Vault;
 use crate::database::{Transaction, Tx};
 use crate::entities::{api_key, job_secrets, second_factor, webhook_endpoint};
-use crate::{Result, Store};
 
 /// The encrypted secrets of a webhook endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,18 +44,18 @@ struct ResealSecondFactor {
     new: Vec<u8>,
 }
 
-impl Store {
+impl Vault<'_> {
     /// Up to `limit` endpoints of all teams after an id, ordered by id.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_sealed_endpoints(&self, after: Option<EndpointId>, limit: u32) -> Result<Vec<SealedEndpoint>> {
+    pub async fn list_sealed_endpoints(self, after: Option<EndpointId>, limit: u32) -> Result<Vec<SealedEndpoint>> {
         let mut query = webhook_endpoint::Entity::find();
         if let Some(after) = after {
             query = query.filter(webhook_endpoint::Column::Id.gt(after.0));
         }
         let rows = query.order_by_asc(webhook_endpoint::Column::Id).limit(u64::from(limit));
-        let rows = rows.all(self.database.reader()).await?;
+        let rows = rows.all(self.store.database.reader()).await?;
         let read = |row: webhook_endpoint::Model| SealedEndpoint {
             id: EndpointId(row.id),
             secret: row.secret,
@@ -67,7 +68,7 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_sealed_jobs(&self, after: Option<GrabId>, limit: u32) -> Result<Vec<(GrabId, Vec<u8>)>> {
+    pub async fn list_sealed_jobs(self, after: Option<GrabId>, limit: u32) -> Result<Vec<(GrabId, Vec<u8>)>> {
         let mut query = job_secrets::Entity::find()
             .select_only()
             .columns([job_secrets::Column::GrabId, job_secrets::Column::Secrets])
@@ -79,7 +80,7 @@ impl Store {
             .order_by_asc(job_secrets::Column::GrabId)
             .limit(u64::from(limit))
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         Ok(rows.into_iter().map(|(grab, sealed)| (GrabId(grab), sealed)).collect())
     }
@@ -88,7 +89,7 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_sealed_link_secrets(&self, after: Option<KeyId>, limit: u32) -> Result<Vec<(KeyId, Vec<u8>)>> {
+    pub async fn list_sealed_link_secrets(self, after: Option<KeyId>, limit: u32) -> Result<Vec<(KeyId, Vec<u8>)>> {
         let mut query = api_key::Entity::find()
             .select_only()
             .columns([api_key::Column::Id, api_key::Column::LinkSecret])
@@ -100,7 +101,7 @@ impl Store {
             .order_by_asc(api_key::Column::Id)
             .limit(u64::from(limit))
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         Ok(rows.into_iter().map(|(key, sealed)| (KeyId(key), sealed)).collect())
     }
@@ -109,18 +110,14 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_sealed_second_factors(
-        &self,
-        after: Option<UserId>,
-        limit: u32,
-    ) -> Result<Vec<(UserId, Vec<u8>)>> {
+    pub async fn list_sealed_second_factors(self, after: Option<UserId>, limit: u32) -> Result<Vec<(UserId, Vec<u8>)>> {
         // People with only passkeys have no secret.
         let mut query = second_factor::Entity::find().filter(second_factor::Column::Secret.ne(Vec::<u8>::new()));
         if let Some(after) = after {
             query = query.filter(second_factor::Column::UserId.gt(after.0));
         }
         let rows = query.order_by_asc(second_factor::Column::UserId).limit(u64::from(limit));
-        let rows = rows.all(self.database.reader()).await?;
+        let rows = rows.all(self.store.database.reader()).await?;
         Ok(rows.into_iter().map(|row| (UserId(row.user_id), row.secret)).collect())
     }
 
@@ -128,32 +125,32 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn reseal_second_factor(&self, user: UserId, old: Vec<u8>, new: Vec<u8>) -> Result<bool> {
-        self.database.write(ResealSecondFactor { user, old, new }).await
+    pub async fn reseal_second_factor(self, user: UserId, old: Vec<u8>, new: Vec<u8>) -> Result<bool> {
+        self.store.database.write(ResealSecondFactor { user, old, new }).await
     }
 
     /// Replaces the link secret of an API key. `false` when it is not `old` any more.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn reseal_link_secret(&self, key: KeyId, old: Vec<u8>, new: Vec<u8>) -> Result<bool> {
-        self.database.write(ResealLinkSecret { key, old, new }).await
+    pub async fn reseal_link_secret(self, key: KeyId, old: Vec<u8>, new: Vec<u8>) -> Result<bool> {
+        self.store.database.write(ResealLinkSecret { key, old, new }).await
     }
 
     /// Replaces the secrets of an endpoint. `false` when they are not `old` any more.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn reseal_endpoint(&self, old: SealedEndpoint, new: SealedEndpoint) -> Result<bool> {
-        self.database.write(ResealEndpoint { old, new }).await
+    pub async fn reseal_endpoint(self, old: SealedEndpoint, new: SealedEndpoint) -> Result<bool> {
+        self.store.database.write(ResealEndpoint { old, new }).await
     }
 
     /// Replaces the secrets of an open grab. `false` when they are not `old` any more.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn reseal_job(&self, grab: GrabId, old: Vec<u8>, new: Vec<u8>) -> Result<bool> {
-        self.database.write(ResealJob { grab, old, new }).await
+    pub async fn reseal_job(self, grab: GrabId, old: Vec<u8>, new: Vec<u8>) -> Result<bool> {
+        self.store.database.write(ResealJob { grab, old, new }).await
     }
 }
 

@@ -112,7 +112,7 @@ async fn sync_create_is_refused_at_once_when_its_expected_wait_is_too_long() -> 
 /// Waits until this many synchronous grabs wait for a slot.
 async fn wait_for_waiting(app: &TestApp, count: u64) -> Result<()> {
     let enough = async {
-        while app.service.store().count_waiting(grabd_domain::grabs::Class::Sync).await? < count {
+        while app.service.store().grabs().count_waiting(grabd_domain::grabs::Class::Sync).await? < count {
             // Polls the database: nothing notifies of it.
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

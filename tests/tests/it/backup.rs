@@ -58,7 +58,7 @@ async fn assert_restored(from: &str, to: &str) -> Result<()> {
     app.capture("/tiny", json!({})).await.err().context("the new team of the test has no credits")?;
     let (_, usage) = app.get("/usage", &key).await?;
     ensure!(usage["credits"]["prepaid"] == json!(4), "{usage}");
-    let limits = app.service.store().team_limits(team).await?;
+    let limits = app.service.store().limits().team_limits(team).await?;
     ensure!(limits.iter().map(|stored| stored.value).collect::<Vec<_>>() == [7], "{limits:?}");
     app.finish().await
 }

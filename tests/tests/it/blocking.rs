@@ -35,7 +35,7 @@ async fn content_without_a_list_is_rejected_with_what_the_operator_must_do() -> 
     // Requests that block nothing are answered as before.
     let (_, grab) = create(&app, "/tiny", &[], app.live()).await?;
     assert!(["consent", "blocked", "challenge"].iter().all(|name| grab.get(name).is_none()), "{grab}");
-    let balance = Balance::of(&app.service.store().lots(app.team.team).await?, Clock::system().now());
+    let balance = Balance::of(&app.service.store().credits().lots(app.team.team).await?, Clock::system().now());
     assert_eq!((balance.prepaid, balance.held), (7, 0));
     app.finish().await
 }

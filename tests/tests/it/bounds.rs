@@ -184,7 +184,7 @@ async fn account_that_never_paid_is_refused_when_it_stores_too_much() -> Result<
         let id: GrabId = body["id"].as_str().context("an id")?.parse()?;
         let failure = Failure::new(FailureReason::RenderFailed, "a test");
         let (source, metadata, now) = (FailureSource::Cancel, RenderMetadata::default(), Clock::system().now());
-        let ended = app.service.store().fail(FailGrab { grab: id, source, failure, metadata, now }).await?;
+        let ended = app.service.store().grabs().fail(FailGrab { grab: id, source, failure, metadata, now }).await?;
         ensure!(ended.is_some());
     };
     let message = refused["error"]["message"].as_str().context("a message")?;

@@ -35,14 +35,14 @@ async fn key_is_created_with_scopes_and_expiry_and_its_usage_is_counted() -> Res
     }
     let create = ["key", "create", &id, "--name", "x", "--scopes", "read,manage", "--expires-days", "30"];
     ensure!(admin(&dir, &create).await?);
-    let keys = store.list_keys(team).await?;
+    let keys = store.accounts().list_keys(team).await?;
     let key = keys.iter().find(|key| key.name == "x").context("the key")?;
     assert_eq!(key.scopes.iter().collect::<Vec<_>>(), [Scope::Read, Scope::Manage]);
     let days = key.expires_at.context("an expiry")?.since(key.created_at).as_secs() / 86_400;
     assert_eq!((days, key.created_by), (30, None));
     // Grabs are counted for the key that created them.
     app.capture("/tiny", json!({})).await?;
-    let usage = store.key_usage(team, key.created_at - std::time::Duration::from_secs(60)).await?;
+    let usage = store.accounts().key_usage(team, key.created_at - std::time::Duration::from_secs(60)).await?;
     let live = keys.iter().find(|key| key.environment == Environment::Live && key.name != "x").context("a key")?;
     assert_eq!(usage.len(), 1);
     assert_eq!(usage.get(&live.id).map(|usage| (usage.grabs, usage.credits)), Some((1, 1)));
@@ -57,7 +57,7 @@ async fn operator_suspends_and_deletes_people_and_teams() -> Result<()> {
     for email in ["ada@example.com", "bob@example.com"] {
         app.create_member(email).await?;
     }
-    let person = async |email: &str| anyhow::Ok(store.find_person(&Email::parse(email)?).await?);
+    let person = async |email: &str| anyhow::Ok(store.accounts().find_person(&Email::parse(email)?).await?);
     ensure!(admin(&dir, &["user", "suspend", "bob@example.com", "--reason", "spam"]).await?);
     assert!(person("bob@example.com").await?.context("bob")?.suspension.is_some());
     ensure!(admin(&dir, &["user", "restore", "bob@example.com"]).await?);
@@ -68,7 +68,7 @@ async fn operator_suspends_and_deletes_people_and_teams() -> Result<()> {
     ensure!(admin(&dir, &["user", "delete", "bob@example.com"]).await?);
     assert_eq!(person("bob@example.com").await?, None);
 
-    let (id, name) = (team.to_string(), store.find_team(team).await?.context("team")?.name);
+    let (id, name) = (team.to_string(), store.accounts().find_team(team).await?.context("team")?.name);
     ensure!(admin(&dir, &["team", "export", &id]).await?);
     assert!(admin(&dir, &["team", "delete", &id, "--confirm", "another"]).await.is_err());
     assert_eq!(app.get("/usage", app.live()).await?.0, 200);
@@ -107,7 +107,7 @@ async fn operator_replaces_the_secrets_of_links_and_webhooks() -> Result<()> {
     let webhook: serde_json::Value = request.send().await?.error_for_status()?.json().await?;
     let webhook = webhook["id"].as_str().context("an id")?;
     let secret = async || {
-        let signer = store.find_link_signer(app.team.test_id).await?.context("the key is in use")?;
+        let signer = store.accounts().find_link_signer(app.team.test_id).await?.context("the key is in use")?;
         anyhow::Ok(signer.sealed_secret)
     };
     ensure!(admin(&dir, &["key", "link", &key]).await?);
@@ -118,7 +118,7 @@ async fn operator_replaces_the_secrets_of_links_and_webhooks() -> Result<()> {
     for wrong in [["webhook", "rotate", "x"], ["webhook", "rotate", &key]] {
         assert!(admin(&dir, &wrong).await.is_err(), "{wrong:?}");
     }
-    let trail = store.list_audit(grabd_domain::Timestamp::from_ms(0), None, 100).await?;
+    let trail = store.audit().list_audit(grabd_domain::Timestamp::from_ms(0), None, 100).await?;
     let actions: Vec<_> = trail.iter().map(|entry| entry.action.as_str()).collect();
     for action in ["key.link_secret", "key.link_secret.replace", "webhook.secret"] {
         assert!(actions.contains(&action), "{action}: {actions:?}");

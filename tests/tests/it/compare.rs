@@ -61,7 +61,7 @@ async fn credits(app: &TestApp) -> Result<(Value, Value)> {
 }
 
 async fn stored_bytes(app: &TestApp) -> Result<u64> {
-    Ok(app.service.store().stored_bytes(app.team.team).await?)
+    Ok(app.service.store().grabs().stored_bytes(app.team.team).await?)
 }
 
 #[tokio::test(flavor = "multi_thread")]

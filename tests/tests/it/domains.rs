@@ -37,13 +37,13 @@ async fn denied_domains_are_not_captured_and_redirects_to_them_are_not_charged()
     let redirect = of("good.example.com", &format!("/redirect?to={}", of("denied.example.com", "/tiny")));
     let (status, body) = create(&app, &redirect, app.live()).await?;
     assert_eq!((status, &body["error"]["code"]), (422, &json!("render_blocked")), "{body}");
-    let balance = Balance::of(&app.service.store().lots(app.team.team).await?, Clock::system().now());
+    let balance = Balance::of(&app.service.store().credits().lots(app.team.team).await?, Clock::system().now());
     assert_eq!((balance.prepaid, balance.held), (9, 0));
     assert_eq!(create(&app, &of("good.example.com", "/tiny"), app.live()).await?.0, 200);
 
     // A rule that a command stores applies within a second.
     let domain = Domain::parse("example.com")?;
-    app.service.store().set_domain_rule(domain, DomainRule::Deny, Clock::system().now()).await?;
+    app.service.store().operator().set_domain_rule(domain, DomainRule::Deny, Clock::system().now()).await?;
     let denied = async {
         while create(&app, &of("good.example.com", "/tiny"), app.test()).await?.0 != 400 {}
         anyhow::Ok(())
@@ -101,7 +101,7 @@ async fn only_allowed_documents_are_requested_and_rules_of_operators_reach_the_n
     assert_eq!(app.site.hits("/robots-tag/all"), 1);
 
     let domain = Domain::parse("example.com")?;
-    app.service.store().set_domain_rule(domain, DomainRule::Allow, Clock::system().now()).await?;
+    app.service.store().operator().set_domain_rule(domain, DomainRule::Allow, Clock::system().now()).await?;
     let refused = async {
         while create(&app, &other, app.test()).await?.0 != 400 {}
         anyhow::Ok(())

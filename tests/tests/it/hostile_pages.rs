@@ -77,7 +77,7 @@ impl HostilePageTest {
         let credits = &usage["credits"];
         anyhow::ensure!(credits["total"] == json!(CREDITS - self.billed), "after {after}: {credits}");
         anyhow::ensure!(credits["held"] == json!(0), "after {after}: {credits}");
-        let drift = self.app.service.store().verify_ledger().await?;
+        let drift = self.app.service.store().credits().verify_ledger().await?;
         anyhow::ensure!(drift.is_empty(), "after {after}: {drift:?}");
         self.browsers()
             .wait_until_reduced_to(self.idle_usage)

@@ -251,7 +251,7 @@ async fn refused_creates_do_not_use_the_key() -> Result<()> {
         source_ref: "top-up".to_owned(),
         now: Timestamp::from_ms(0),
     };
-    app.service.store().grant(grant).await?;
+    app.service.store().credits().grant(grant).await?;
     let queued = CreateClient { query: "?async=true", ..live(&app) };
     let first = queued.send("fills-the-queue", &json!({ "url": app.site.url("/slow/1500") })).await?;
     refused(queued.send("k", &tiny).await?, 429, "queue_limit_exceeded")?;

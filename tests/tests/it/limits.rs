@@ -46,7 +46,7 @@ async fn key_that_another_process_revokes_is_refused_within_a_second() -> Result
     let app = TestApp::start_without_browser(0, &[]).await?;
     let other = Store::open(&format!("sqlite://{}", app.data_dir().join("grabd.db").display())).await?;
     assert_eq!(app.get("/usage", app.live()).await?.0, 200);
-    assert!(other.revoke_key(app.team.live_id, Clock::system().now()).await?);
+    assert!(other.accounts().revoke_key(app.team.live_id, Clock::system().now()).await?);
     let revoked = Instant::now();
     while app.get("/usage", app.live()).await?.0 != 401 {
         ensure!(revoked.elapsed() < Duration::from_secs(1), "the revoked key is still accepted");
@@ -54,7 +54,7 @@ async fn key_that_another_process_revokes_is_refused_within_a_second() -> Result
     }
     assert_eq!(app.get("/usage", app.test()).await?.0, 200);
     // This process notices its own changes at once.
-    assert!(app.service.store().revoke_key(app.team.test_id, Clock::system().now()).await?);
+    assert!(app.service.store().accounts().revoke_key(app.team.test_id, Clock::system().now()).await?);
     assert_eq!(app.get("/usage", app.test()).await?.0, 401);
     other.close().await;
     app.finish().await

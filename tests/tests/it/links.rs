@@ -135,12 +135,12 @@ async fn links_that_are_not_signed_or_have_expired_are_unauthorized() -> Result<
     }
     // A suspended team's links open nothing, and a revoked key's links neither.
     let (store, now) = (app.service.store(), Clock::system().now());
-    store.suspend_team(app.team.team, "a reason", now).await?;
+    store.accounts().suspend_team(app.team.team, "a reason", now).await?;
     let body: Value = open(&app, &good).await?.json().await?;
     assert!(body["error"]["message"].as_str().is_some_and(|message| message.contains("suspended")), "{body}");
-    store.restore_team(app.team.team, now).await?;
+    store.accounts().restore_team(app.team.team, now).await?;
     assert_eq!(open(&app, &good).await?.status(), 302);
-    assert!(store.revoke_key(app.team.live_id, now).await?);
+    assert!(store.accounts().revoke_key(app.team.live_id, now).await?);
     assert_eq!(open(&app, &good).await?.status(), 401);
     let placeholder = open(&app, &sign(&test, &[("url", &*url), ("expires", &*expires)])).await?;
     assert_eq!(placeholder.status(), 302);

@@ -22,7 +22,7 @@ async fn site_that_opts_out_is_not_captured_and_nothing_is_charged() -> Result<(
     let frame = format!("<p>Content.<iframe src='{}'></iframe>", app.site.url("/robots-tag/noarchive"));
     let (status, grab) = app.create(json!({ "html": frame, "base_url": app.site.url("/") })).await?;
     assert_eq!((status, &grab["warnings"]), (200, &json!(["documents_denied:1"])), "{grab}");
-    let balance = Balance::of(&app.service.store().lots(app.team.team).await?, Clock::system().now());
+    let balance = Balance::of(&app.service.store().credits().lots(app.team.team).await?, Clock::system().now());
     assert_eq!((balance.prepaid, balance.held), (7, 0));
     app.finish().await
 }

@@ -53,7 +53,7 @@ async fn slices_cost_one_credit_and_are_deleted_with_their_image() -> Result<()>
     // The page has white rows everywhere but in its pictures and texts.
     assert_eq!(files(&grab).iter().map(|file| file["y"].clone()).collect::<Vec<_>>(), [0, 2000, 4000, 6000]);
     let slices: usize = files(&grab).iter().filter_map(|file| usize::try_from(file["bytes"].as_u64()?).ok()).sum();
-    assert_eq!(app.service.store().stored_bytes(app.team.team).await?, (image.len() + slices) as u64);
+    assert_eq!(app.service.store().grabs().stored_bytes(app.team.team).await?, (image.len() + slices) as u64);
 
     let image_key = grab["image_url"].as_str().context("image_url")?.rsplit_once('/').context("a path")?.1;
     let image_key = image_key.split('.').next().context("a key")?;
@@ -75,7 +75,7 @@ async fn slices_cost_one_credit_and_are_deleted_with_their_image() -> Result<()>
     }
     let left = stored(&app.data_dir().join("images"))?;
     assert!(left.is_empty(), "{left:?}");
-    assert_eq!(app.service.store().stored_bytes(app.team.team).await?, 0);
+    assert_eq!(app.service.store().grabs().stored_bytes(app.team.team).await?, 0);
     app.finish().await
 }
 

@@ -78,7 +78,7 @@ async fn rate_limit_of_a_team_follows_the_command_without_a_restart() -> Result<
 
     ensure!(limits(&dir, &[&id, "--reset", "requests_per_minute"]).await?);
     assert_eq!(wait_for_limit(&app, "\"default\";q=100000;w=60").await?.status(), 200);
-    let stored = app.service.store().team_limits(app.team.team).await?;
+    let stored = app.service.store().limits().team_limits(app.team.team).await?;
     assert_eq!(stored.iter().map(|stored| stored.limit).collect::<Vec<_>>(), [TeamLimit::Keys]);
     app.finish().await
 }
@@ -90,7 +90,7 @@ async fn change(app: &TestApp, change: &str, requests: u32) -> Result<()> {
         LimitChange::parse(change).or_else(|_| LimitChange::reset(change))?,
         LimitChange::parse(&format!("requests_per_minute={requests}"))?,
     ];
-    app.service.store().change_team_limits(app.team.team, changes, Clock::system().now()).await?;
+    app.service.store().limits().change_team_limits(app.team.team, changes, Clock::system().now()).await?;
     wait_for_limit(app, &format!("\"default\";q={requests};w=60")).await?;
     Ok(())
 }
@@ -115,7 +115,7 @@ async fn queue_of_a_team_has_its_own_limit_which_responses_name() -> Result<()> 
     assert_eq!((status, named), (429, policy(1000, 1)));
     ensure!(text.contains("queue_limit_exceeded"), "{text}");
     // The overview of operators shows the same limit.
-    let queue = app.service.store().queue(9).await?;
+    let queue = app.service.store().operator().queue(9).await?;
     assert_eq!(queue.teams.iter().map(|team| team.limit).collect::<Vec<_>>(), [Some(1)]);
 
     change(&app, "async_queue", 1001).await?;
@@ -135,7 +135,7 @@ async fn storage_of_a_team_has_its_own_limit() -> Result<()> {
     let noise = json!({ "url": url, "width": 1920, "full_page": true });
     let (status, grab) = app.create(noise).await?;
     assert_eq!(status, 200, "{grab}");
-    let stored = app.service.store().stored_bytes(app.team.team).await?;
+    let stored = app.service.store().grabs().stored_bytes(app.team.team).await?;
     ensure!(stored > 1_000_000, "only {stored} bytes are stored");
     let tiny = json!({ "url": app.site.url("/tiny") });
     assert_eq!(app.create(tiny.clone()).await?.0, 200);

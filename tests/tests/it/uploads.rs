@@ -149,7 +149,7 @@ async fn refused_upload_fails_the_grab_uncharged() -> Result<()> {
     let (_, list) = app.get("/grabs", app.live()).await?;
     assert_eq!((&list["data"][0]["status"], &list["data"][0]["image_sha256"]), (&json!("failed"), &Value::Null));
     assert!(!list.to_string().contains(SIGNATURE));
-    assert_eq!(app.service.store().stored_bytes(app.team.team).await?, 0);
+    assert_eq!(app.service.store().grabs().stored_bytes(app.team.team).await?, 0);
     app.finish().await
 }
 
@@ -164,7 +164,7 @@ async fn grab_whose_upload_was_not_recorded_is_uploaded_again_and_charged_once()
     let grab: Value = request.send().await?.json().await?;
     let id = grab["id"].as_str().context("an id")?;
     bucket.arrived().await?;
-    let lost = app.service.store().reclaim_leases(LostLeases::All, Clock::system().now(), 10).await?;
+    let lost = app.service.store().grabs().reclaim_leases(LostLeases::All, Clock::system().now(), 10).await?;
     assert_eq!(lost.len(), 1);
     bucket.shared.answers.add_permits(1);
     bucket.arrived().await?;

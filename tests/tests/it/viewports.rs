@@ -37,7 +37,7 @@ async fn further_viewports_cost_one_credit_together_and_are_deleted_with_the_ima
     let (grab, image) = app.capture("/tall", json!({ "viewports": viewports })).await?;
     assert_eq!(credits(&app).await?, json!(1));
     let bytes = check(&app, &grab, &[(768, 1024), (390, 844)]).await?;
-    assert_eq!(app.service.store().stored_bytes(app.team.team).await?, u64::try_from(image.len())? + bytes);
+    assert_eq!(app.service.store().grabs().stored_bytes(app.team.team).await?, u64::try_from(image.len())? + bytes);
     let path = format!("/grabs/{}", grab["id"].as_str().context("id")?);
     assert_eq!(app.get(&path, app.live()).await?.1["files"], grab["files"]);
     assert_eq!(stored(&app.data_dir().join("images"))?.len(), 3);
@@ -47,7 +47,7 @@ async fn further_viewports_cost_one_credit_together_and_are_deleted_with_the_ima
         assert_eq!(fetch(&app, url(file)?).await?.status(), 404, "{file}");
     }
     assert_eq!(stored(&app.data_dir().join("images"))?, Vec::<std::path::PathBuf>::new());
-    assert_eq!(app.service.store().stored_bytes(app.team.team).await?, 0);
+    assert_eq!(app.service.store().grabs().stored_bytes(app.team.team).await?, 0);
     app.finish().await
 }
 

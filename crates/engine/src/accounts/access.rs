@@ -93,8 +93,8 @@ async fn is_suspended(
     now: Timestamp,
 ) -> Result<bool, grabd_store::Error> {
     match credential {
-        Credential::Key(_) => core.store.is_key_suspended(hash).await,
-        Credential::Token(_) => core.store.is_token_suspended(hash, now).await,
+        Credential::Key(_) => core.store.accounts().is_key_suspended(hash).await,
+        Credential::Token(_) => core.store.oauth().is_token_suspended(hash, now).await,
     }
 }
 
@@ -106,14 +106,19 @@ async fn find_caller(
     now: Timestamp,
 ) -> Result<Option<(Access, Option<Timestamp>)>, Fault> {
     match credential {
-        Credential::Key(_) => match core.store.authenticate(hash).await.map_err(internal_error("authenticate"))? {
-            Some(KeyCaller { expires_at: Some(expired_at), .. }) if expired_at <= now => {
-                Err(Fault::KeyExpired { expired_at })
+        Credential::Key(_) => {
+            match core.store.accounts().authenticate(hash).await.map_err(internal_error("authenticate"))? {
+                Some(KeyCaller { expires_at: Some(expired_at), .. }) if expired_at <= now => {
+                    Err(Fault::KeyExpired { expired_at })
+                }
+                found => {
+                    Ok(found.map(|KeyCaller { caller, scopes, expires_at }| (Access { caller, scopes }, expires_at)))
+                }
             }
-            found => Ok(found.map(|KeyCaller { caller, scopes, expires_at }| (Access { caller, scopes }, expires_at))),
-        },
+        }
         Credential::Token(_) => {
-            let found = core.store.authenticate_token(hash, now).await.map_err(internal_error("authenticate"))?;
+            let found =
+                core.store.oauth().authenticate_token(hash, now).await.map_err(internal_error("authenticate"))?;
             Ok(found.map(|TokenCaller { caller, scopes, expires_at }| {
                 (Access { caller, scopes: scopes.to_api() }, Some(expires_at))
             }))

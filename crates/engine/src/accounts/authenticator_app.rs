@@ -31,7 +31,7 @@ pub async fn set_authenticator_app(
     let checked = confirm(core, person, this, password, answer).await?;
     let secret = vault.seal(&secret, person.id.0.as_bytes());
     let new = NewAuthenticatorApp { user: person.id, secret, step, factor: checked.factor };
-    let is_set = core.store_as(person.id).set_authenticator_app(new).await;
+    let is_set = core.store_as(person.id).accounts().set_authenticator_app(new).await;
     checked.finish(core, is_set.map_err(internal_error("accounts.set_authenticator_app"))?)?;
     tracing::info!(user.id = %person.id, "authenticator app set");
     notify(core, &person.email, SecondFactorEvent::AppSet);

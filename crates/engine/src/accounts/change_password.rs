@@ -106,7 +106,7 @@ pub async fn change_password(
     let password_hash = core.accounts.passwords.hash(&core.tasks, HashedFor::Known(keep), new).await.map_err(busy)?;
     let change = PasswordChange { user: person.id, former_hash, password_hash, keep };
     // `false`: the password was changed concurrently.
-    if !core.store.change_password(change).await.map_err(internal_error(step))? {
+    if !core.store.accounts().change_password(change).await.map_err(internal_error(step))? {
         return Err(ChangePasswordError::WrongPassword);
     }
     tracing::info!(user.id = %person.id, "password changed");
@@ -128,7 +128,8 @@ pub(super) async fn confirm_password(
     if let Err(wait) = core.accounts.passwords.tries.take(&person.email, source, core.clock.now()) {
         return Err(PasswordConfirmationError::TooMany { retry_after_s: wait.as_secs().max(1) });
     }
-    let login = core.store.find_login(&person.email).await.map_err(internal_error("accounts.confirm_password"))?;
+    let login =
+        core.store.accounts().find_login(&person.email).await.map_err(internal_error("accounts.confirm_password"))?;
     let stored_hash = login.filter(|login| login.user == person.id).map(|login| login.password_hash);
     let checked = core.accounts.passwords.verify(&core.tasks, source.into(), password, stored_hash.clone()).await;
     if !matches!(checked, Ok(false)) {
@@ -163,10 +164,13 @@ pub fn request_password_reset(core: &Core, email: &str) {
 
 async fn send_reset(core: &Core, email: Email) -> Result<(), Fault> {
     let step = "accounts.request_password_reset";
-    let Some(person) = core.store.find_person(&email).await.map_err(internal_error(step))? else { return Ok(()) };
+    let Some(person) = core.store.accounts().find_person(&email).await.map_err(internal_error(step))? else {
+        return Ok(());
+    };
     let token = ResetToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     let expires_at = core.clock.now() + RESET_LIFE;
     core.store
+        .accounts()
         .create_password_reset(digest::of(token.expose()), person.id, expires_at)
         .await
         .map_err(internal_error(step))?;
@@ -191,7 +195,7 @@ async fn send_reset(core: &Core, email: Email) -> Result<(), Fault> {
 /// [`Fault::InternalError`] when the database fails.
 pub async fn is_reset_valid(core: &Core, token: &str) -> Result<bool, Fault> {
     let Some(token) = ResetToken::parse(token) else { return Ok(false) };
-    let found = core.store.find_reset(&digest::of(token.expose()), core.clock.now()).await;
+    let found = core.store.accounts().find_reset(&digest::of(token.expose()), core.clock.now()).await;
     Ok(found.map_err(internal_error("accounts.is_reset_valid"))?.is_some())
 }
 
@@ -208,17 +212,18 @@ pub async fn reset_password(core: &Core, token: &str, new: &str) -> Result<SignI
     let token = ResetToken::parse(token).ok_or(ResetError::InvalidLink)?;
     let hash = digest::of(token.expose());
     // Checked first, so that a guessed token does not cost a password hash.
-    if core.store.find_reset(&hash, core.clock.now()).await.map_err(internal_error(step))?.is_none() {
+    if core.store.accounts().find_reset(&hash, core.clock.now()).await.map_err(internal_error(step))?.is_none() {
         return Err(ResetError::InvalidLink);
     }
     let busy = |Busy| ResetError::TooMany { retry_after_s: BUSY_RETRY_S };
     let password_hash = core.accounts.passwords.hash(&core.tasks, HashedFor::Known(hash), new).await.map_err(busy)?;
     let now = core.clock.now();
-    let reset = core.store.reset_password(hash, password_hash.clone(), now).await.map_err(internal_error(step))?;
+    let reset =
+        core.store.accounts().reset_password(hash, password_hash.clone(), now).await.map_err(internal_error(step))?;
     let user = reset.ok_or(ResetError::InvalidLink)?;
     tracing::info!(user.id = %user, "password reset");
     grant_trial(core, user, now).await?;
-    if let Some(person) = core.store.find_person_by_id(user).await.map_err(internal_error(step))? {
+    if let Some(person) = core.store.accounts().find_person_by_id(user).await.map_err(internal_error(step))? {
         notify(core, templates::password_changed(person.email, &core.host()));
     }
     Ok(continue_sign_in(core, user, &password_hash).await?)

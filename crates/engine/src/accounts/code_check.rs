@@ -90,7 +90,8 @@ pub(super) async fn check_code<'a>(
         }
     };
     let code = EnteredCode::parse(code).ok_or(CodeError::Malformed)?;
-    let found = core.store.find_second_factor(user).await.map_err(internal_error(step))?.ok_or(CodeError::NotOn)?;
+    let found =
+        core.store.accounts().find_second_factor(user).await.map_err(internal_error(step))?.ok_or(CodeError::NotOn)?;
     let now = core.clock.now();
     // Taken before the check, so that concurrent requests cannot exceed the limit.
     if let Err(wait) = core.accounts.passwords.tries.take_code(email, source, now) {

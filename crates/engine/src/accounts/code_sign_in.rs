@@ -54,8 +54,8 @@ pub struct PendingSignInInfo {
 pub async fn find_pending_sign_in(core: &Core, pending: &PendingSignIn) -> Result<Option<PendingSignInInfo>, Fault> {
     let step = "accounts.find_pending_sign_in";
     let Some(PendingPerson { user, email, .. }) = find_person(core, pending).await? else { return Ok(None) };
-    let factor = core.store.find_second_factor(user).await.map_err(internal_error(step))?;
-    let passkeys = core.store.list_passkeys(user).await.map_err(internal_error(step))?;
+    let factor = core.store.accounts().find_second_factor(user).await.map_err(internal_error(step))?;
+    let passkeys = core.store.accounts().list_passkeys(user).await.map_err(internal_error(step))?;
     let has_app = factor.is_some_and(|factor| factor.secret.is_some());
     Ok(Some(PendingSignInInfo { email, has_app, has_passkeys: !passkeys.is_empty() }))
 }
@@ -82,7 +82,7 @@ pub async fn sign_in_with_code(
     let (token, session) = new_session(user, core.clock.now());
     let factor = checked.factor;
     let sign_in = SecondFactorSignIn { session, password_hash: Some(password_hash), factor };
-    let outcome = core.store_as(user).sign_in_with_second_factor(sign_in).await;
+    let outcome = core.store_as(user).accounts().sign_in_with_second_factor(sign_in).await;
     match outcome.map_err(internal_error("accounts.sign_in_with_code"))? {
         SecondFactorSignInOutcome::SignedIn => checked.finish(core, true)?,
         SecondFactorSignInOutcome::CodeRefused => checked.finish(core, false)?,
@@ -99,9 +99,9 @@ pub async fn sign_in_with_code(
 async fn find_person(core: &Core, pending: &PendingSignIn) -> Result<Option<PendingPerson>, Fault> {
     let step = "accounts.find_pending_sign_in";
     let Some(proof) = pending.open(&core.vault, core.clock.now()) else { return Ok(None) };
-    let login = core.store.find_login_by_id(proof.user).await.map_err(internal_error(step))?;
+    let login = core.store.accounts().find_login_by_id(proof.user).await.map_err(internal_error(step))?;
     let Some(login) = login.filter(|login| proof.is_for(&login.password_hash)) else { return Ok(None) };
-    let person = core.store.find_person_by_id(proof.user).await.map_err(internal_error(step))?;
+    let person = core.store.accounts().find_person_by_id(proof.user).await.map_err(internal_error(step))?;
     let person = person.filter(|person| person.suspension.is_none());
     Ok(person.map(|person| PendingPerson { user: person.id, email: person.email, password_hash: login.password_hash }))
 }

@@ -59,7 +59,7 @@ pub async fn delete_team(
     confirm_password(core, person, this, password).await?;
     let step = "accounts.delete_team";
     let now = core.clock.now();
-    let deleted = core.store_as(person.id).delete_team(team, Some(person.id), now).await;
+    let deleted = core.store_as(person.id).retention().delete_team(team, Some(person.id), now).await;
     deleted.map_err(internal_error(step))?.map_err(TeamError::from)?;
     end_grabs(core, team).await?;
     tracing::warn!(team.id = %team, user.id = %person.id, "team deleted");
@@ -77,7 +77,7 @@ pub async fn delete_account(
     password: &str,
 ) -> Result<(), DeletionError> {
     confirm_password(core, person, this, password).await?;
-    let deleted = core.store_as(person.id).delete_person(person.id, core.clock.now()).await;
+    let deleted = core.store_as(person.id).retention().delete_person(person.id, core.clock.now()).await;
     match deleted.map_err(internal_error("accounts.delete_account"))? {
         DeletePersonOutcome::Deleted { teams } => {
             for team in teams {
@@ -111,7 +111,7 @@ pub async fn delete_team_as_operator(
     team: TeamId,
     now: Timestamp,
 ) -> Result<TeamResult<Vec<Grab>>, grabd_store::Error> {
-    if let Err(refused) = store.delete_team(team, None, now).await? {
+    if let Err(refused) = store.retention().delete_team(team, None, now).await? {
         return Ok(Err(refused));
     }
     end_open_grabs(store, team, TEAM_DELETED, now).await.map(Ok)
@@ -126,7 +126,7 @@ pub async fn delete_person_as_operator(
     person: UserId,
     now: Timestamp,
 ) -> Result<DeletePersonOutcome, grabd_store::Error> {
-    let outcome = store.delete_person(person, now).await?;
+    let outcome = store.retention().delete_person(person, now).await?;
     if let DeletePersonOutcome::Deleted { teams } = &outcome {
         for team in teams {
             end_open_grabs(store, *team, TEAM_DELETED, now).await?;

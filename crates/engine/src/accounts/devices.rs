@@ -31,7 +31,7 @@ pub(super) async fn classify(core: &Core, user: Option<UserId>, source: &SignInS
     let unknown = Source::Network(source.address);
     let now = core.clock.now();
     let (user, since) = (user.unwrap_or_else(|| random::user_id(now)), now - DEVICE_LIFE);
-    let devices = core.store.list_devices(user, since).await.map_err(internal_error("accounts.classify"))?;
+    let devices = core.store.accounts().list_devices(user, since).await.map_err(internal_error("accounts.classify"))?;
     let device = source.device.as_ref().map(|token| digest::of(token.expose()));
     let network = network_hash(user, source.address);
     Ok(match device {
@@ -47,7 +47,7 @@ pub(super) async fn classify(core: &Core, user: Option<UserId>, source: &SignInS
 /// [`Fault::InternalError`] when the database fails.
 pub async fn is_known_device(core: &Core, device: &DeviceToken) -> Result<bool, Fault> {
     let since = core.clock.now() - DEVICE_LIFE;
-    let known = core.store.is_known_device(&digest::of(device.expose()), since).await;
+    let known = core.store.accounts().is_known_device(&digest::of(device.expose()), since).await;
     known.map_err(internal_error("accounts.is_known_device"))
 }
 
@@ -68,7 +68,7 @@ pub async fn remember_device(core: &Core, session: &SessionToken, source: &SignI
         let user = session.person.id;
         let network = network_hash(user, source.address);
         let device = NewDevice { user, hash: digest::of(token.expose()), network, now };
-        core.store.remember_device(device).await.map_err(internal_error(step))?;
+        core.store.accounts().remember_device(device).await.map_err(internal_error(step))?;
     }
     Ok(token)
 }

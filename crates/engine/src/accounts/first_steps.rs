@@ -12,7 +12,7 @@ use crate::faults::internal_error;
 /// # Errors
 /// Database errors only.
 pub async fn find_first_steps(core: &Core, team: TeamId, user: UserId) -> Result<Option<FirstSteps>, Fault> {
-    core.store.find_first_steps(team, user).await.map_err(internal_error("accounts.find_first_steps"))
+    core.store.accounts().find_first_steps(team, user).await.map_err(internal_error("accounts.find_first_steps"))
 }
 
 /// Hides the first steps of a team from one of its members.
@@ -20,6 +20,6 @@ pub async fn find_first_steps(core: &Core, team: TeamId, user: UserId) -> Result
 /// # Errors
 /// Database errors only.
 pub async fn hide_first_steps(core: &Core, team: TeamId, user: UserId) -> Result<(), Fault> {
-    let hidden = core.store.hide_first_steps(team, user, core.clock.now()).await;
+    let hidden = core.store.accounts().hide_first_steps(team, user, core.clock.now()).await;
     hidden.map_err(internal_error("accounts.hide_first_steps"))
 }

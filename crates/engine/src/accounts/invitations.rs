@@ -132,7 +132,7 @@ pub async fn invite(
         expires_at: now + INVITATION_LIFE,
         mailed: place.is_some(),
     };
-    team_result("accounts.invite", core.store_as(by.id).invite(new).await)?;
+    team_result("accounts.invite", core.store_as(by.id).accounts().invite(new).await)?;
     tracing::info!(team.id = %team, user.id = %by.id, role = role.as_str(), "invitation created");
     let link = format!("{}/invitation?token={}", core.oauth.settings.issuer, token.expose());
     match place {
@@ -152,7 +152,7 @@ pub async fn invite(
 /// [`TeamError::NotMember`] when `user` is not in the team.
 pub async fn list_invitations(core: &Core, user: UserId, team: TeamId) -> Result<Vec<Invitation>, TeamError> {
     find_team(core, user, team).await?;
-    let listed = core.store.list_invitations(team, core.clock.now()).await;
+    let listed = core.store.accounts().list_invitations(team, core.clock.now()).await;
     Ok(listed.map_err(internal_error("accounts.list_invitations"))?.into_iter().map(Invitation::from).collect())
 }
 
@@ -166,7 +166,10 @@ pub async fn withdraw_invitation(
     team: TeamId,
     invitation: InvitationId,
 ) -> Result<(), TeamError> {
-    team_result("accounts.withdraw_invitation", core.store_as(by).withdraw_invitation(team, invitation, by).await)
+    team_result(
+        "accounts.withdraw_invitation",
+        core.store_as(by).accounts().withdraw_invitation(team, invitation, by).await,
+    )
 }
 
 /// The invitation behind a link; `None` when it is unknown, expired or already used.
@@ -175,7 +178,7 @@ pub async fn withdraw_invitation(
 /// [`Fault::InternalError`] when the database fails.
 pub async fn find_invitation(core: &Core, token: &str) -> Result<Option<Invitation>, Fault> {
     let Some(token) = InviteToken::parse(token) else { return Ok(None) };
-    let found = core.store.find_invitation(&digest::of(token.expose()), core.clock.now()).await;
+    let found = core.store.accounts().find_invitation(&digest::of(token.expose()), core.clock.now()).await;
     Ok(found.map_err(internal_error("accounts.find_invitation"))?.map(Invitation::from))
 }
 
@@ -187,7 +190,7 @@ pub async fn accept_invitation(core: &Core, person: &Person, token: &str) -> Res
     let token = InviteToken::parse(token).ok_or(TeamError::NotFound)?;
     let store = core.store_as(person.id);
     let now = core.clock.now();
-    let accepted = store.accept_invitation(digest::of(token.expose()), person.id, person.email.clone(), now);
+    let accepted = store.accounts().accept_invitation(digest::of(token.expose()), person.id, person.email.clone(), now);
     let team = team_result("accounts.accept_invitation", accepted.await)?;
     tracing::info!(team.id = %team, user.id = %person.id, "invitation accepted");
     grant_trial(core, person.id, now).await?;
@@ -210,6 +213,7 @@ pub async fn sign_up_with_invitation(
     // Checked first, so that a guessed token does not cost a password hash.
     let found = core
         .store
+        .accounts()
         .find_invitation(&hash, core.clock.now())
         .await
         .map_err(internal_error("accounts.sign_up_with_invitation"))?;
@@ -222,7 +226,7 @@ pub async fn sign_up_with_invitation(
     let now = core.clock.now();
     let user = random::user_id(now);
     let sign_up = InvitedSignUp { hash, user, password_hash, verified: !core.sends_mail(), now };
-    let arrived = core.store_as(user).sign_up_invited(sign_up).await;
+    let arrived = core.store_as(user).accounts().sign_up_invited(sign_up).await;
     match arrived.map_err(internal_error("accounts.sign_up_with_invitation"))? {
         SignUpOutcome::Joined { team, user } => {
             tracing::info!(team.id = %team, user.id = %user, "invitation accepted with a new account");

@@ -59,7 +59,7 @@ pub async fn issue_restricted_key(
     let KeyLimits { scopes, life } = limits;
     let expires_at = life.map(|life| now + life);
     let new = NewKey { id, team, environment, name, hash, last4, scopes, expires_at, created_by: None, now };
-    store.create_key(new).await?;
+    store.accounts().create_key(new).await?;
     Ok((id, key))
 }
 

@@ -39,8 +39,8 @@ pub async fn list_secrets_known_to(
     user: UserId,
     now: Timestamp,
 ) -> Result<Vec<RemainingSecret>, grabd_store::Error> {
-    let known = store.list_known_secrets(team, now).await?;
-    let email = store.find_person_by_id(user).await?.map(|person| person.email);
+    let known = store.accounts().list_known_secrets(team, now).await?;
+    let email = store.accounts().find_person_by_id(user).await?.map(|person| person.email);
     let is_seen = |secret| known.iter().any(|known| known.secret == secret && known.user == Some(user));
     let theirs = known.iter().filter(|known| match known.user {
         Some(seen_by) => seen_by == user,
@@ -69,7 +69,7 @@ pub async fn list_secrets_of_former_members(
 ) -> Result<Vec<RemainingSecret>, TeamError> {
     let step = "accounts.list_secrets_of_former_members";
     let members = list_members(core, user, team).await?;
-    let known = core.store.list_known_secrets(team, core.clock.now()).await.map_err(internal_error(step))?;
+    let known = core.store.accounts().list_known_secrets(team, core.clock.now()).await.map_err(internal_error(step))?;
     let (mut emails, mut secrets) = (HashMap::new(), Vec::new());
     for known in &known {
         let Some(seen_by) = known.user.filter(|seen_by| !members.iter().any(|member| member.user == *seen_by)) else {
@@ -78,7 +78,7 @@ pub async fn list_secrets_of_former_members(
         let email = match emails.entry(seen_by) {
             Entry::Occupied(email) => email.into_mut(),
             Entry::Vacant(vacant) => {
-                let person = core.store.find_person_by_id(seen_by).await.map_err(internal_error(step))?;
+                let person = core.store.accounts().find_person_by_id(seen_by).await.map_err(internal_error(step))?;
                 vacant.insert(person.map(|person| person.email))
             }
         };

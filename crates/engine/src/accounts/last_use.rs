@@ -29,7 +29,7 @@ impl LastUse {
                 Principal::Person(_) => {}
             }
         }
-        store.touch_keys(keys, now).await?;
-        store.touch_grants(grants, now).await
+        store.accounts().touch_keys(keys, now).await?;
+        store.oauth().touch_grants(grants, now).await
     }
 }

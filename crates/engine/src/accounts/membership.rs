@@ -101,7 +101,7 @@ pub(super) fn team_result<T>(
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub async fn list_teams(core: &Core, user: UserId) -> Result<Vec<UserTeam>, Fault> {
-    let listed = core.store.list_memberships(user).await.map_err(internal_error("accounts.list_teams"))?;
+    let listed = core.store.accounts().list_memberships(user).await.map_err(internal_error("accounts.list_teams"))?;
     Ok(listed.into_iter().map(|(team, name, role)| UserTeam { team, name, role }).collect())
 }
 
@@ -110,7 +110,8 @@ pub async fn list_teams(core: &Core, user: UserId) -> Result<Vec<UserTeam>, Faul
 /// # Errors
 /// [`TeamError::NotMember`] when `user` is not in the team.
 pub async fn find_team(core: &Core, user: UserId, team: TeamId) -> Result<UserTeam, TeamError> {
-    let found = core.store.find_membership(team, user).await.map_err(internal_error("accounts.find_team"))?;
+    let found =
+        core.store.accounts().find_membership(team, user).await.map_err(internal_error("accounts.find_team"))?;
     found.map(|(name, role)| UserTeam { team, name, role }).ok_or(TeamError::NotMember)
 }
 
@@ -123,7 +124,10 @@ pub async fn create_own_team(core: &Core, user: UserId, name: &str) -> Result<Te
     require_verified(core, user).await?;
     let now = core.clock.now();
     let team = random::team_id(now);
-    team_result("accounts.create_own_team", core.store_as(user).create_owned_team(team, name, user, now).await)?;
+    team_result(
+        "accounts.create_own_team",
+        core.store_as(user).accounts().create_owned_team(team, name, user, now).await,
+    )?;
     tracing::info!(team.id = %team, "team created");
     Ok(team)
 }
@@ -134,7 +138,7 @@ pub async fn create_own_team(core: &Core, user: UserId, name: &str) -> Result<Te
 /// For an invalid name, and when `user` is not an owner.
 pub async fn rename_team(core: &Core, user: UserId, team: TeamId, name: &str) -> Result<(), TeamError> {
     let name = TeamName::parse(name)?;
-    team_result("accounts.rename_team", core.store_as(user).rename_team(team, name, user).await)
+    team_result("accounts.rename_team", core.store_as(user).accounts().rename_team(team, name, user).await)
 }
 
 /// The members of a team, in the order they joined. Visible to members.
@@ -142,7 +146,7 @@ pub async fn rename_team(core: &Core, user: UserId, team: TeamId, name: &str) ->
 /// # Errors
 /// [`TeamError::NotMember`] when `user` is not in the team.
 pub async fn list_members(core: &Core, user: UserId, team: TeamId) -> Result<Vec<Member>, TeamError> {
-    let members = core.store.list_members(team).await.map_err(internal_error("accounts.list_members"))?;
+    let members = core.store.accounts().list_members(team).await.map_err(internal_error("accounts.list_members"))?;
     if !members.iter().any(|member| member.user == user) {
         return Err(TeamError::NotMember);
     }
@@ -161,7 +165,7 @@ impl From<grabd_store::accounts::Member> for Member {
 /// # Errors
 /// When `by` is not an owner, and when the team would have no owner.
 pub async fn set_role(core: &Core, by: UserId, team: TeamId, user: UserId, role: Role) -> Result<(), TeamError> {
-    team_result("accounts.set_role", core.store_as(by).set_role(team, user, role, by).await)?;
+    team_result("accounts.set_role", core.store_as(by).accounts().set_role(team, user, role, by).await)?;
     tracing::info!(team.id = %team, user.id = %user, by.id = %by, role = role.as_str(), "member role changed");
     Ok(())
 }
@@ -171,7 +175,7 @@ pub async fn set_role(core: &Core, by: UserId, team: TeamId, user: UserId, role:
 /// # Errors
 /// When `by` is not an owner, and when the team would have no owner.
 pub async fn remove_member(core: &Core, by: UserId, team: TeamId, user: UserId) -> Result<(), TeamError> {
-    team_result("accounts.remove_member", core.store_as(by).remove_team_member(team, user, by).await)?;
+    team_result("accounts.remove_member", core.store_as(by).accounts().remove_team_member(team, user, by).await)?;
     tracing::info!(team.id = %team, user.id = %user, by.id = %by, "member removed");
     Ok(())
 }
@@ -181,7 +185,7 @@ pub async fn remove_member(core: &Core, by: UserId, team: TeamId, user: UserId) 
 /// # Errors
 /// When the team would have no owner.
 pub async fn leave(core: &Core, user: UserId, team: TeamId) -> Result<(), TeamError> {
-    team_result("accounts.leave", core.store_as(user).leave_team(team, user).await)?;
+    team_result("accounts.leave", core.store_as(user).accounts().leave_team(team, user).await)?;
     tracing::info!(team.id = %team, user.id = %user, "member left");
     Ok(())
 }

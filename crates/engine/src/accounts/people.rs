@@ -124,7 +124,7 @@ pub async fn create_person(
     let password_hash =
         tokio::task::spawn_blocking(move || passwords::hash(&password)).await.expect("hashing does not panic");
     let person = NewPerson { id, email: email.clone(), password_hash, initial_team: place, verified: true, now };
-    match store.create_person(person).await? {
+    match store.accounts().create_person(person).await? {
         CreatePersonOutcome::Created { team, role } => Ok((id, team, role)),
         CreatePersonOutcome::EmailTaken => Err(CreatePersonError::EmailTaken),
         CreatePersonOutcome::TeamInactive => Err(CreatePersonError::TeamInactive),
@@ -155,7 +155,7 @@ pub async fn sign_up(core: &Core, email: &str, password: &str, address: IpAddr) 
     let (team, name) = personal_team(&email, now);
     let (initial_team, verified) = (InitialTeam::New(team, name), !core.sends_mail());
     let person = NewPerson { id, email: email.clone(), password_hash, initial_team, verified, now };
-    match core.store.create_person(person).await.map_err(internal_error("accounts.sign_up"))? {
+    match core.store.accounts().create_person(person).await.map_err(internal_error("accounts.sign_up"))? {
         CreatePersonOutcome::Created { .. } => {
             // If nothing was sent, the person can request a link later.
             request_verification(core, id).await?;
@@ -169,7 +169,7 @@ pub async fn sign_up(core: &Core, email: &str, password: &str, address: IpAddr) 
 /// Sends a link to take over the account with this address, if it was never verified. The chosen password is not stored
 /// with the link, since whoever chose it may be somebody else than the reader of the mail.
 async fn invite_take_over(core: &Core, email: &Email) -> Result<SignedUp, SignUpError> {
-    let person = core.store.find_person(email).await.map_err(internal_error("accounts.sign_up"))?;
+    let person = core.store.accounts().find_person(email).await.map_err(internal_error("accounts.sign_up"))?;
     let Some(person) = person else { return Err(SignUpError::EmailTaken) };
     match request_verification(core, person.id).await? {
         VerificationRequest::Sent | VerificationRequest::TooMany => Ok(SignedUp::LinkSent),
@@ -189,7 +189,7 @@ pub async fn sign_in(
     source: &SignInSource,
 ) -> Result<SignInOutcome, SignInError> {
     let email = Email::parse(email).map_err(|EmailError| SignInError::InvalidCredentials)?;
-    let login = core.store.find_login(&email).await.map_err(internal_error("accounts.sign_in"))?;
+    let login = core.store.accounts().find_login(&email).await.map_err(internal_error("accounts.sign_in"))?;
     let source = devices::classify(core, login.as_ref().map(|login| login.user), source).await?;
     // Taken before the check, so that concurrent requests cannot exceed the limit.
     if let Err(wait) = core.accounts.passwords.tries.take(&email, source, core.clock.now()) {
@@ -203,14 +203,15 @@ pub async fn sign_in(
     }
     match (checked, user) {
         (Ok(true), Some(user)) => {
-            let person = core.store.find_person_by_id(user).await.map_err(internal_error("accounts.sign_in"))?;
+            let person =
+                core.store.accounts().find_person_by_id(user).await.map_err(internal_error("accounts.sign_in"))?;
             if person.is_some_and(|person| person.suspension.is_some()) {
                 return Err(SignInError::Suspended);
             }
             let outcome = continue_sign_in(core, user, checked_against.as_deref().unwrap_or_default()).await?;
             let SignInOutcome::SignedIn(token) = outcome else { return Ok(outcome) };
             // A concurrent password change ends all sessions, but not one opened after it: check the hash again.
-            let current = core.store.find_login(&email).await.map_err(internal_error("accounts.sign_in"))?;
+            let current = core.store.accounts().find_login(&email).await.map_err(internal_error("accounts.sign_in"))?;
             if current.map(|login| login.password_hash) != checked_against {
                 sign_out(core, &token).await?;
                 return Err(SignInError::InvalidCredentials);
@@ -231,8 +232,8 @@ pub async fn list_memberships(core: &Core, user: UserId) -> Result<Vec<Membershi
     let step = "accounts.list_memberships";
     let now = core.clock.now();
     let mut memberships = Vec::new();
-    for (team, team_name, role) in core.store.list_memberships(user).await.map_err(internal_error(step))? {
-        let lots = core.store.lots(team).await.map_err(internal_error(step))?;
+    for (team, team_name, role) in core.store.accounts().list_memberships(user).await.map_err(internal_error(step))? {
+        let lots = core.store.credits().lots(team).await.map_err(internal_error(step))?;
         let live_credits = u32::try_from(Balance::of(&lots, now).total()).unwrap_or(u32::MAX);
         memberships.push(Membership { team, team_name, role, live_credits });
     }

@@ -61,7 +61,8 @@ pub enum SecondFactorError {
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub async fn find_second_factor(core: &Core, user: UserId) -> Result<Option<SecondFactorStatus>, Fault> {
-    let found = core.store.find_second_factor(user).await.map_err(internal_error("accounts.find_second_factor"))?;
+    let found =
+        core.store.accounts().find_second_factor(user).await.map_err(internal_error("accounts.find_second_factor"))?;
     let status = |SecondFactor { secret, created_at, recovery_codes, .. }| SecondFactorStatus {
         since: created_at,
         has_app: secret.is_some(),
@@ -99,7 +100,7 @@ pub async fn turn_on_second_factor(
         keep: digest::of(this.expose()),
         now,
     };
-    let turned_on = core.store_as(person.id).turn_on_second_factor(new).await;
+    let turned_on = core.store_as(person.id).accounts().turn_on_second_factor(new).await;
     if !turned_on.map_err(internal_error("accounts.turn_on_second_factor"))? {
         return Err(SecondFactorError::AlreadyOn);
     }
@@ -120,7 +121,7 @@ pub async fn turn_off_second_factor(
     answer: FactorAnswer<'_>,
 ) -> Result<(), SecondFactorError> {
     let checked = confirm(core, person, this, password, answer).await?;
-    let turned_off = core.store_as(person.id).turn_off_second_factor(person.id, checked.factor).await;
+    let turned_off = core.store_as(person.id).accounts().turn_off_second_factor(person.id, checked.factor).await;
     checked.finish(core, turned_off.map_err(internal_error("accounts.turn_off_second_factor"))?)?;
     tracing::info!(user.id = %person.id, "second factor turned off");
     notify(core, &person.email, SecondFactorEvent::Off);
@@ -141,7 +142,7 @@ pub async fn replace_recovery_codes(
     let checked = confirm(core, person, this, password, answer).await?;
     let shown = recovery_codes::generate();
     let hashes = recovery_codes::hashes(person.id, &shown);
-    let replaced = core.store_as(person.id).replace_recovery_codes(person.id, checked.factor, hashes).await;
+    let replaced = core.store_as(person.id).accounts().replace_recovery_codes(person.id, checked.factor, hashes).await;
     checked.finish(core, replaced.map_err(internal_error("accounts.replace_recovery_codes"))?)?;
     tracing::info!(user.id = %person.id, "recovery codes replaced");
     notify(core, &person.email, SecondFactorEvent::NewRecoveryCodes);

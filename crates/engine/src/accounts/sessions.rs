@@ -55,8 +55,12 @@ pub struct SessionInfo {
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub async fn list_sessions(core: &Core, user: UserId, this: &SessionToken) -> Result<Vec<SessionInfo>, Fault> {
-    let listed =
-        core.store.list_sessions(user, core.clock.now()).await.map_err(internal_error("accounts.list_sessions"))?;
+    let listed = core
+        .store
+        .accounts()
+        .list_sessions(user, core.clock.now())
+        .await
+        .map_err(internal_error("accounts.list_sessions"))?;
     let this = digest::of(this.expose());
     let sessions = listed.into_iter().map(|session| SessionInfo {
         id: id(&session.hash),
@@ -74,9 +78,9 @@ pub async fn list_sessions(core: &Core, user: UserId, this: &SessionToken) -> Re
 /// [`Fault::InternalError`] when the database fails.
 pub async fn end_session(core: &Core, user: UserId, session: Uuid) -> Result<bool, Fault> {
     let step = "accounts.end_session";
-    let listed = core.store.list_sessions(user, core.clock.now()).await.map_err(internal_error(step))?;
+    let listed = core.store.accounts().list_sessions(user, core.clock.now()).await.map_err(internal_error(step))?;
     let Some(session) = listed.into_iter().find(|listed| id(&listed.hash) == session) else { return Ok(false) };
-    core.store.end_session(user, session.hash).await.map_err(internal_error(step))
+    core.store.accounts().end_session(user, session.hash).await.map_err(internal_error(step))
 }
 
 /// Ends all sessions of a person at once, except `this`. Returns how many were ended.
@@ -85,7 +89,7 @@ pub async fn end_session(core: &Core, user: UserId, session: Uuid) -> Result<boo
 /// [`Fault::InternalError`] when the database fails.
 pub async fn end_other_sessions(core: &Core, user: UserId, this: &SessionToken) -> Result<u64, Fault> {
     let this = digest::of(this.expose());
-    core.store.end_other_sessions(user, this).await.map_err(internal_error("accounts.end_other_sessions"))
+    core.store.accounts().end_other_sessions(user, this).await.map_err(internal_error("accounts.end_other_sessions"))
 }
 
 /// Stores the `User-Agent` of a new session, so that the person can recognise it in the list.
@@ -95,6 +99,7 @@ pub async fn end_other_sessions(core: &Core, user: UserId, this: &SessionToken) 
 pub async fn record_user_agent(core: &Core, session: &SessionToken, agent: &str) -> Result<(), Fault> {
     let agent = agent.chars().filter(|c| !c.is_control()).take(USER_AGENT_CHARS).collect();
     core.store
+        .accounts()
         .set_session_agent(digest::of(session.expose()), agent)
         .await
         .map_err(internal_error("accounts.record_user_agent"))
@@ -103,7 +108,7 @@ pub async fn record_user_agent(core: &Core, session: &SessionToken, agent: &str)
 /// Opens a session; `None` when the person has a second factor.
 pub(super) async fn open_session(core: &Core, user: UserId) -> Result<Option<SessionToken>, Fault> {
     let (token, session) = new_session(user, core.clock.now());
-    let is_open = core.store.open_session(session).await.map_err(internal_error("accounts.open_session"))?;
+    let is_open = core.store.accounts().open_session(session).await.map_err(internal_error("accounts.open_session"))?;
     Ok(is_open.then_some(token))
 }
 
@@ -127,11 +132,16 @@ pub(super) fn new_session(user: UserId, now: Timestamp) -> (SessionToken, NewSes
 pub async fn find_session(core: &Core, token: &SessionToken) -> Result<Option<Session>, Fault> {
     let now = core.clock.now();
     let hash = digest::of(token.expose());
-    let found = core.store.find_session(&hash, now).await.map_err(internal_error("accounts.find_session"))?;
+    let found =
+        core.store.accounts().find_session(&hash, now).await.map_err(internal_error("accounts.find_session"))?;
     let Some(session) = found else { return Ok(None) };
     if now.since(session.seen_at) >= SESSION_TOUCH_INTERVAL {
         let expires_at = (now + SESSION_IDLE).min(session.created_at + SESSION_LIFE);
-        core.store.extend_session(hash, now, expires_at).await.map_err(internal_error("accounts.find_session"))?;
+        core.store
+            .accounts()
+            .extend_session(hash, now, expires_at)
+            .await
+            .map_err(internal_error("accounts.find_session"))?;
     }
     let grabd_store::accounts::Person { id, email, created_at: _, operator, verified_at, suspension: _ } =
         session.person;
@@ -144,7 +154,7 @@ pub async fn find_session(core: &Core, token: &SessionToken) -> Result<Option<Se
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub async fn sign_out(core: &Core, token: &SessionToken) -> Result<(), Fault> {
-    core.store.close_session(digest::of(token.expose())).await.map_err(internal_error("accounts.sign_out"))
+    core.store.accounts().close_session(digest::of(token.expose())).await.map_err(internal_error("accounts.sign_out"))
 }
 
 /// Public id of a session. Neither the token nor its stored hash can be derived from it.

@@ -36,7 +36,7 @@ pub async fn suspend_team(
     reason: &str,
     now: Timestamp,
 ) -> Result<(SuspendOutcome, Vec<Grab>), grabd_store::Error> {
-    let outcome = store.suspend_team(team, reason, now).await?;
+    let outcome = store.accounts().suspend_team(team, reason, now).await?;
     if outcome == SuspendOutcome::UnknownTeam {
         return Ok((outcome, Vec::new()));
     }
@@ -49,7 +49,7 @@ pub async fn suspend_team(
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub async fn list_suspended_teams(core: &Core, person: UserId) -> Result<Vec<(TeamId, String)>, Fault> {
-    core.store.list_suspended_teams(person).await.map_err(internal_error("accounts.list_suspended_teams"))
+    core.store.accounts().list_suspended_teams(person).await.map_err(internal_error("accounts.list_suspended_teams"))
 }
 
 #[cfg(test)]

@@ -55,9 +55,14 @@ pub const KEY_USAGE_PERIOD: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 pub async fn list_keys(core: &Core, user: UserId, team: TeamId) -> Result<Vec<TeamKey>, TeamError> {
     find_team(core, user, team).await?;
     let step = "accounts.list_keys";
-    let keys = core.store.list_keys(team).await.map_err(internal_error(step))?;
-    let members = core.store.list_members(team).await.map_err(internal_error(step))?;
-    let usage = core.store.key_usage(team, core.clock.now() - KEY_USAGE_PERIOD).await.map_err(internal_error(step))?;
+    let keys = core.store.accounts().list_keys(team).await.map_err(internal_error(step))?;
+    let members = core.store.accounts().list_members(team).await.map_err(internal_error(step))?;
+    let usage = core
+        .store
+        .accounts()
+        .key_usage(team, core.clock.now() - KEY_USAGE_PERIOD)
+        .await
+        .map_err(internal_error(step))?;
     let read = |key: Key| {
         let Key { id, environment, name, last4, created_at, last_used_at, revoked_at, scopes, expires_at, created_by } =
             key;
@@ -109,7 +114,7 @@ pub async fn create_key(
         created_by: Some(user),
         now,
     };
-    team_result("accounts.create_key", core.store_as(user).create_team_key(new, user).await)?;
+    team_result("accounts.create_key", core.store_as(user).accounts().create_team_key(new, user).await)?;
     tracing::info!(team.id = %team, key.id = %id, user.id = %user, environment = environment.as_str(), "key created");
     Ok(key)
 }
@@ -119,7 +124,10 @@ pub async fn create_key(
 /// # Errors
 /// [`TeamError::NotFound`] when the team has no such key, or it is already revoked.
 pub async fn revoke_key(core: &Core, user: UserId, team: TeamId, key: KeyId) -> Result<(), TeamError> {
-    team_result("accounts.revoke_key", core.store_as(user).revoke_team_key(team, key, user, core.clock.now()).await)?;
+    team_result(
+        "accounts.revoke_key",
+        core.store_as(user).accounts().revoke_team_key(team, key, user, core.clock.now()).await,
+    )?;
     tracing::info!(team.id = %team, key.id = %key, user.id = %user, "key revoked");
     Ok(())
 }

@@ -26,7 +26,8 @@ pub struct TeamMember {
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub async fn find_team_member(core: &Core, person: UserId, team: TeamId) -> Result<Option<TeamMember>, Fault> {
-    let teams = core.store.list_memberships(person).await.map_err(internal_error("accounts.find_team_member"))?;
+    let teams =
+        core.store.accounts().list_memberships(person).await.map_err(internal_error("accounts.find_team_member"))?;
     let (this, others): (Vec<_>, Vec<_>) =
         teams.into_iter().map(|(id, name, _)| (id, name)).partition(|(id, _)| *id == team);
     Ok(this.into_iter().next().map(|(team, team_name)| TeamMember { person, team, team_name, others }))

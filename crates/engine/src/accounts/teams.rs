@@ -37,7 +37,7 @@ pub async fn create_team(
     now: Timestamp,
 ) -> Result<NewTeamKeys, grabd_store::Error> {
     let team = random::team_id(now);
-    store.create_team(NewTeam { id: team, name: name.to_owned(), now }).await?;
+    store.accounts().create_team(NewTeam { id: team, name: name.to_owned(), now }).await?;
     if credits > 0 {
         grant_prepaid(store, team, credits, &format!("team:{team}"), now).await?;
     }
@@ -58,7 +58,7 @@ pub async fn grant_prepaid(
     now: Timestamp,
 ) -> Result<GrantOutcome, grabd_store::Error> {
     let source_ref = source_ref.to_owned();
-    store.grant(Grant { team, kind: LotKind::Prepaid, credits, expires_at: None, source_ref, now }).await
+    store.credits().grant(Grant { team, kind: LotKind::Prepaid, credits, expires_at: None, source_ref, now }).await
 }
 
 /// Grants the credits of a subscription term; unspent credits expire at `ends`. Idempotent by `source_ref`.
@@ -74,5 +74,5 @@ pub async fn start_subscription(
     now: Timestamp,
 ) -> Result<GrantOutcome, grabd_store::Error> {
     let (source_ref, expires_at) = (source_ref.to_owned(), Some(ends));
-    store.grant(Grant { team, kind: LotKind::Subscription, credits, expires_at, source_ref, now }).await
+    store.credits().grant(Grant { team, kind: LotKind::Subscription, credits, expires_at, source_ref, now }).await
 }

@@ -16,7 +16,7 @@ pub(super) async fn grant_trial(core: &Core, user: UserId, verified_at: Timestam
     if credits == 0 {
         return Ok(());
     }
-    let granted = core.store_as(user).grant_trial(user, credits, verified_at).await;
+    let granted = core.store_as(user).credits().grant_trial(user, credits, verified_at).await;
     if let Some(team) = granted.map_err(internal_error("accounts.grant_trial"))? {
         tracing::info!(user.id = %user, team.id = %team, credits, "trial credits granted");
     }

@@ -69,7 +69,7 @@ pub async fn is_verified(core: &Core, user: UserId) -> Result<bool, Fault> {
     if !core.sends_mail() {
         return Ok(true);
     }
-    let person = core.store.find_person_by_id(user).await.map_err(internal_error("accounts.is_verified"))?;
+    let person = core.store.accounts().find_person_by_id(user).await.map_err(internal_error("accounts.is_verified"))?;
     Ok(person.is_some_and(|person| person.verified_at.is_some()))
 }
 
@@ -80,7 +80,7 @@ pub async fn is_verified(core: &Core, user: UserId) -> Result<bool, Fault> {
 pub async fn request_verification(core: &Core, user: UserId) -> Result<VerificationRequest, Fault> {
     let step = "accounts.request_verification";
     let Some(mailer) = &core.accounts.mailer else { return Ok(VerificationRequest::NotNeeded) };
-    let person = core.store.find_person_by_id(user).await.map_err(internal_error(step))?;
+    let person = core.store.accounts().find_person_by_id(user).await.map_err(internal_error(step))?;
     let Some(person) = person.filter(|person| person.verified_at.is_none()) else {
         return Ok(VerificationRequest::NotNeeded);
     };
@@ -91,7 +91,11 @@ pub async fn request_verification(core: &Core, user: UserId) -> Result<Verificat
     let Ok(place) = mailer.reserve() else { return Ok(VerificationRequest::TooMany) };
     let token = VerificationToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     let expires_at = core.clock.now() + VERIFICATION_LIFE;
-    core.store.create_verification(digest::of(token.expose()), user, expires_at).await.map_err(internal_error(step))?;
+    core.store
+        .accounts()
+        .create_verification(digest::of(token.expose()), user, expires_at)
+        .await
+        .map_err(internal_error(step))?;
     let link = format!("{}/verify-email?token={}", core.oauth.settings.issuer, token.expose());
     place.send(templates::verification(person.email, &core.host(), &link));
     Ok(VerificationRequest::Sent)
@@ -104,9 +108,9 @@ pub async fn request_verification(core: &Core, user: UserId) -> Result<Verificat
 pub async fn find_verification(core: &Core, token: &str) -> Result<Option<Verification>, Fault> {
     let step = "accounts.find_verification";
     let Some(token) = VerificationToken::parse(token) else { return Ok(None) };
-    let found = core.store.find_verification(&digest::of(token.expose()), core.clock.now()).await;
+    let found = core.store.accounts().find_verification(&digest::of(token.expose()), core.clock.now()).await;
     let Some(user) = found.map_err(internal_error(step))? else { return Ok(None) };
-    let person = core.store.find_person_by_id(user).await.map_err(internal_error(step))?;
+    let person = core.store.accounts().find_person_by_id(user).await.map_err(internal_error(step))?;
     Ok(person.map(|person| Verification { user, email: person.email }))
 }
 
@@ -117,7 +121,7 @@ pub async fn find_verification(core: &Core, token: &str) -> Result<Option<Verifi
 pub async fn verify_email(core: &Core, user: UserId, token: &str) -> Result<(), VerificationError> {
     let token = VerificationToken::parse(token).ok_or(VerificationError::InvalidLink)?;
     let now = core.clock.now();
-    let verified = core.store.verify_email(digest::of(token.expose()), user, now).await;
+    let verified = core.store.accounts().verify_email(digest::of(token.expose()), user, now).await;
     if !verified.map_err(internal_error("accounts.verify_email"))? {
         return Err(VerificationError::InvalidLink);
     }
@@ -136,14 +140,19 @@ pub async fn take_over_account(core: &Core, token: &str, password: &str) -> Resu
     let token = VerificationToken::parse(token).ok_or(VerificationError::InvalidLink)?;
     let hash = digest::of(token.expose());
     // Checked first, so that a guessed token does not cost a password hash.
-    if core.store.find_verification(&hash, core.clock.now()).await.map_err(internal_error(step))?.is_none() {
+    if core.store.accounts().find_verification(&hash, core.clock.now()).await.map_err(internal_error(step))?.is_none() {
         return Err(VerificationError::InvalidLink);
     }
     let busy = |Busy| VerificationError::TooMany { retry_after_s: BUSY_RETRY_S };
     let password_hash =
         core.accounts.passwords.hash(&core.tasks, HashedFor::Known(hash), password).await.map_err(busy)?;
     let now = core.clock.now();
-    let taken = core.store.take_over_account(hash, password_hash.clone(), now).await.map_err(internal_error(step))?;
+    let taken = core
+        .store
+        .accounts()
+        .take_over_account(hash, password_hash.clone(), now)
+        .await
+        .map_err(internal_error(step))?;
     let user = taken.ok_or(VerificationError::InvalidLink)?;
     tracing::info!(user.id = %user, "e-mail address verified; earlier sessions, keys and apps of the account ended");
     grant_trial(core, user, now).await?;

@@ -74,7 +74,7 @@ pub(crate) async fn charge(core: &Core, account: Account, took: Duration) {
 
 async fn delay_jobs(core: &Core, account: Account, until: Option<Timestamp>) {
     let Some(until) = until else { return };
-    match core.store.delay_jobs(account.id, until).await {
+    match core.store.grabs().delay_jobs(account.id, until).await {
         Ok(0) => {}
         Ok(delayed) => {
             let account = account.id;

@@ -13,7 +13,10 @@ impl Core {
     /// When the database cannot be read.
     pub async fn pressure(&self) -> Result<Pressure, grabd_store::Error> {
         let read = async || {
-            let waiting = [self.store.count_waiting(Class::Sync).await?, self.store.count_waiting(Class::Async).await?];
+            let waiting = [
+                self.store.grabs().count_waiting(Class::Sync).await?,
+                self.store.grabs().count_waiting(Class::Async).await?,
+            ];
             Ok((load(self), waiting))
         };
         self.queue.pressure.get(read).await

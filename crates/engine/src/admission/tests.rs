@@ -126,14 +126,14 @@ async fn own_budget_of_an_account_replaces_the_setting_until_it_is_removed() {
     let store = Store::open("sqlite::memory:").await.unwrap();
     store.migrate().await.unwrap();
     let (team, now) = (TeamId(Uuid::from_u128(1)), at(0));
-    store.create_team(NewTeam { id: team, name: "A team".into(), now }).await.unwrap();
+    store.accounts().create_team(NewTeam { id: team, name: "A team".into(), now }).await.unwrap();
     let limits = Arc::new(TeamLimits::default());
     let admission = with_limits(Arc::clone(&limits));
     // Without an owner the team is the account, and a paid one would have 60 seconds.
     let paid = Account { has_paid: true, ..Account::of_team(team) };
     for (change, allowed) in [("failed_seconds_per_minute=5", 5), ("failed_seconds_per_minute=300", 300)] {
         let change = LimitChange::parse(change).unwrap();
-        store.change_team_limits(team, vec![change], now).await.unwrap();
+        store.limits().change_team_limits(team, vec![change], now).await.unwrap();
         assert!(limits.refresh(&store).await.unwrap());
         admission.forget_full_budgets(at(100_000));
         assert_eq!(admission.record(paid, (allowed - 1) * S, SlotUse::Failed, now), None, "{change}");
@@ -149,7 +149,7 @@ async fn own_budget_of_an_account_replaces_the_setting_until_it_is_removed() {
         assert!(admission.lock().budgets.is_empty());
     }
     let reset = LimitChange::reset("failed_seconds_per_minute").unwrap();
-    store.change_team_limits(team, vec![reset], now).await.unwrap();
+    store.limits().change_team_limits(team, vec![reset], now).await.unwrap();
     assert!(limits.refresh(&store).await.unwrap());
     admission.record(paid, 61 * S, SlotUse::Failed, now).unwrap();
     assert!(matches!(admission.check(paid, now), Err(Fault::FailedRenderTimeExceeded { per_minute: 60, .. })));

@@ -14,7 +14,7 @@ use crate::faults::internal_error;
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub(crate) async fn find_account(core: &Core, team: TeamId) -> Result<Account, Fault> {
-    core.store.account(team, &FREE_REFERENCES).await.map_err(internal_error("billing.find_account"))
+    core.store.credits().account(team, &FREE_REFERENCES).await.map_err(internal_error("billing.find_account"))
 }
 
 /// A name for the account of a team, as a key of limits: 64 hexadecimal digits, from which nobody learns who the owner is.

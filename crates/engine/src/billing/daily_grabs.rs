@@ -40,8 +40,12 @@ pub struct EndedGrabs {
 pub async fn grabs_by_day(core: &Core, team: TeamId) -> Result<Vec<DailyGrabs>, Fault> {
     let today = Day::of(core.clock.now());
     let first = today.before(DAYS - 1);
-    let counted =
-        core.store.count_ended_by_day(team, first, today).await.map_err(internal_error("billing.grabs_by_day"))?;
+    let counted = core
+        .store
+        .grabs()
+        .count_ended_by_day(team, first, today)
+        .await
+        .map_err(internal_error("billing.grabs_by_day"))?;
     Ok(fill(today, &counted))
 }
 

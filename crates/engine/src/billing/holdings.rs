@@ -17,7 +17,7 @@ pub const MAX_HOLDINGS: u32 = 200;
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be read.
 pub async fn balance(core: &Core, team: TeamId) -> Result<Balance, Fault> {
-    let lots = core.store.lots(team).await.map_err(internal_error("billing.balance"))?;
+    let lots = core.store.credits().lots(team).await.map_err(internal_error("billing.balance"))?;
     Ok(Balance::of(&lots, core.clock.now()))
 }
 
@@ -28,7 +28,7 @@ pub async fn balance(core: &Core, team: TeamId) -> Result<Balance, Fault> {
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be read.
 pub async fn holdings(core: &Core, team: TeamId) -> Result<Vec<Holding>, Fault> {
-    core.store.holdings(team, MAX_HOLDINGS).await.map_err(internal_error("billing.holdings"))
+    core.store.credits().holdings(team, MAX_HOLDINGS).await.map_err(internal_error("billing.holdings"))
 }
 
 /// The lots that a team bought and that were granted at `since` or later, with their remaining credits.

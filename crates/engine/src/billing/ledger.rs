@@ -57,7 +57,8 @@ fn chunks(store: Store, team: TeamId, chunk: u32) -> impl Stream<Item = Result<B
 
 async fn page(store: &Store, team: TeamId, before: Option<i64>, limit: u32) -> Result<LedgerPage, Fault> {
     // One more entry shows whether there is another page.
-    let mut entries = store.ledger(team, before, limit + 1).await.map_err(internal_error("billing.ledger"))?;
+    let mut entries =
+        store.credits().ledger(team, before, limit + 1).await.map_err(internal_error("billing.ledger"))?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_more = entries.len() > limit;
     entries.truncate(limit);

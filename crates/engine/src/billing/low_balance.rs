@@ -42,8 +42,9 @@ pub enum AlertError {
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub async fn balance_alert(core: &Core, person: UserId, team: TeamId) -> Result<BalanceAlert, Fault> {
-    let below = core.store.alert_below(team).await.map_err(internal_error("billing.balance_alert"))?;
-    let role = core.store.find_membership(team, person).await.map_err(internal_error("billing.balance_alert"))?;
+    let below = core.store.credits().alert_below(team).await.map_err(internal_error("billing.balance_alert"))?;
+    let role =
+        core.store.accounts().find_membership(team, person).await.map_err(internal_error("billing.balance_alert"))?;
     let is_owner = matches!(role, Some((_, Role::Owner)));
     Ok(BalanceAlert { below: below.unwrap_or(0), is_owner })
 }
@@ -59,7 +60,7 @@ pub async fn set_balance_alert(core: &Core, person: UserId, team: TeamId, below:
         Ok(below) if is_number && below <= ALERT_BELOW_MAX => below,
         Ok(_) | Err(_) => return Err(AlertError::Number),
     };
-    match core.store_as(person).set_alert_below(team, below, person, core.clock.now()).await {
+    match core.store_as(person).credits().set_alert_below(team, below, person, core.clock.now()).await {
         Ok(Ok(())) => Ok(()),
         // The person is no owner, or no member any more.
         Ok(Err(_)) => Err(AlertError::NotOwner),
@@ -75,9 +76,9 @@ pub(crate) async fn check(core: &Core) -> Result<(), Error> {
     let position = &core.billing.balance_position;
     let after = position.get();
     let now = core.clock.now();
-    let (crossed, next) = core.store.crossed_thresholds(after, BATCH, now).await?;
+    let (crossed, next) = core.store.credits().crossed_thresholds(after, BATCH, now).await?;
     for team in crossed {
-        if let Some(alert) = core.store.record_balance(team, now, low_balance_message).await? {
+        if let Some(alert) = core.store.credits().record_balance(team, now, low_balance_message).await? {
             tracing::info!(team.id = %alert.team, credits = alert.credits, "the balance of a team is low");
             send_mail(core, &alert);
         }

@@ -26,8 +26,12 @@ pub struct Usage {
 #[tracing::instrument(name = "usage.get", skip_all)]
 pub async fn get(core: &Core, caller: Caller) -> Result<Usage, Fault> {
     let now = core.clock.now();
-    let lots = core.store.lots(caller.team).await.map_err(internal_error("usage.lots"))?;
-    let counts =
-        core.store.count_grabs(caller.team, now - USAGE_WINDOW).await.map_err(internal_error("usage.counts"))?;
+    let lots = core.store.credits().lots(caller.team).await.map_err(internal_error("usage.lots"))?;
+    let counts = core
+        .store
+        .grabs()
+        .count_grabs(caller.team, now - USAGE_WINDOW)
+        .await
+        .map_err(internal_error("usage.counts"))?;
     Ok(Usage { balance: Balance::of(&lots, now), plan: Plan::of(&lots, now), counts })
 }

@@ -56,7 +56,7 @@ async fn beat(core: &Core, cluster: &Cluster) -> Result<(), Error> {
     let (slots, load) = admission::own_load(core).to_node();
     let written = match is_suspended {
         true => None,
-        false => core.store.write_heartbeat(node, slots, load).await?.map(|at| (node, at)),
+        false => core.store.nodes().write_heartbeat(node, slots, load).await?.map(|at| (node, at)),
     };
     let (node, database) = match written {
         Some(written) => written,
@@ -64,11 +64,11 @@ async fn beat(core: &Core, cluster: &Cluster) -> Result<(), Error> {
             // Its sessions belonged to the former id, whose leases others take over.
             core.queue.dispatcher.end_sessions();
             // Before it joins, so that a wrong clock does not add a row each time.
-            if is_skewed(core, local, core.store.database_time().await?, began) {
+            if is_skewed(core, local, core.store.retention().database_time().await?, began) {
                 return Ok(());
             }
             let node = random::node_id(core.clock.now());
-            (node, core.store.add_node(cluster.settings.new_node(node)).await?)
+            (node, core.store.nodes().add_node(cluster.settings.new_node(node)).await?)
         }
     };
     if is_skewed(core, local, database, began) {
@@ -76,7 +76,7 @@ async fn beat(core: &Core, cluster: &Cluster) -> Result<(), Error> {
         core.queue.dispatcher.end_sessions();
         return Ok(());
     }
-    let nodes = core.store.list_nodes().await?;
+    let nodes = core.store.nodes().list_nodes().await?;
     let mut state = cluster.lock();
     if state.node != node {
         tracing::info!(node.id = %node, "joined the cluster again");

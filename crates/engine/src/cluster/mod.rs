@@ -109,17 +109,17 @@ impl Cluster {
     /// Database errors only.
     pub(crate) async fn join(store: &Store, settings: Settings, now: Timestamp) -> Result<Self, Error> {
         let (node, began) = (random::node_id(now), Instant::now());
-        store.add_node(settings.new_node(node)).await?;
+        store.nodes().add_node(settings.new_node(node)).await?;
         tracing::info!(node.id = %node, role = %settings.role, "joined the cluster");
         let cluster = Self::new(settings, node, began);
-        cluster.lock().nodes = store.list_nodes().await?;
+        cluster.lock().nodes = store.nodes().list_nodes().await?;
         Ok(cluster)
     }
 
     /// Removes this process from the cluster, so that others need not wait until it is dead.
     pub(crate) async fn leave(&self, store: &Store) {
         let node = self.lock().node;
-        match timeout(TIMEOUT, store.remove_node(node)).await {
+        match timeout(TIMEOUT, store.nodes().remove_node(node)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
                 tracing::warn!(%error, "this process could not leave the cluster; it counts as dead soon");

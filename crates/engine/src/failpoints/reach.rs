@@ -18,7 +18,9 @@ pub(crate) async fn reach(core: &Core, step: Step, lease: Option<(GrabId, LeaseT
     match (failpoint.action, lease) {
         (Action::Abort, _) => std::process::abort(),
         (Action::Error, _) => Err(grabd_store::Error::Closed),
-        (Action::Lose, Some((grab, token))) => core.store.release(grab, token, core.clock.now()).await.map(drop),
+        (Action::Lose, Some((grab, token))) => {
+            core.store.grabs().release(grab, token, core.clock.now()).await.map(drop)
+        }
         (Action::Lose, None) => Ok(()),
         (Action::Sleep(length), _) => {
             // The hang requested by the test.

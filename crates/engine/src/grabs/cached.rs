@@ -59,8 +59,13 @@ pub(super) async fn find(
         None => None,
     };
     let found = match record {
-        None => core.store.find_reusable(&reuse).await.map(|grab| grab.map(|grab| ReuseOutcome::Found(Box::new(grab)))),
-        Some(record) => core.store.reuse(reuse, record.clone(), ceiling).await,
+        None => core
+            .store
+            .grabs()
+            .find_reusable(&reuse)
+            .await
+            .map(|grab| grab.map(|grab| ReuseOutcome::Found(Box::new(grab)))),
+        Some(record) => core.store.grabs().reuse(reuse, record.clone(), ceiling).await,
     };
     match found.map_err(internal_error("grabs.cached"))? {
         None => Ok(None),

@@ -31,7 +31,7 @@ pub(super) async fn cancel(core: &Core, id: GrabId) {
             metadata: RenderMetadata::default(),
             now: core.clock.now(),
         };
-        match core.store.fail(failing).await {
+        match core.store.grabs().fail(failing).await {
             Ok(Some(EndedGrab { grab })) => {
                 let lease = core.queue.dispatcher.cancel(id);
                 if let Some(lease) = lease {

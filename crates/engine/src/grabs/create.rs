@@ -84,7 +84,7 @@ pub(crate) async fn validate(
     // Checked again when the grab is stored. Checked here to save repeated requests the DNS lookup and the slot.
     if let Some(record) = &record {
         let now = core.clock.now();
-        let repeat = core.store.find_repeat(caller.team, caller.environment, record, now).await;
+        let repeat = core.store.grabs().find_repeat(caller.team, caller.environment, record, now).await;
         if let Some(repeat) = repeat.map_err(internal_error("grabs.create"))? {
             return idempotency::replay(repeat, &spec).map(|result| Validated::Repeated(Box::new(result)));
         }
@@ -202,7 +202,7 @@ pub(super) async fn submit(
         fingerprint,
         ceiling,
     };
-    let created = core.store.create(new).await.map_err(internal_error("grabs.create"))?;
+    let created = core.store.grabs().create(new).await.map_err(internal_error("grabs.create"))?;
     failpoints::reach(core, Step::Created, Some((id, token))).await.map_err(internal_error("grabs.create"))?;
     let (attempts, state) = match (created, slot) {
         (Created::Leased { upload_key }, Some(slot)) => {
@@ -277,7 +277,7 @@ pub(super) async fn time_out(
         metadata: RenderMetadata::default(),
         now: now.max(deadline_at),
     };
-    match core.store.fail(failing).await.map_err(internal_error("grabs.time_out"))? {
+    match core.store.grabs().fail(failing).await.map_err(internal_error("grabs.time_out"))? {
         Some(EndedGrab { grab }) => {
             let lease = core.queue.dispatcher.cancel(id);
             if let Some(lease) = lease {

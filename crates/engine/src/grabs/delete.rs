@@ -21,6 +21,7 @@ pub async fn delete(core: &Core, caller: Caller, id: GrabId) -> Result<(), Fault
     };
     let exists = core
         .store
+        .grabs()
         .delete_grab(caller.team, caller.environment, id, core.clock.now())
         .await
         .map_err(internal_error("grabs.delete"))?;
@@ -41,7 +42,7 @@ pub async fn delete(core: &Core, caller: Caller, id: GrabId) -> Result<(), Fault
 async fn remove(core: &Core, key: &ImageKey) {
     match core.grabs.images.delete(key).await {
         Ok(()) => {
-            if let Err(error) = core.store.unschedule_deletion(key).await {
+            if let Err(error) = core.store.grabs().unschedule_deletion(key).await {
                 tracing::warn!(%error, "a deleted image is still listed for deletion; the sweep will remove it");
             }
         }

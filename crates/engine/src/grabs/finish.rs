@@ -213,7 +213,7 @@ pub(crate) async fn finish(
                 Ok(()) => {
                     let upload_key = key;
                     let completion = Completion { grab, token, upload_key, size_bytes, execution_ms, metadata, now };
-                    core.store.complete(completion).await?.inspect(|_| core.metrics.image_stored(way))
+                    core.store.grabs().complete(completion).await?.inspect(|_| core.metrics.image_stored(way))
                 }
                 Err(NotCompleted::Failed(failure)) => {
                     used = if failure.cause == ErrorCause::Service { SlotUse::Fine } else { SlotUse::Failed };
@@ -228,7 +228,7 @@ pub(crate) async fn finish(
                         ..metadata
                     };
                     let source = FailureSource::Lease(token);
-                    core.store.fail(FailGrab { grab, source, failure, metadata, now }).await?
+                    core.store.grabs().fail(FailGrab { grab, source, failure, metadata, now }).await?
                 }
                 Err(NotCompleted::NotStored(error)) => return Ok(not_stored(core, grab, token, &error).await),
                 Err(NotCompleted::Database(error)) => return Err(error.into()),
@@ -238,7 +238,10 @@ pub(crate) async fn finish(
             let now = core.clock.now();
             // Also when a page had little time because its grab had waited: the page used the slot.
             used = SlotUse::Failed;
-            core.store.fail(FailGrab { grab, source: FailureSource::Lease(token), failure, metadata, now }).await?
+            core.store
+                .grabs()
+                .fail(FailGrab { grab, source: FailureSource::Lease(token), failure, metadata, now })
+                .await?
         }
         AttemptResult::Released { cause } => {
             let lost = core.queue.dispatcher.forget(token);

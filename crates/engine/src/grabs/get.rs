@@ -15,6 +15,7 @@ use crate::faults::internal_error;
 #[tracing::instrument(name = "grabs.get", skip_all)]
 pub async fn get(core: &Core, caller: Caller, id: GrabId) -> Result<Grab, Fault> {
     core.store
+        .grabs()
         .find_grab(caller.team, caller.environment, id)
         .await
         .map_err(internal_error("grabs.get"))?

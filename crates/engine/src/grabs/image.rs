@@ -21,7 +21,7 @@ impl Core {
         if !images.needs_lookup() && stored.size().await?.is_some() {
             return Ok(Some(Image::Stored(stored)));
         }
-        Ok(match self.store.find_image(key).await? {
+        Ok(match self.store.grabs().find_image(key).await? {
             Some(ShownImage::Placeholder(spec)) => Some(Image::Placeholder(self.grabs.shown.images.draw(&spec).await?)),
             Some(ShownImage::Stored) => images.needs_lookup().then_some(Image::Stored(stored)),
             None => None,
@@ -33,7 +33,7 @@ impl Core {
     /// # Errors
     /// When the store cannot be read, or a placeholder or an image of a difference cannot be made again.
     pub async fn file(&self, key: &FileKey) -> Result<Option<FileBeside>, ImageError> {
-        let Some(StoredFile { name, image, placeholder_of }) = self.store.find_file(key).await? else {
+        let Some(StoredFile { name, image, placeholder_of }) = self.store.grabs().find_file(key).await? else {
             return Ok(None);
         };
         let content = match placeholder_of {

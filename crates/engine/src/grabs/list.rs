@@ -37,6 +37,7 @@ pub async fn list(core: &Core, caller: Caller, request: &ListRequest) -> Result<
     let page = parse(request)?;
     let cursor = page.cursor;
     core.store
+        .grabs()
         .list_grabs(caller.team, caller.environment, page)
         .await
         .map_err(internal_error("grabs.list"))?

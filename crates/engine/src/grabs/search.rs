@@ -65,7 +65,7 @@ pub async fn search(core: &Core, caller: Caller, request: &SearchRequest) -> Res
             before: request.until.map(|day| day.next().start()),
             oldest_first: request.oldest_first,
         };
-        let listed = core.store.list_grabs(caller.team, caller.environment, page).await;
+        let listed = core.store.grabs().list_grabs(caller.team, caller.environment, page).await;
         let listed = listed.map_err(internal_error("grabs.search"))?;
         let listed = listed.ok_or_else(|| unknown(request.after.as_deref().unwrap_or_default()))?;
         let has_more = listed.has_more;

@@ -65,7 +65,7 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
         fingerprint,
         ceiling,
     };
-    match core.store.create_placeholder(new).await.map_err(internal_error("grabs.test_create"))? {
+    match core.store.grabs().create_placeholder(new).await.map_err(internal_error("grabs.test_create"))? {
         PlaceholderOutcome::Stored => {}
         PlaceholderOutcome::Repeated(repeat) => return idempotency::replay(repeat, &spec),
         PlaceholderOutcome::StorageFull => {

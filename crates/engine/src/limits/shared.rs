@@ -118,7 +118,7 @@ impl SharedLimits {
             return Err(Unknown);
         }
         let wanted = lease.next_size(now);
-        match timeout(TIMEOUT, store.lease_requests(RateAsk { team, environment, per_minute, wanted })).await {
+        match timeout(TIMEOUT, store.limits().lease_requests(RateAsk { team, environment, per_minute, wanted })).await {
             Ok(Ok(leased)) => {
                 let now = Instant::now();
                 lease.renew(wanted, leased, now);

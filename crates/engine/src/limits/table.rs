@@ -30,11 +30,11 @@ impl TeamLimits {
     /// Reads the overrides if they changed. Returns whether they did.
     pub(crate) async fn refresh(&self, store: &Store) -> Result<bool, Error> {
         // Read first, so that a change meanwhile is read the next time.
-        let version = Some(store.team_limits_version().await?);
+        let version = Some(store.limits().team_limits_version().await?);
         if self.current().version == version {
             return Ok(false);
         }
-        let stored = store.list_team_limits().await?;
+        let stored = store.limits().list_team_limits().await?;
         let values = stored.into_iter().map(|StoredLimit { team, limit, value }| ((team, limit), value)).collect();
         let accounts = account_budgets(store).await?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) =
@@ -83,7 +83,7 @@ impl TeamLimits {
 
 /// The own budgets of accounts, and of their links.
 async fn account_budgets(store: &Store) -> Result<HashMap<AccountId, u32>, Error> {
-    let accounts = store.list_account_budgets().await?;
+    let accounts = store.limits().list_account_budgets().await?;
     Ok(accounts.into_iter().flat_map(|(id, budget)| [(id, budget), (id.for_links(), budget)]).collect())
 }
 
@@ -101,7 +101,7 @@ mod tests {
         let store = Store::open("sqlite::memory:").await.unwrap();
         store.migrate().await.unwrap();
         let (team, now) = (TeamId(Uuid::from_u128(1)), Timestamp::from_ms(5));
-        store.create_team(NewTeam { id: team, name: "A team".into(), now }).await.unwrap();
+        store.accounts().create_team(NewTeam { id: team, name: "A team".into(), now }).await.unwrap();
         let limits = TeamLimits::default();
         assert!(limits.refresh(&store).await.unwrap());
         assert!(!limits.refresh(&store).await.unwrap(), "nothing changed");
@@ -110,11 +110,11 @@ mod tests {
             [("keys=5", 5, Some(5)), ("keys=6", 5, Some(6)), ("keys=7", 1, Some(7)), ("members=7", 1, Some(7))]
         {
             let change = LimitChange::parse(change).unwrap();
-            store.change_team_limits(team, vec![change], Timestamp::from_ms(at)).await.unwrap();
+            store.limits().change_team_limits(team, vec![change], Timestamp::from_ms(at)).await.unwrap();
             assert!(limits.refresh(&store).await.unwrap(), "{change}");
             assert_eq!(limits.of(team, change.limit), expected, "{change}");
         }
-        store.change_team_limits(team, vec![LimitChange::reset("keys").unwrap()], now).await.unwrap();
+        store.limits().change_team_limits(team, vec![LimitChange::reset("keys").unwrap()], now).await.unwrap();
         assert!(limits.refresh(&store).await.unwrap());
         assert_eq!((limits.of(team, TeamLimit::Keys), limits.of(team, TeamLimit::Members)), (None, Some(7)));
         assert_eq!(limits.of_all(TeamLimit::Members), HashMap::from([(team, 7)]));

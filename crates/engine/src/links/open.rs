@@ -39,7 +39,7 @@ pub struct OpenedLink {
 pub async fn verify(core: &Core, query: String) -> Result<SignedLink, Fault> {
     let refused = Fault::LinkRefused(LinkRefusal::Signature);
     let SignedQuery { signed, key, signature } = SignedQuery::parse(&query)?;
-    let signer = core.store.find_link_signer(key.0).await.map_err(internal_error("links.verify"))?;
+    let signer = core.store.accounts().find_link_signer(key.0).await.map_err(internal_error("links.verify"))?;
     let Some((signer, sealed)) = signer.and_then(|signer| Some((signer.clone(), signer.sealed_secret?))) else {
         return Err(refused);
     };

@@ -56,7 +56,7 @@ async fn show(
     now: Timestamp,
 ) -> Result<Option<LinkCredentials>, LinkSecretError> {
     let (_, sealed) = generate(vault, key)?;
-    let Some(stored) = store.set_link_secret(ShownLinkSecret { team, key, sealed, by, now }).await? else {
+    let Some(stored) = store.accounts().set_link_secret(ShownLinkSecret { team, key, sealed, by, now }).await? else {
         return Ok(None);
     };
     Ok(Some(LinkCredentials { key: LinkKey(key), secret: unseal(vault, key, &stored)? }))
@@ -75,7 +75,7 @@ pub async fn replace_secret(
     now: Timestamp,
 ) -> Result<Option<LinkCredentials>, LinkSecretError> {
     let (secret, sealed) = generate(vault, key)?;
-    let is_replaced = store.replace_link_secret(ShownLinkSecret { team, key, sealed, by, now }).await?;
+    let is_replaced = store.accounts().replace_link_secret(ShownLinkSecret { team, key, sealed, by, now }).await?;
     Ok(is_replaced.then_some(LinkCredentials { key: LinkKey(key), secret }))
 }
 
@@ -100,7 +100,7 @@ pub(super) fn unseal(vault: &Vault, key: KeyId, sealed: &[u8]) -> Result<LinkSec
 /// # Errors
 /// When the store fails.
 pub async fn find_key_team(store: &Store, key: KeyId) -> Result<Option<TeamId>, grabd_store::Error> {
-    Ok(store.find_link_signer(key).await?.map(|signer| signer.caller.team))
+    Ok(store.accounts().find_link_signer(key).await?.map(|signer| signer.caller.team))
 }
 
 /// Reveals the link credentials of a key to a member of its team.

@@ -91,11 +91,11 @@ impl Core {
         metrics.images_free.set(i64::try_from(self.grabs.storage.free_bytes()).unwrap_or(i64::MAX));
         metrics.images_floor.set(i64::try_from(self.grabs.storage.floor_bytes()).unwrap_or(i64::MAX));
         let now = self.clock.now();
-        let age = self.store.oldest_waiting().await?.map_or(0, |oldest| now.since(oldest).as_secs());
+        let age = self.store.operator().oldest_waiting().await?.map_or(0, |oldest| now.since(oldest).as_secs());
         metrics.oldest_waiting.set(i64::try_from(age).unwrap_or(i64::MAX));
-        let backlog = self.store.delivery_backlog().await?;
+        let backlog = self.store.operator().delivery_backlog().await?;
         metrics.webhooks_waiting.set(i64::try_from(backlog.waiting).unwrap_or(i64::MAX));
-        metrics.backup_at.set(self.store.last_backup().await?.map_or(0, |at| at.as_ms() / 1000));
+        metrics.backup_at.set(self.store.audit().last_backup().await?.map_or(0, |at| at.as_ms() / 1000));
         for (work, rows) in self.store.rows_set_aside() {
             // The store counts: a concurrent refresh sets the same number.
             metrics.set_aside.get_or_create(&WorkLabel { work }).inner().store(rows, Ordering::Relaxed);

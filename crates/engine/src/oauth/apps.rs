@@ -38,7 +38,7 @@ pub struct ConnectedApp {
 /// [`Fault::InternalError`] when the database fails.
 pub async fn list_apps(core: &Core, user: UserId) -> Result<Vec<ConnectedApp>, Fault> {
     let listed =
-        core.store.list_connections(user, core.clock.now()).await.map_err(internal_error("oauth.list_apps"))?;
+        core.store.oauth().list_connections(user, core.clock.now()).await.map_err(internal_error("oauth.list_apps"))?;
     Ok(listed.into_iter().map(ConnectedApp::from).collect())
 }
 
@@ -47,7 +47,7 @@ pub async fn list_apps(core: &Core, user: UserId) -> Result<Vec<ConnectedApp>, F
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub async fn disconnect(core: &Core, user: UserId, grant: GrantId) -> Result<bool, Fault> {
-    let ended = core.store.end_grant(user, grant).await.map_err(internal_error("oauth.disconnect"))?;
+    let ended = core.store.oauth().end_grant(user, grant).await.map_err(internal_error("oauth.disconnect"))?;
     if ended {
         tracing::info!(grant.id = %grant, "app disconnected");
     }

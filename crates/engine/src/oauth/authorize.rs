@@ -234,7 +234,7 @@ pub async fn create_consent_request(
         request: serde_json::to_string(&stored).expect("strings serialize to JSON"),
         expires_at: core.clock.now() + CONSENT_LIFE,
     };
-    core.store.create_consent_request(new).await.map_err(internal_error("oauth.create_consent_request"))?;
+    core.store.oauth().create_consent_request(new).await.map_err(internal_error("oauth.create_consent_request"))?;
     Ok(ticket)
 }
 
@@ -248,7 +248,7 @@ pub async fn take_consent_request(
     ticket: &str,
 ) -> Result<Option<AuthorizationRequest>, Fault> {
     let Some(ticket) = ConsentToken::parse(ticket) else { return Ok(None) };
-    let taken = core.store.consume_consent_request(digest::of(ticket.expose()), user, core.clock.now()).await;
+    let taken = core.store.oauth().consume_consent_request(digest::of(ticket.expose()), user, core.clock.now()).await;
     let step = "oauth.take_consent_request";
     let Some(request) = taken.map_err(internal_error(step))? else { return Ok(None) };
     let stored: StoredRequest = serde_json::from_str(&request).map_err(internal_error(step))?;
@@ -308,7 +308,7 @@ pub async fn allow(
         challenge: request.challenge,
         now,
     };
-    match core.store.consent(consent).await {
+    match core.store.oauth().consent(consent).await {
         Ok(ConsentOutcome::Granted) => {
             let environment = environment.as_str();
             tracing::info!(grant.id = %grant, team.id = %team, environment, scope, "app access granted");

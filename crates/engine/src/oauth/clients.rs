@@ -28,7 +28,7 @@ pub(super) enum ClientError {
 pub(super) async fn find(core: &Core, id: ClientId) -> Result<Client, ClientError> {
     let (metadata, host) = match &id {
         ClientId::Registered(text) => {
-            let found = core.store.find_client(text).await;
+            let found = core.store.oauth().find_client(text).await;
             let found = found.map_err(|error| ClientError::Internal(internal_error("oauth.find_client")(error)))?;
             (found.ok_or(ClientError::NotRegistered)?.metadata, None)
         }

@@ -58,7 +58,7 @@ pub async fn register(core: &Core, body: &[u8]) -> Result<Value, RegistrationErr
     let now = core.clock.now();
     let response = response(&id, secret.as_ref(), &metadata, now.as_ms() / 1000);
     let max_unused = u64::from(core.oauth.settings.unused_clients);
-    let forgotten = core.store.create_client(NewClient { id, secret_hash, metadata, now, max_unused }).await;
+    let forgotten = core.store.oauth().create_client(NewClient { id, secret_hash, metadata, now, max_unused }).await;
     let forgotten = forgotten.map_err(|error| {
         let description = internal_error("oauth.register")(error).to_string();
         RegistrationError { status: 500, error: "server_error", description }

@@ -23,7 +23,7 @@ pub async fn revoke(core: &Core, form: &Fields, authorization: Option<&str>) -> 
     if AccessToken::parse(token).is_none() && RefreshToken::parse(token).is_none() {
         return Ok(());
     }
-    let revoked = core.store.revoke_token(digest::of(token), client).await;
+    let revoked = core.store.oauth().revoke_token(digest::of(token), client).await;
     match revoked.map_err(TokenError::internal_error("oauth.revoke"))? {
         RevokeOutcome::Grant(grant) => {
             tracing::info!(grant.id = %grant, "grant revoked by the app");

@@ -137,7 +137,7 @@ async fn exchange(
     let code = digest::of(AuthorizationCode::parse(code).ok_or_else(unusable)?.expose());
     let now = core.clock.now();
     let exchange = Exchange { code, client, redirect, challenge, resources, pair, now };
-    core.store.exchange(exchange).await.map_err(TokenError::internal_error("oauth.exchange"))
+    core.store.oauth().exchange(exchange).await.map_err(TokenError::internal_error("oauth.exchange"))
 }
 
 async fn refresh(
@@ -153,7 +153,7 @@ async fn refresh(
     let token = digest::of(RefreshToken::parse(token).ok_or_else(unusable)?.expose());
     let grace = Duration::from_secs(core.oauth.settings.refresh_reuse_grace_s);
     let refresh = Refresh { token, client, resources, scopes, pair, grace, now: core.clock.now() };
-    core.store.refresh(refresh).await.map_err(TokenError::internal_error("oauth.refresh"))
+    core.store.oauth().refresh(refresh).await.map_err(TokenError::internal_error("oauth.refresh"))
 }
 
 fn resources(core: &Core, form: Form<'_>) -> Result<Resources, TokenError> {
@@ -199,7 +199,8 @@ pub(super) async fn authenticate(
         // A client with a metadata document is always public, so the document is not fetched.
         ClientId::Document(_) => None,
         ClientId::Registered(text) => {
-            let found = core.store.find_client(text).await.map_err(TokenError::internal_error("oauth.authenticate"))?;
+            let found =
+                core.store.oauth().find_client(text).await.map_err(TokenError::internal_error("oauth.authenticate"))?;
             let client = found.ok_or_else(unknown)?;
             match client.metadata.auth_method {
                 AuthMethod::None => None,

@@ -25,7 +25,7 @@ pub struct AuditPage {
 /// [`Fault::InternalError`] when the database cannot be read.
 pub async fn list_audit(core: &Core, _: &Operator, before: Option<i64>) -> Result<AuditPage, Fault> {
     // One more row shows whether there is another page.
-    let listed = core.store.list_audit(Timestamp::from_ms(0), before, PAGE + 1).await;
+    let listed = core.store.audit().list_audit(Timestamp::from_ms(0), before, PAGE + 1).await;
     let mut entries = listed.map_err(internal_error("operator.list_audit"))?;
     let page = usize::try_from(PAGE).unwrap_or(usize::MAX);
     let has_more = entries.len() > page;

@@ -39,7 +39,8 @@ pub enum SetDomainRuleOutcome {
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be read.
 pub async fn list_domain_rules(core: &Core, _: &Operator) -> Result<DomainRules, Fault> {
-    let stored = core.store.list_domain_rules().await.map_err(internal_error("operator.list_domain_rules"))?;
+    let stored =
+        core.store.operator().list_domain_rules().await.map_err(internal_error("operator.list_domain_rules"))?;
     Ok(DomainRules { configured: core.settings.operations.domains.clone(), stored })
 }
 
@@ -54,12 +55,12 @@ pub async fn set_domain_rule(
     rule: DomainRule,
 ) -> Result<SetDomainRuleOutcome, Fault> {
     let step = "operator.set_domain_rule";
-    let stored = core.store.list_domain_rules().await.map_err(internal_error(step))?;
+    let stored = core.store.operator().list_domain_rules().await.map_err(internal_error(step))?;
     if stored.iter().any(|stored| stored.domain == domain && stored.rule == rule) {
         return Ok(SetDomainRuleOutcome::Unchanged);
     }
     let Operator(person) = operator;
-    let set = core.store_as(person.id).set_domain_rule(domain.clone(), rule, core.clock.now()).await;
+    let set = core.store_as(person.id).operator().set_domain_rule(domain.clone(), rule, core.clock.now()).await;
     if !set.map_err(internal_error(step))? {
         return Ok(SetDomainRuleOutcome::TooMany);
     }
@@ -75,7 +76,8 @@ pub async fn set_domain_rule(
 pub async fn remove_domain_rule(core: &Core, operator: &Operator, domain: Domain) -> Result<bool, Fault> {
     let step = "operator.remove_domain_rule";
     let Operator(person) = operator;
-    let removed = core.store_as(person.id).remove_domain_rule(domain.clone()).await.map_err(internal_error(step))?;
+    let removed =
+        core.store_as(person.id).operator().remove_domain_rule(domain.clone()).await.map_err(internal_error(step))?;
     if removed {
         core.grabs.domains.refresh(&core.store).await.map_err(internal_error(step))?;
         tracing::warn!(operator.id = %person.id, %domain, "an operator removed the rule for a domain");

@@ -26,7 +26,7 @@ pub struct FailuresPage {
 pub async fn list_failures(core: &Core, _: &Operator, before: Option<FailureCursor>) -> Result<FailuresPage, Fault> {
     // One more row shows whether there is another page.
     let mut failures =
-        core.store.list_failed(before, PAGE + 1).await.map_err(internal_error("operator.list_failures"))?;
+        core.store.operator().list_failed(before, PAGE + 1).await.map_err(internal_error("operator.list_failures"))?;
     let page = usize::try_from(PAGE).unwrap_or(usize::MAX);
     let has_more = failures.len() > page;
     failures.truncate(page);

@@ -77,7 +77,7 @@ pub async fn grant(
     new: &NewGrant,
 ) -> Result<Option<OperatorGrantOutcome>, Fault> {
     let step = "operator.grant";
-    let found = core.store.find_team(team).await.map_err(internal_error(step))?;
+    let found = core.store.accounts().find_team(team).await.map_err(internal_error(step))?;
     if found.is_none_or(|found| found.deleted_at.is_some()) {
         return Ok(None);
     }
@@ -91,7 +91,7 @@ pub async fn grant(
         now: core.clock.now(),
     };
     let grant = OperatorGrant { grant, reason: format!("ref:{reason}") };
-    let granted = core.store_as(person.id).grant_by_operator(grant).await.map_err(internal_error(step))?;
+    let granted = core.store_as(person.id).credits().grant_by_operator(grant).await.map_err(internal_error(step))?;
     match granted {
         OperatorGrantOutcome::New(lot) => tracing::info!(
             operator.id = %person.id, operator.email = %person.email, team.id = %team, lot.id = lot.0, credits, reason,

@@ -22,7 +22,7 @@ pub async fn change_limits(
     let step = "operator.change_limits";
     let Operator(person) = operator;
     let described = changes.iter().map(LimitChange::to_string).collect::<Vec<_>>().join(" ");
-    let changed = core.store_as(person.id).change_team_limits(team, changes, core.clock.now()).await;
+    let changed = core.store_as(person.id).limits().change_team_limits(team, changes, core.clock.now()).await;
     let outcome = changed.map_err(internal_error(step))?;
     if outcome == ChangeLimitsOutcome::Changed {
         core.limits.refresh(&core.store).await.map_err(internal_error(step))?;

@@ -63,11 +63,11 @@ pub async fn overview(core: &Core, _: &Operator) -> Result<Overview, Fault> {
     let store = &core.store;
     let read = async {
         try_join!(
-            store.queue(QUEUE_TEAMS),
-            store.count_ended(now - DAY),
-            store.delivery_backlog(),
-            store.size_bytes(),
-            store.list_nodes()
+            store.operator().queue(QUEUE_TEAMS),
+            store.operator().count_ended(now - DAY),
+            store.operator().delivery_backlog(),
+            store.operator().size_bytes(),
+            store.nodes().list_nodes()
         )
     };
     let (queue, ended, undelivered, database_bytes, nodes) = read.await.map_err(internal_error("operator.overview"))?;

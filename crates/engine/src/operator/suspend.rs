@@ -38,7 +38,7 @@ pub async fn suspend(core: &Core, operator: &Operator, team: TeamId, reason: &st
 /// [`Fault::InternalError`] when the database cannot be written.
 pub async fn restore(core: &Core, operator: &Operator, team: TeamId) -> Result<bool, Fault> {
     let Operator(person) = operator;
-    let restored = core.store_as(person.id).restore_team(team, core.clock.now()).await;
+    let restored = core.store_as(person.id).accounts().restore_team(team, core.clock.now()).await;
     let outcome = restored.map_err(internal_error("operator.restore"))?;
     tracing::warn!(operator.id = %person.id, team.id = %team, ?outcome, "an operator restored a team");
     Ok(outcome != SuspendOutcome::UnknownTeam)

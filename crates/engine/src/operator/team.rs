@@ -50,17 +50,17 @@ pub struct TeamDetails {
 pub async fn find_team(core: &Core, _: &Operator, id: TeamId) -> Result<Option<TeamDetails>, Fault> {
     let step = "operator.find_team";
     let (store, now) = (&core.store, core.clock.now());
-    let Some(team) = store.find_team(id).await.map_err(internal_error(step))? else { return Ok(None) };
+    let Some(team) = store.accounts().find_team(id).await.map_err(internal_error(step))? else { return Ok(None) };
     let today = Day::of(now);
     let settings = core.settings.limits();
     let read = async {
         try_join!(
-            store.list_members(id),
-            store.holdings(id, MAX_HOLDINGS),
-            store.lots(id),
-            store.list_keys(id),
-            store.count_ended_by_day(id, today.before(DAYS - 1), today),
-            store.list_failed_of_team(id, FAILURES),
+            store.accounts().list_members(id),
+            store.credits().holdings(id, MAX_HOLDINGS),
+            store.credits().lots(id),
+            store.accounts().list_keys(id),
+            store.grabs().count_ended_by_day(id, today.before(DAYS - 1), today),
+            store.operator().list_failed_of_team(id, FAILURES),
             limit_rows(store, id, &settings),
         )
     };

@@ -71,9 +71,9 @@ impl LimitSettings {
 /// # Errors
 /// Database errors only.
 pub async fn limit_rows(store: &Store, team: TeamId, settings: &LimitSettings) -> Result<Vec<LimitRow>, Error> {
-    let stored = store.team_limits(team).await?;
-    let account = store.account(team, &FREE_REFERENCES).await?;
-    let budget = store.list_account_budgets().await?.get(&account.id).copied();
+    let stored = store.limits().team_limits(team).await?;
+    let account = store.credits().account(team, &FREE_REFERENCES).await?;
+    let budget = store.limits().list_account_budgets().await?.get(&account.id).copied();
     let row = |limit: TeamLimit| {
         let own = || stored.iter().find(|stored| stored.limit == limit).map(|stored| stored.value);
         let own = if limit == TeamLimit::FailedSecondsPerMinute { budget } else { own() };

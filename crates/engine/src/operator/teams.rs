@@ -49,7 +49,7 @@ pub async fn list_teams(
 ) -> Result<TeamsPage, Fault> {
     let now = core.clock.now();
     let wanted = parse_search(search);
-    let found = core.store.list_summaries(&wanted, after, PAGE + 1, now - USAGE_WINDOW);
+    let found = core.store.operator().list_summaries(&wanted, after, PAGE + 1, now - USAGE_WINDOW);
     let mut teams = found.await.map_err(internal_error("operator.list_teams"))?;
     let page = usize::try_from(PAGE).unwrap_or(usize::MAX);
     let has_more = teams.len() > page;

@@ -61,30 +61,30 @@ async fn clean_up(core: &Core, clock: &mut ClockCheck) {
         return;
     }
     let (store, now) = (&core.store, core.clock.now());
-    step(core, "lots", async { store.expire_lots(now, BATCH).await.map(drop) }).await;
+    step(core, "lots", async { store.credits().expire_lots(now, BATCH).await.map(drop) }).await;
     step(core, "balances", low_balance::check(core)).await;
-    step(core, "idempotency_keys", purge(TIME, || store.purge_keys(now, PURGE))).await;
-    step(core, "revoked_keys", purge(TIME, || store.purge_revoked_keys(now, PURGE))).await;
-    step(core, "sessions", purge(TIME, || store.purge_sessions(now, PURGE))).await;
-    step(core, "challenges", purge(TIME, || store.purge_challenges(now, PURGE))).await;
-    step(core, "links", purge(TIME, || store.purge_links(now, PURGE))).await;
-    step(core, "devices", purge(TIME, || store.purge_devices(now, PURGE))).await;
-    step(core, "oauth", purge(TIME, || store.purge_oauth(now, PURGE))).await;
-    step(core, "disputes", async { store.settle_disputes(now, BATCH).await.map(drop) }).await;
+    step(core, "idempotency_keys", purge(TIME, || store.grabs().purge_keys(now, PURGE))).await;
+    step(core, "revoked_keys", purge(TIME, || store.retention().purge_revoked_keys(now, PURGE))).await;
+    step(core, "sessions", purge(TIME, || store.accounts().purge_sessions(now, PURGE))).await;
+    step(core, "challenges", purge(TIME, || store.accounts().purge_challenges(now, PURGE))).await;
+    step(core, "links", purge(TIME, || store.accounts().purge_links(now, PURGE))).await;
+    step(core, "devices", purge(TIME, || store.accounts().purge_devices(now, PURGE))).await;
+    step(core, "oauth", purge(TIME, || store.oauth().purge_oauth(now, PURGE))).await;
+    step(core, "disputes", async { store.credits().settle_disputes(now, BATCH).await.map(drop) }).await;
     let reversals_kept = now - FOREIGN_REVERSALS_KEPT;
-    step(core, "reversals", purge(TIME, || store.purge_reversals(reversals_kept, PURGE))).await;
+    step(core, "reversals", purge(TIME, || store.credits().purge_reversals(reversals_kept, PURGE))).await;
     let audit_kept = now - core.settings.operations.audit_retention;
-    step(core, "audit", purge(TIME, || store.purge_audit(audit_kept, PURGE))).await;
-    step(core, "deliveries", purge(TIME, || store.purge_deliveries(now, PURGE))).await;
+    step(core, "audit", purge(TIME, || store.audit().purge_audit(audit_kept, PURGE))).await;
+    step(core, "deliveries", purge(TIME, || store.webhooks().purge_deliveries(now, PURGE))).await;
     retention::run(core, now, TIME).await;
     step(core, "requests", shorten::run(core, now)).await;
     step(core, "unverified", expiry::run(core, now)).await;
     step(core, "erasures", erasure::run(core)).await;
-    step(core, "tallies", purge(TIME, || store.purge_tallies(now, PURGE))).await;
+    step(core, "tallies", purge(TIME, || store.retention().purge_tallies(now, PURGE))).await;
     step(core, "images", collect_images(core, now)).await;
     if core.cluster.is_some() {
-        step(core, "nodes", async { store.purge_nodes().await.map(drop) }).await;
-        step(core, "rate_cells", async { store.purge_rate_cells().await.map(drop) }).await;
+        step(core, "nodes", async { store.nodes().purge_nodes().await.map(drop) }).await;
+        step(core, "rate_cells", async { store.limits().purge_rate_cells().await.map(drop) }).await;
     }
 }
 
@@ -103,7 +103,7 @@ async fn is_confirmed(core: &Core, clock: &mut ClockCheck) -> bool {
     if clock.is_confirmed() {
         return true;
     }
-    match core.store.database_time().await {
+    match core.store.retention().database_time().await {
         Ok(database) if clock.confirm(database) => true,
         Ok(database) => {
             core.metrics.sweep_failed("clock");
@@ -126,7 +126,7 @@ async fn is_confirmed(core: &Core, clock: &mut ClockCheck) -> bool {
 async fn collect_images(core: &Core, now: Timestamp) -> Result<(), Error> {
     let began = Instant::now();
     while began.elapsed() < TIME {
-        let due = core.store.due_images(now, BATCH).await?;
+        let due = core.store.grabs().due_images(now, BATCH).await?;
         if due.is_empty() {
             break;
         }
@@ -134,11 +134,11 @@ async fn collect_images(core: &Core, now: Timestamp) -> Result<(), Error> {
             match core.grabs.images.delete(&key).await {
                 Ok(()) => {
                     core.grabs.thumbnails.remove(&key);
-                    core.store.unschedule_deletion(&key).await?;
+                    core.store.grabs().unschedule_deletion(&key).await?;
                 }
                 Err(error) => {
                     tracing::warn!(%error, "an image could not be deleted; trying again later");
-                    core.store.set_image_aside(&key, now);
+                    core.store.grabs().set_image_aside(&key, now);
                 }
             }
         }

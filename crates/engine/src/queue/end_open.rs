@@ -24,7 +24,7 @@ pub(crate) async fn end_open_grabs(
 ) -> Result<Vec<Grab>, grabd_store::Error> {
     let mut ended = Vec::new();
     loop {
-        let open = store.open_grabs_of(team, BATCH).await?;
+        let open = store.accounts().open_grabs_of(team, BATCH).await?;
         if open.is_empty() {
             return Ok(ended);
         }
@@ -37,7 +37,7 @@ pub(crate) async fn end_open_grabs(
                 now,
             };
             // `None`: it ended by itself meanwhile.
-            ended.extend(store.fail(failing).await?.map(|ended| ended.grab));
+            ended.extend(store.grabs().fail(failing).await?.map(|ended| ended.grab));
         }
     }
 }

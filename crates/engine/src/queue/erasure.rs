@@ -17,7 +17,7 @@ const BATCHES: u32 = 10;
 /// Continues some erasures, and others the next time.
 pub(super) async fn run(core: &Core) -> Result<(), Error> {
     let after = core.cleanup.lock().erased;
-    for erasure in core.store.next_erasures(after).await? {
+    for erasure in core.store.retention().next_erasures(after).await? {
         core.cleanup.lock().erased = Some(erasure);
         if let Err(error) = advance(core, erasure).await {
             // The others must not wait for one that fails.
@@ -37,7 +37,7 @@ async fn advance(core: &Core, erasure: Erasure) -> Result<(), Error> {
         }
         let mut is_left = true;
         for _ in 0..BATCHES {
-            is_left = core.store.erase_team(team, now, ROWS).await?;
+            is_left = core.store.retention().erase_team(team, now, ROWS).await?;
             if !is_left {
                 break;
             }
@@ -47,7 +47,7 @@ async fn advance(core: &Core, erasure: Erasure) -> Result<(), Error> {
         }
     }
     for _ in 0..BATCHES {
-        if !core.store.erase_audit(erasure, ENTRIES).await? {
+        if !core.store.retention().erase_audit(erasure, ENTRIES).await? {
             tracing::info!(?erasure, "an erasure is complete");
             break;
         }

@@ -1,4 +1,4 @@
-//! Deletes accounts that were never verified and never used: see `Store::expire_unverified` for the rule.
+//! Deletes accounts that were never verified and never used: see `Retention::expire_unverified` of the store for the rule.
 //!
 //! Without a mail server every account counts as verified, so none expires.
 
@@ -28,11 +28,11 @@ pub(super) async fn run(core: &Core, now: Timestamp) -> Result<(), Error> {
         }
         progress.unverified
     };
-    let room = ERASURES.saturating_sub(core.store.list_erasures().await?.len()) / ERASURES_EACH;
+    let room = ERASURES.saturating_sub(core.store.retention().list_erasures().await?.len()) / ERASURES_EACH;
     if room == 0 {
         return Ok(());
     }
-    let done = core.store.expire_unverified(now - kept, after, now, EXAMINED, room).await?;
+    let done = core.store.retention().expire_unverified(now - kept, after, now, EXAMINED, room).await?;
     for (user, teams) in &done.expired {
         tracing::warn!(user.id = %user, teams = teams.len(), "an account expired: never verified, and not used");
     }

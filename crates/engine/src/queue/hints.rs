@@ -46,7 +46,7 @@ pub(super) async fn read(core: &Core, changed: &Changed) -> Result<(), Error> {
 /// Publishes the current states of grabs, and ends the renders of those that have ended.
 pub(super) async fn publish(core: &Core, grabs: Vec<GrabId>) -> Result<(), Error> {
     for chunk in grabs.chunks(BATCH) {
-        for grab in core.store.find_grabs(chunk).await? {
+        for grab in core.store.grabs().find_grabs(chunk).await? {
             if core.cluster.is_some() {
                 end_render(core, &grab).await;
             }

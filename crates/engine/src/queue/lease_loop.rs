@@ -59,7 +59,7 @@ pub(crate) async fn run(core: Core) {
 /// Notifies the dispatcher when the table has waiting jobs.
 async fn check_table(core: &Core) {
     for class in Class::ALL {
-        match core.store.has_waiting(class).await {
+        match core.store.grabs().has_waiting(class).await {
             Ok(true) => return core.queue.dispatcher.notify(),
             Ok(false) => {}
             Err(error) => return tracing::warn!(%error, "the queue could not be read; trying again"),
@@ -86,7 +86,7 @@ async fn lease_for_session(
                 slots: (0..requested).map(|_| (random::lease_token(), random::random())).collect(),
                 only_paid,
             };
-            let leased = match core.store.lease(ask).await {
+            let leased = match core.store.grabs().lease(ask).await {
                 Ok(leased) => leased,
                 Err(error) => {
                     tracing::warn!(%error, "jobs could not be leased; trying again");

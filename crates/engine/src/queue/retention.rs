@@ -101,8 +101,8 @@ async fn purge_oldest(
     let mut purged = 0;
     loop {
         let batch = match kind.only_images() {
-            true => core.store.purge_images(ended_before, now, GRABS).await?,
-            false => core.store.purge_grabs(kind.grabs, ended_before, now, GRABS).await?,
+            true => core.store.retention().purge_images(ended_before, now, GRABS).await?,
+            false => core.store.retention().purge_grabs(kind.grabs, ended_before, now, GRABS).await?,
         };
         purged += batch;
         if batch < u64::from(GRABS) || Instant::now() >= until {
@@ -136,14 +136,16 @@ async fn purge_by_team(
             }
             let end = progress.ends.entry((kind.limit.as_str(), days)).or_insert(Timestamp::from_ms(0));
             let range = *end..ended_before;
-            let ended = core.store.ended_grabs(kind.grabs, range, now, EXAMINED).await?;
+            let ended = core.store.retention().ended_grabs(kind.grabs, range, now, EXAMINED).await?;
             has_read = true;
             let is_due = |team: &TeamId| own.get(team).copied().unwrap_or(setting) == days;
             let due: Vec<GrabId> = ended.grabs.iter().filter(|grab| is_due(&grab.team)).map(|grab| grab.id).collect();
             for grabs in due.chunks(usize::try_from(GRABS).unwrap_or(usize::MAX)) {
                 purged += match kind.only_images() {
-                    true => core.store.purge_these_images(ended_before, now, grabs.to_vec()).await?,
-                    false => core.store.purge_these_grabs(kind.grabs, ended_before, now, grabs.to_vec()).await?,
+                    true => core.store.retention().purge_these_images(ended_before, now, grabs.to_vec()).await?,
+                    false => {
+                        core.store.retention().purge_these_grabs(kind.grabs, ended_before, now, grabs.to_vec()).await?
+                    }
                 };
             }
             *end = ended.next;

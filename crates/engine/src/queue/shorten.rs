@@ -22,10 +22,10 @@ const TIME: Duration = Duration::from_secs(1);
 pub(super) async fn run(core: &Core, now: Timestamp) -> Result<(), Error> {
     let began = Instant::now();
     let created_before = now - (ASYNC_DEADLINE + MARGIN + KEPT);
-    let before = core.store.request_progress(now).await?;
+    let before = core.store.retention().request_progress(now).await?;
     let (mut progress, mut shortened) = (before, 0);
     loop {
-        let visited = core.store.shorten_requests(progress, created_before, now, GRABS).await?;
+        let visited = core.store.retention().shorten_requests(progress, created_before, now, GRABS).await?;
         progress = visited.progress;
         shortened += visited.shortened;
         if visited.grabs < u64::from(GRABS) || began.elapsed() >= TIME {
@@ -37,6 +37,6 @@ pub(super) async fn run(core: &Core, now: Timestamp) -> Result<(), Error> {
     }
     match progress == before {
         true => Ok(()),
-        false => core.store.store_request_progress(progress).await,
+        false => core.store.retention().store_request_progress(progress).await,
     }
 }

@@ -31,7 +31,7 @@ pub(crate) async fn recover_leases(core: &Core) -> Result<(), grabd_store::Error
     let lost = if core.cluster.is_some() { LostLeases::DeadNodes } else { LostLeases::All };
     let mut count = 0;
     loop {
-        let rescued = core.store.reclaim_leases(lost, core.clock.now(), BATCH).await?;
+        let rescued = core.store.grabs().reclaim_leases(lost, core.clock.now(), BATCH).await?;
         count += rescued.len();
         if rescued.is_empty() {
             break;
@@ -93,7 +93,7 @@ async fn refresh_limits(core: &Core) -> Result<(), grabd_store::Error> {
 }
 
 async fn expire_jobs(core: &Core) -> Result<(), grabd_store::Error> {
-    for ended in core.store.expire_jobs(core.clock.now(), BATCH).await? {
+    for ended in core.store.grabs().expire_jobs(core.clock.now(), BATCH).await? {
         let lease = core.queue.dispatcher.cancel(ended.id);
         if let Some(lease) = lease {
             admission::slot_used(core, lease, SlotUse::Failed).await;
@@ -115,7 +115,7 @@ pub(crate) async fn session_lost(core: &Core, session: SessionId) {
     core.queue.dispatcher.detach(session);
     requeue_session(core, session).await;
     if core.cluster.is_some()
-        && let Err(error) = core.store.remove_node_session(session).await
+        && let Err(error) = core.store.nodes().remove_node_session(session).await
     {
         // The row is deleted with that of the process.
         tracing::warn!(%error, "a lost session could not be forgotten");
@@ -139,7 +139,7 @@ async fn requeue_session(core: &Core, session: SessionId) {
 }
 
 async fn rescue(core: &Core, dead: LostLeases) -> Result<(), grabd_store::Error> {
-    for (grab, released) in core.store.reclaim_leases(dead, core.clock.now(), BATCH).await? {
+    for (grab, released) in core.store.grabs().reclaim_leases(dead, core.clock.now(), BATCH).await? {
         after_release(core, grab, released);
     }
     Ok(())
@@ -149,7 +149,7 @@ async fn rescue(core: &Core, dead: LostLeases) -> Result<(), grabd_store::Error>
 pub(crate) async fn release(core: &Core, grab: GrabId, token: LeaseToken, cause: &str) -> bool {
     core.queue.dispatcher.forget(token);
     let released = match failpoints::reach(core, Step::Releasing, Some((grab, token))).await {
-        Ok(()) => core.store.release(grab, token, core.clock.now()).await,
+        Ok(()) => core.store.grabs().release(grab, token, core.clock.now()).await,
         Err(error) => Err(error),
     };
     match released {

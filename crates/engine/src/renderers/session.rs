@@ -49,7 +49,7 @@ impl RendererSession {
         let node = match &core.cluster {
             Some(cluster) => {
                 let node = cluster.member(Instant::now())?;
-                core.store.add_node_session(node, id).await?;
+                core.store.nodes().add_node_session(node, id).await?;
                 Some((cluster, node))
             }
             None => None,

@@ -26,7 +26,7 @@ pub(crate) async fn ceiling_of(core: &Core, caller: Caller) -> Result<Option<Sto
             Ok(bytes.map(|bytes| StorageCeiling { counted: Counted::Test, bytes }))
         }
         Environment::Live => {
-            let account = core.store.account(caller.team, &FREE_REFERENCES).await;
+            let account = core.store.credits().account(caller.team, &FREE_REFERENCES).await;
             live_ceiling(core, caller.team, account.map_err(internal_error("storage.ceiling_of"))?).await
         }
     }
@@ -56,7 +56,7 @@ pub(crate) async fn refuse(core: &Core, team: TeamId, ceiling: StorageCeiling) -
     core.metrics.admission_refused("storage");
     // Read again the next time: what the other teams store may be less by then.
     let others = core.grabs.budgets.take(team);
-    let stored = match core.store.storage_of_team(team).await {
+    let stored = match core.store.grabs().storage_of_team(team).await {
         Ok(stored) => stored,
         Err(error) => return internal_error("storage.refuse")(error),
     };
@@ -87,7 +87,7 @@ async fn ceiling(
     let others = match core.grabs.budgets.get(team) {
         Some(others) => others,
         None => {
-            let others = core.store.storage_of_others(team).await.map_err(internal_error("storage.ceiling"))?;
+            let others = core.store.grabs().storage_of_others(team).await.map_err(internal_error("storage.ceiling"))?;
             core.grabs.budgets.put(team, others);
             others
         }

@@ -50,7 +50,7 @@ pub(crate) async fn check_team(core: &Core, caller: Caller) -> Result<(), Fault>
         // Placeholders are not stored.
         return Ok(());
     }
-    let stored = core.store.stored_bytes(caller.team).await.map_err(internal_error("storage.check_team"))?;
+    let stored = core.store.grabs().stored_bytes(caller.team).await.map_err(internal_error("storage.check_team"))?;
     match stored > limit_megabytes.saturating_mul(MEGABYTE) {
         true => Err(Fault::TeamStorageFull { stored_megabytes: stored.div_ceil(MEGABYTE), limit_megabytes }),
         false => Ok(()),
@@ -74,7 +74,7 @@ pub(crate) async fn measure(core: &Core) {
 
 /// Finds the accounts that store the most. If that fails, those found before remain.
 async fn find_largest(core: &Core) {
-    match core.store.largest_accounts(MAX_LARGEST).await {
+    match core.store.grabs().largest_accounts(MAX_LARGEST).await {
         Ok((accounts, all)) => {
             let mut sum = 0_u64;
             let is_among = |account: &AccountStorage| {

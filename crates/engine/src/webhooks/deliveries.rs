@@ -45,7 +45,7 @@ pub async fn list_deliveries(
 ) -> Result<Deliveries, Fault> {
     get(core, caller, endpoint).await?;
     let (limit, after) = parse(request)?;
-    let page = core.store.list_deliveries(endpoint, after, limit, core.clock.now()).await;
+    let page = core.store.webhooks().list_deliveries(endpoint, after, limit, core.clock.now()).await;
     page.map_err(internal_error("webhooks.list_deliveries"))?.ok_or_else(|| {
         let seen = request.starting_after.as_deref().unwrap_or_default();
         Fault::BadRequest(Field::new("starting_after", &format!("\"{seen}\""), CURSOR))
@@ -64,7 +64,7 @@ pub async fn get_delivery(
     delivery: DeliveryId,
 ) -> Result<Message, Fault> {
     get(core, caller, endpoint).await?;
-    let message = core.store.find_delivery(endpoint, delivery, core.clock.now()).await;
+    let message = core.store.webhooks().find_delivery(endpoint, delivery, core.clock.now()).await;
     message.map_err(internal_error("webhooks.get_delivery"))?.ok_or(Fault::NotFound { what: "delivery" })
 }
 
@@ -102,7 +102,8 @@ pub async fn await_delivery(
 #[tracing::instrument(name = "webhooks.test", skip_all)]
 pub async fn send_test(core: &Core, caller: Caller, endpoint: EndpointId) -> Result<Delivery, Fault> {
     let now = core.clock.now();
-    let queued = core.store.test_endpoint(endpoint_of(caller, endpoint), random::delivery_id(now), now).await;
+    let queued =
+        core.store.webhooks().test_endpoint(endpoint_of(caller, endpoint), random::delivery_id(now), now).await;
     handle_queued(core, queued.map_err(internal_error("webhooks.test"))?)
 }
 
@@ -118,7 +119,7 @@ pub async fn redeliver(
     endpoint: EndpointId,
     delivery: DeliveryId,
 ) -> Result<Delivery, Fault> {
-    let queued = core.store.redeliver(endpoint_of(caller, endpoint), delivery, core.clock.now()).await;
+    let queued = core.store.webhooks().redeliver(endpoint_of(caller, endpoint), delivery, core.clock.now()).await;
     handle_queued(core, queued.map_err(internal_error("webhooks.redeliver"))?)
 }
 

@@ -67,7 +67,7 @@ impl DueReader {
 async fn pages(core: &Core, mut from: Timestamp, now: Timestamp) -> (Vec<DueDelivery>, Option<Timestamp>) {
     let mut due = Vec::new();
     for _ in 0..PAGES {
-        let page = match core.store.due_deliveries(from..=now, now, PAGE).await {
+        let page = match core.store.webhooks().due_deliveries(from..=now, now, PAGE).await {
             Ok(page) => page,
             Err(error) => {
                 tracing::warn!(%error, "due webhooks could not be read; trying again");

@@ -35,7 +35,7 @@ pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) ->
     let Caller { team, environment, principal } = caller;
     let (creator, by) = (principal.into(), principal.person());
     let new = NewEndpoint { id, team, environment, registration, secret: sealed, creator, by, now };
-    match core.store.register_endpoint(new).await.map_err(internal_error("webhooks.register"))? {
+    match core.store.webhooks().register_endpoint(new).await.map_err(internal_error("webhooks.register"))? {
         RegisterOutcome::Registered(endpoint) => Ok((*endpoint, secret)),
         RegisterOutcome::TooMany { limit } => {
             let allowed = format!("at most {limit} for the team in this environment");
@@ -52,7 +52,7 @@ pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) ->
 /// [`Fault::NotFound`] when the endpoint does not exist or is not the caller's.
 #[tracing::instrument(name = "webhooks.get", skip_all)]
 pub async fn get(core: &Core, caller: Caller, id: EndpointId) -> Result<Endpoint, Fault> {
-    let endpoint = core.store.find_endpoint(endpoint_of(caller, id)).await;
+    let endpoint = core.store.webhooks().find_endpoint(endpoint_of(caller, id)).await;
     endpoint.map_err(internal_error("webhooks.get"))?.ok_or_else(not_found)
 }
 
@@ -63,7 +63,7 @@ pub async fn get(core: &Core, caller: Caller, id: EndpointId) -> Result<Endpoint
 #[tracing::instrument(name = "webhooks.list", skip_all)]
 pub async fn list(core: &Core, caller: Caller) -> Result<Vec<Endpoint>, Fault> {
     let Caller { team, environment, principal } = caller;
-    let listed = core.store.list_endpoints(team, environment, principal.grant()).await;
+    let listed = core.store.webhooks().list_endpoints(team, environment, principal.grant()).await;
     listed.map_err(internal_error("webhooks.list"))
 }
 
@@ -78,7 +78,7 @@ pub async fn change(core: &Core, caller: Caller, id: EndpointId, request: &Endpo
     if let Some(url) = &change.url {
         targets::check_host(core, url).await?;
     }
-    let changed = core.store.change_endpoint(endpoint_of(caller, id), change).await;
+    let changed = core.store.webhooks().change_endpoint(endpoint_of(caller, id), change).await;
     changed.map_err(internal_error("webhooks.change"))?.ok_or_else(not_found)
 }
 
@@ -98,7 +98,7 @@ pub async fn rotate_secret(core: &Core, caller: Caller, id: EndpointId) -> Resul
         now,
         previous_until: now + ROTATION_OVERLAP,
     };
-    let rotated = core.store.rotate_secret(new).await;
+    let rotated = core.store.webhooks().rotate_secret(new).await;
     let endpoint = rotated.map_err(internal_error("webhooks.rotate_secret"))?.ok_or_else(not_found)?;
     Ok((endpoint, secret))
 }
@@ -113,11 +113,13 @@ pub async fn rotate_secret_as_operator(
     id: EndpointId,
     now: Timestamp,
 ) -> Result<Option<(Endpoint, Secret)>, grabd_store::Error> {
-    let Some(Endpoint { team, environment, .. }) = store.find_endpoint_by_id(id).await? else { return Ok(None) };
+    let Some(Endpoint { team, environment, .. }) = store.webhooks().find_endpoint_by_id(id).await? else {
+        return Ok(None);
+    };
     let (secret, target) = (Secret::generate(), EndpointRef { team, environment, grant: None, endpoint: id });
     let sealed = secret.seal(vault, id);
     let new = NewEndpointSecret { target, secret: sealed, by: None, now, previous_until: now + ROTATION_OVERLAP };
-    Ok(store.rotate_secret(new).await?.map(|endpoint| (endpoint, secret)))
+    Ok(store.webhooks().rotate_secret(new).await?.map(|endpoint| (endpoint, secret)))
 }
 
 /// Removes an endpoint. Its pending deliveries are not sent.
@@ -126,7 +128,13 @@ pub async fn rotate_secret_as_operator(
 /// [`Fault::NotFound`].
 #[tracing::instrument(name = "webhooks.delete", skip_all)]
 pub async fn remove(core: &Core, caller: Caller, id: EndpointId) -> Result<(), Fault> {
-    match core.store.remove_endpoint(endpoint_of(caller, id)).await.map_err(internal_error("webhooks.remove"))? {
+    match core
+        .store
+        .webhooks()
+        .remove_endpoint(endpoint_of(caller, id))
+        .await
+        .map_err(internal_error("webhooks.remove"))?
+    {
         true => Ok(()),
         false => Err(not_found()),
     }
@@ -138,7 +146,7 @@ pub async fn remove(core: &Core, caller: Caller, id: EndpointId) -> Result<(), F
 /// [`Fault::NotFound`] when there is no such endpoint.
 #[tracing::instrument(name = "webhooks.keep", skip_all)]
 pub async fn keep(core: &Core, caller: Caller, id: EndpointId) -> Result<(), Fault> {
-    match core.store.keep_endpoint(endpoint_of(caller, id)).await.map_err(internal_error("webhooks.keep"))? {
+    match core.store.webhooks().keep_endpoint(endpoint_of(caller, id)).await.map_err(internal_error("webhooks.keep"))? {
         true => Ok(()),
         false => Err(not_found()),
     }
@@ -154,7 +162,7 @@ pub async fn app_names(core: &Core, endpoints: &[Endpoint]) -> Result<HashMap<Gr
         Some(Creator::Key | Creator::Person) | None => None,
     });
     let grants: Vec<GrantId> = grants.collect();
-    core.store.app_names(&grants).await.map_err(internal_error("webhooks.app_names"))
+    core.store.webhooks().app_names(&grants).await.map_err(internal_error("webhooks.app_names"))
 }
 
 /// The teams of a person that have endpoints whose creator was not recorded. It may have been an app.
@@ -162,7 +170,7 @@ pub async fn app_names(core: &Core, endpoints: &[Endpoint]) -> Result<HashMap<Gr
 /// # Errors
 /// [`Fault::InternalError`] when the database cannot be read.
 pub async fn teams_with_unknown_endpoints(core: &Core, user: UserId) -> Result<Vec<(TeamId, String)>, Fault> {
-    core.store.teams_with_unknown_endpoints(user).await.map_err(internal_error("webhooks.unknown"))
+    core.store.webhooks().teams_with_unknown_endpoints(user).await.map_err(internal_error("webhooks.unknown"))
 }
 
 pub(super) const fn endpoint_of(caller: Caller, endpoint: EndpointId) -> EndpointRef {

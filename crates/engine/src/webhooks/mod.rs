@@ -78,6 +78,6 @@ impl fmt::Debug for Webhooks {
 /// # Errors
 /// When the database cannot be read.
 pub async fn can_decrypt_secrets(vault: &Vault, store: &Store) -> Result<bool, grabd_store::Error> {
-    let newest = store.newest_secret().await?;
+    let newest = store.webhooks().newest_secret().await?;
     Ok(newest.is_none_or(|(endpoint, sealed)| Secret::unseal(vault, &sealed, endpoint).is_ok()))
 }

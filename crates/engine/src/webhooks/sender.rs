@@ -93,8 +93,11 @@ async fn take_turns(core: &Core, line: &SharedLine) -> Vec<(Turn, DeliveryAttemp
         }
         let (now, public_url) = (core.clock.now(), core.settings.public_url.clone());
         let deliveries = turns.iter().map(|turn| turn.delivery).collect();
-        let leased =
-            core.store.lease_deliveries(deliveries, now, now + LEASE, move |owed| compose(owed, &public_url)).await;
+        let leased = core
+            .store
+            .webhooks()
+            .lease_deliveries(deliveries, now, now + LEASE, move |owed| compose(owed, &public_url))
+            .await;
         let is_known = leased.is_ok();
         let leased = leased.unwrap_or_else(|error| {
             tracing::warn!(%error, "due webhooks could not be leased; trying again");
@@ -157,7 +160,7 @@ async fn run_attempt(core: Core, line: Arc<SharedLine>, attempt: DeliveryAttempt
     }
     let answer = outcome.as_ref().map(|response| response.status.as_u16()).map_err(no_answer);
     let attempted = DeliveryAttemptResult { delivery, endpoint, number, at, now, answer, after: next };
-    match core.store.record_attempt(attempted).await {
+    match core.store.webhooks().record_attempt(attempted).await {
         Ok(None) => core.webhooks.announce_recorded(delivery),
         Ok(Some(reason)) => {
             tracing::warn!(endpoint.id = %endpoint, why = reason.as_str(), "an endpoint was disabled");

@@ -173,7 +173,7 @@ async fn device_is_forgotten_after_its_life() {
     assert_eq!(exhaust(&test, ADA, &elsewhere(1)).await, 10);
     assert_eq!(exhaust(&test, ADA, &SignInSource { address: elsewhere(1).address, ..device.clone() }).await, 10);
     test.advance(MOMENT);
-    let devices = test.store.list_devices(test.user, test.core.now() - DEVICE_LIFE).await.unwrap();
+    let devices = test.store.accounts().list_devices(test.user, test.core.now() - DEVICE_LIFE).await.unwrap();
     assert_eq!(devices, []);
     test.end().await;
 }
@@ -202,7 +202,7 @@ async fn sign_up_opens_a_session_and_creates_a_team_without_credits() {
         panic!("{memberships:?}");
     };
     assert_eq!((team_name.as_str(), *role, *live_credits), ("bob", Role::Owner, 0));
-    assert_eq!(test.store.list_keys(*team).await.unwrap(), []);
+    assert_eq!(test.store.accounts().list_keys(*team).await.unwrap(), []);
     assert!(sign_in(core, "bob@example.com", PASSWORD, &HOME).await.is_ok());
 
     assert_eq!(sign_up(core, "bob@example.com", PASSWORD, HOME.address).await, Err(SignUpError::EmailTaken));

@@ -143,12 +143,12 @@ async fn request_asks_to_manage_only_with_that_scope_and_keeps_it_until_it_is_an
     let checked = check_request(&test.core, &request(&client)).await.unwrap();
     let ticket = create_consent_request(&test.core, test.user, &checked).await.unwrap();
     let hash = Sha256::digest(ticket.expose()).into();
-    let stored = test.store.consume_consent_request(hash, test.user, test.clock.now()).await.unwrap().unwrap();
+    let stored = test.store.oauth().consume_consent_request(hash, test.user, test.clock.now()).await.unwrap().unwrap();
     let mut former: Value = serde_json::from_str(&stored).unwrap();
     assert!(former.as_object_mut().unwrap().remove("scopes").is_some(), "{stored}");
     let expires_at = test.clock.now() + CONSENT_LIFE;
     let former = NewConsentRequest { hash, user: test.user, request: former.to_string(), expires_at };
-    test.store.create_consent_request(former).await.unwrap();
+    test.store.oauth().create_consent_request(former).await.unwrap();
     assert_eq!(take_consent_request(&test.core, test.user, ticket.expose()).await.unwrap(), Some(checked));
     test.end().await;
 }

@@ -259,13 +259,13 @@ async fn pending_sign_in_ends_with_time_password_and_account() {
     assert!(expired(sign_in_with_code(core, &waiting, &ada.app.code(core.now()), &HOME).await));
 
     let waiting = password(&test, &HOME).await;
-    test.store.suspend_person(test.user, "spam", core.now()).await.unwrap();
+    test.store.accounts().suspend_person(test.user, "spam", core.now()).await.unwrap();
     assert!(expired(sign_in_with_code(core, &waiting, &ada.app.code(core.now()), &HOME).await));
-    test.store.restore_person(test.user, core.now()).await.unwrap();
+    test.store.accounts().restore_person(test.user, core.now()).await.unwrap();
     assert!(sign_in_with_code(core, &waiting, &ada.app.code(core.now()), &HOME).await.is_ok(), "no code was used up");
 
     let waiting = password(&test, &HOME).await;
-    let deleted = test.store.delete_person(test.user, core.now()).await.unwrap();
+    let deleted = test.store.retention().delete_person(test.user, core.now()).await.unwrap();
     assert!(matches!(deleted, DeletePersonOutcome::Deleted { .. }), "{deleted:?}");
     assert!(expired(sign_in_with_code(core, &waiting, &ada.recovery_codes[0], &HOME).await));
     for planted in ["x", &"A".repeat(130)] {
@@ -281,7 +281,7 @@ async fn password_reset_needs_the_code_as_well() {
     let core = &test.core;
     let token = format!("gpr_{}", "r".repeat(43));
     let hash = Sha256::digest(token.as_bytes()).into();
-    test.store.create_password_reset(hash, test.user, core.now() + SIGN_IN_LIFE).await.unwrap();
+    test.store.accounts().create_password_reset(hash, test.user, core.now() + SIGN_IN_LIFE).await.unwrap();
     let before = password(&test, &HOME).await;
     let waiting = pending(accounts::reset_password(core, &token, NEW).await.unwrap());
     assert!(find_session(core, &ada.session).await.unwrap().is_none());
@@ -403,7 +403,7 @@ async fn operators_need_a_second_factor_if_the_setting_says_so() {
         };
         let before = signed_in(core, ADA, PASSWORD, &HOME).await;
         assert_eq!(access(&before).await, OperatorAccess::Denied);
-        test.store.set_operator(test.user, true).await.unwrap();
+        test.store.accounts().set_operator(test.user, true).await.unwrap();
         let is_granted = matches!(access(&before).await, OperatorAccess::Granted(_));
         assert_eq!(is_granted, !required);
         assert_eq!(access(&before).await == OperatorAccess::SecondFactorNeeded, required);

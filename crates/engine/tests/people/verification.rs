@@ -37,7 +37,7 @@ async fn sign_up(test: &TestCore, email: &str) -> (Person, TeamId) {
 async fn link(test: &TestCore, user: UserId, secret: char) -> String {
     let token = VerificationToken::new(&secret.to_string().repeat(43)).unwrap().expose().to_owned();
     let hash = Sha256::digest(token.as_bytes()).into();
-    test.store.create_verification(hash, user, test.core.now() + VERIFICATION_LIFE).await.unwrap();
+    test.store.accounts().create_verification(hash, user, test.core.now() + VERIFICATION_LIFE).await.unwrap();
     token
 }
 
@@ -73,7 +73,7 @@ async fn unverified_person_can_look_around_and_not_create_teams_live_keys_or_inv
 async fn team_has_its_own_limit_of_invitations_per_day() {
     let test = mailing().await;
     let core = &test.core;
-    test.store.set_operator(test.user, true).await.unwrap();
+    test.store.accounts().set_operator(test.user, true).await.unwrap();
     let token = sign_in(core, "ada@example.com", PASSWORD, &HOME).await.unwrap().into_session().unwrap();
     let session = find_session(core, &token).await.unwrap().unwrap();
     let OperatorAccess::Granted(operator) = Operator::from_session(core, &session).await.unwrap() else {
@@ -100,7 +100,9 @@ async fn team_has_its_own_limit_of_invitations_per_day() {
 async fn accounts_count_as_verified_without_a_mail_server() {
     let test = TestCore::with(TestOptions { sign_up: true, ..TestOptions::default() }).await;
     let (eve, team) = sign_up(&test, EVE).await;
-    assert!(eve.verified && test.store.find_person_by_id(eve.id).await.unwrap().unwrap().verified_at.is_some());
+    assert!(
+        eve.verified && test.store.accounts().find_person_by_id(eve.id).await.unwrap().unwrap().verified_at.is_some()
+    );
     assert!(
         accounts::create_key(&test.core, eve.id, team, Environment::Live, "A key", KeyLimits::default()).await.is_ok()
     );
@@ -124,7 +126,7 @@ async fn account_created_by_somebody_else_goes_to_the_reader_of_the_mail() {
     let key =
         accounts::create_key(core, person.id, team, Environment::Test, "A key", KeyLimits::default()).await.unwrap();
     let key_hash: [u8; 32] = Sha256::digest(key.expose().as_bytes()).into();
-    assert!(test.store.authenticate(&key_hash).await.unwrap().is_some());
+    assert!(test.store.accounts().authenticate(&key_hash).await.unwrap().is_some());
 
     // The owner of the address signs up. Nothing changes, and no session is opened, until they use the link.
     assert_eq!(accounts::sign_up(core, EVE, NEW, HOME.address).await, Ok(SignedUp::LinkSent));
@@ -140,7 +142,7 @@ async fn account_created_by_somebody_else_goes_to_the_reader_of_the_mail() {
     assert!(find_session(core, &stolen).await.unwrap().is_none());
     assert!(sign_in(core, EVE, PASSWORD, &HOME).await.is_err());
     assert!(sign_in(core, EVE, NEW, &HOME).await.is_ok());
-    assert_eq!(test.store.authenticate(&key_hash).await.unwrap(), None);
+    assert_eq!(test.store.accounts().authenticate(&key_hash).await.unwrap(), None);
     assert_eq!(accounts::take_over_account(core, &token, NEW).await, Err(VerificationError::InvalidLink));
     assert_eq!(accounts::sign_up(core, EVE, PASSWORD, HOME.address).await, Err(SignUpError::EmailTaken));
     test.end().await;
@@ -186,7 +188,7 @@ async fn person_of_an_operator_is_verified() {
     let test = mailing().await;
     assert!(accounts::is_verified(&test.core, test.user).await.unwrap());
     let email = Email::parse("ada@example.com").unwrap();
-    assert!(test.store.find_person(&email).await.unwrap().unwrap().verified_at.is_some());
+    assert!(test.store.accounts().find_person(&email).await.unwrap().unwrap().verified_at.is_some());
     test.end().await;
 }
 
@@ -205,13 +207,13 @@ async fn verified_person_gets_the_trial_credits_once_however_the_address_is_veri
     assert_eq!(credits(&test, eve.id).await, 0, "the address is not verified");
     accounts::verify_email(core, eve.id, &link(&test, eve.id, 'a').await).await.unwrap();
     assert_eq!(credits(&test, eve.id).await, 10);
-    assert!(!test.store.account(team, &["trial:"]).await.unwrap().has_paid, "nobody paid for them");
+    assert!(!test.store.credits().account(team, &["trial:"]).await.unwrap().has_paid, "nobody paid for them");
 
     // A reset by a verified person grants nothing more.
     test.clock.advance(std::time::Duration::from_secs(60));
     let reset = format!("gpr_{}", "r".repeat(43));
     let hash = Sha256::digest(reset.as_bytes()).into();
-    test.store.create_password_reset(hash, eve.id, core.now() + VERIFICATION_LIFE).await.unwrap();
+    test.store.accounts().create_password_reset(hash, eve.id, core.now() + VERIFICATION_LIFE).await.unwrap();
     accounts::reset_password(core, &reset, NEW).await.unwrap();
     assert_eq!(credits(&test, eve.id).await, 10);
 
@@ -222,7 +224,7 @@ async fn verified_person_gets_the_trial_credits_once_however_the_address_is_veri
     let (carl, _) = sign_up(&test, "carl@example.com").await;
     let reset = format!("gpr_{}", "s".repeat(43));
     let hash = Sha256::digest(reset.as_bytes()).into();
-    test.store.create_password_reset(hash, carl.id, core.now() + VERIFICATION_LIFE).await.unwrap();
+    test.store.accounts().create_password_reset(hash, carl.id, core.now() + VERIFICATION_LIFE).await.unwrap();
     accounts::reset_password(core, &reset, NEW).await.unwrap();
     assert_eq!(credits(&test, carl.id).await, 10);
 }

@@ -31,7 +31,7 @@ pub(super) async fn run(store: &Store, command: &Command) -> anyhow::Result<Comm
     let limit = usize::try_from(command.limit)?;
     while entries.len() < limit {
         let wanted = u32::try_from(limit - entries.len())?.min(CHUNK);
-        let chunk = store.list_audit(since, before, wanted).await?;
+        let chunk = store.audit().list_audit(since, before, wanted).await?;
         let Some(last) = chunk.last() else { break };
         before = Some(last.id);
         entries.extend(chunk);

@@ -86,7 +86,11 @@ pub(super) async fn create(config: &Config, store: &Store, directory: &Path) -> 
     };
     write_private(&directory.join(MANIFEST), &serde_json::to_vec_pretty(&manifest)?)?;
     File::open(directory)?.sync_all()?;
-    store.record_backup(&directory.display().to_string()).await.context("the backup is complete, but not recorded")?;
+    store
+        .audit()
+        .record_backup(&directory.display().to_string())
+        .await
+        .context("the backup is complete, but not recorded")?;
     let (database, shown) = (&manifest.database, directory.display());
     let text = match &manifest.bucket {
         None => format!("Backed up the {database} database and {images} images to {shown}."),
@@ -151,7 +155,7 @@ pub(super) async fn restore(config: &Config, directory: &Path) -> anyhow::Result
     // Proves that the database can be used, and brings one of an earlier version up to date.
     let store = wiring::open_store(config).await?;
     store.migrate().await.context("the restored database cannot be used")?;
-    let violations = store.verify_ledger().await.context("the restored ledger cannot be checked")?;
+    let violations = store.credits().verify_ledger().await.context("the restored ledger cannot be checked")?;
     store.close().await;
     let mut text = match violations.is_empty() {
         true => format!("Restored the database and {restored} images; the ledger is consistent."),

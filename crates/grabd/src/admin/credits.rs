@@ -53,7 +53,7 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
         }
         Command::Show { team } => {
             let team = find_team(store, &team).await?;
-            let Balance { subscription, prepaid, held } = Balance::of(&store.lots(team).await?, now);
+            let Balance { subscription, prepaid, held } = Balance::of(&store.credits().lots(team).await?, now);
             Ok(CommandOutput::ok(
                 format!("subscription {subscription}, prepaid {prepaid}, held {held}"),
                 json!({

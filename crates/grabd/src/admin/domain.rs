@@ -36,13 +36,13 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
         Command::Deny { domain } => set(store, domain, DomainRule::Deny).await,
         Command::Allow { domain } => set(store, domain, DomainRule::Allow).await,
         Command::Remove { domain } => {
-            let removed = store.remove_domain_rule(domain.clone()).await?;
+            let removed = store.operator().remove_domain_rule(domain.clone()).await?;
             ensure!(removed, "there is no rule for {domain}; `grabd admin domain list` shows them");
             let json = json!({ "domain": domain.as_str(), "rule": null });
             Ok(CommandOutput::ok(format!("The rule for {domain} is removed."), json))
         }
         Command::List => {
-            let rules = store.list_domain_rules().await?;
+            let rules = store.operator().list_domain_rules().await?;
             let line = |rule: &grabd_store::operator::StoredDomainRule| {
                 format!("{}  {}  {}", rule.rule.as_str(), rule.created_at, rule.domain)
             };
@@ -62,7 +62,7 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
 }
 
 async fn set(store: &Store, domain: Domain, rule: DomainRule) -> anyhow::Result<CommandOutput> {
-    let set = store.set_domain_rule(domain.clone(), rule, Clock::system().now()).await?;
+    let set = store.operator().set_domain_rule(domain.clone(), rule, Clock::system().now()).await?;
     ensure!(set, "there are {MAX_DOMAIN_RULES} rules already; remove some, or use the configuration's section `abuse`");
     let text = match rule {
         DomainRule::Deny => format!("Pages of {domain} and its subdomains are not captured."),

@@ -7,7 +7,7 @@ use grabd_store::accounts::Team;
 
 /// The team with this id, or with this name if the name is unique.
 pub(super) async fn find_team(store: &Store, given: &str) -> anyhow::Result<TeamId> {
-    let teams = store.list_teams().await?;
+    let teams = store.accounts().list_teams().await?;
     // Deleted teams have no name of their own.
     let has_name = |team: &&Team| team.deleted_at.is_none() && team.name == given;
     let mut found = teams.iter().filter(|team| team.id.to_string() == given || has_name(team));

@@ -52,12 +52,12 @@ pub(super) async fn run(config: &Config, store: &Store, command: &Command) -> an
 }
 
 async fn forget(store: &Store, url: &str) -> anyhow::Result<CommandOutput> {
-    let recorded = store.image_places().await?;
+    let recorded = store.images().image_places().await?;
     if recorded.first.as_deref().is_none_or(|first| first != url) && !recorded.others.iter().any(|other| other == url) {
         let all: Vec<String> = recorded.first.into_iter().chain(recorded.others).collect();
         bail!("{url} is not recorded; recorded are: {}", all.join(", "));
     }
-    store.forget_image_place(url).await?;
+    store.images().forget_image_place(url).await?;
     Ok(CommandOutput::ok(format!("The service will start without {url}."), json!({ "forgotten": url })))
 }
 
@@ -81,30 +81,30 @@ async fn move_all(config: &Config, store: &Store, to: &str) -> anyhow::Result<Co
     let Some(from) = config.images.fallback() else { bail!("images.fallback_url is empty. {STEPS}") };
     // Otherwise the service would store new images in the old place, and delete them there only.
     ensure!(
-        store.image_places().await? == places,
+        store.images().image_places().await? == places,
         "the service was last started with other places for images: restart it with these settings first. {STEPS}"
     );
     let images = Images::attach(&wiring::image_options(config)?, "move-").context("the places cannot be used")?;
     wiring::check_images(config, &images).await?;
 
     // Copies of images that were deleted while an earlier run copied them.
-    let interrupted = store.moving_images().await?;
+    let interrupted = store.images().moving_images().await?;
     for key in &interrupted {
         discard_if_deleted(store, &images, key).await.context(AGAIN)?;
     }
-    store.unmark_moving_images(interrupted).await?;
+    store.images().unmark_moving_images(interrupted).await?;
 
-    let total = store.count_stored_images().await?;
+    let total = store.images().count_stored_images().await?;
     let (mut moved, mut examined, mut after) = (Moved::default(), 0, None);
     let mut reported = Instant::now();
     loop {
-        let page = store.stored_images(after, BATCH).await?;
+        let page = store.images().stored_images(after, BATCH).await?;
         let Some(last) = page.last else { break };
         let keys: Vec<ImageKey> = page.images.iter().map(|image| image.key.clone()).collect();
-        store.mark_moving_images(keys.clone()).await?;
+        store.images().mark_moving_images(keys.clone()).await?;
         let copies = futures::stream::iter(&page.images).map(|image| move_one(store, &images, image));
         let results: Vec<Option<u64>> = copies.buffer_unordered(CONCURRENT).try_collect().await.context(AGAIN)?;
-        store.unmark_moving_images(keys).await?;
+        store.images().unmark_moving_images(keys).await?;
         for bytes in results {
             match bytes {
                 Some(0) => {}
@@ -122,7 +122,7 @@ async fn move_all(config: &Config, store: &Store, to: &str) -> anyhow::Result<Co
             eprintln!("{examined} of {} images examined, {} moved", total.max(examined), moved.images);
         }
     }
-    store.forget_image_place(&wiring::place_name(config, &from)).await?;
+    store.images().forget_image_place(&wiring::place_name(config, &from)).await?;
     Ok(report(&moved, &from, &to))
 }
 
@@ -153,14 +153,14 @@ async fn move_one(store: &Store, images: &Images, image: &StoredImage) -> anyhow
         }
         None if images.image(key).size().await?.is_some() => Ok(Some(0)),
         // It may have been deleted just now.
-        None => Ok(store.find_image(key).await?.is_none().then_some(0)),
+        None => Ok(store.grabs().find_image(key).await?.is_none().then_some(0)),
     }
 }
 
 /// Deletes what was copied of an image that was deleted meanwhile. Returns whether the image still exists: then the
 /// service deletes it, in both places.
 async fn discard_if_deleted(store: &Store, images: &Images, key: &ImageKey) -> anyhow::Result<bool> {
-    let exists = store.find_image(key).await?.is_some();
+    let exists = store.grabs().find_image(key).await?.is_some();
     if !exists {
         images.delete(key).await?;
     }

@@ -125,8 +125,8 @@ pub(super) async fn run(config: &Config, store: &Store, command: Command) -> any
         }
         Command::List { team } => {
             let team = find_team(store, &team).await?;
-            let keys = store.list_keys(team).await?;
-            let usage = store.key_usage(team, now - KEY_USAGE_PERIOD).await?;
+            let keys = store.accounts().list_keys(team).await?;
+            let usage = store.accounts().key_usage(team, now - KEY_USAGE_PERIOD).await?;
             let usage_of = |key: &Key| usage.get(&key.id).copied().unwrap_or_default();
             let lines: Vec<String> = keys.iter().map(|key| line(key, usage_of(key), now)).collect();
             let rows: Vec<_> = keys
@@ -170,7 +170,7 @@ pub(super) async fn run(config: &Config, store: &Store, command: Command) -> any
         }
         Command::Revoke { key } => {
             let id = parse(&key)?;
-            if !store.revoke_key(id, now).await? {
+            if !store.accounts().revoke_key(id, now).await? {
                 bail!("there is no key {id}; `grabd admin key list TEAM` shows them");
             }
             Ok(CommandOutput::ok(format!("Key {id} is revoked."), json!({ "key_id": id.to_string(), "revoked": true })))

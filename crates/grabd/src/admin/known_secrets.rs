@@ -18,7 +18,7 @@ pub(super) struct KnownSecrets {
 /// The secrets that a person knows in all of their teams, or in one.
 pub(super) async fn find(store: &Store, user: UserId, only: Option<TeamId>) -> anyhow::Result<Vec<KnownSecrets>> {
     let mut all = Vec::new();
-    for (team, team_name, _) in store.list_memberships(user).await? {
+    for (team, team_name, _) in store.accounts().list_memberships(user).await? {
         if only.is_none_or(|only| only == team) {
             let secrets = accounts::list_secrets_known_to(store, team, user, Clock::system().now()).await?;
             all.push(KnownSecrets { team, team_name, secrets });
@@ -94,7 +94,7 @@ mod tests {
         store.migrate().await.unwrap();
         let [team, other] = [1, 2].map(|number| id(number).parse::<TeamId>().unwrap());
         let (user, key) = (id(3).parse::<UserId>().unwrap(), id(4).parse::<KeyId>().unwrap());
-        store.create_team(NewTeam { id: team, name: "A team".into(), now }).await.unwrap();
+        store.accounts().create_team(NewTeam { id: team, name: "A team".into(), now }).await.unwrap();
         let person = NewPerson {
             id: user,
             email: Email::parse("bob@example.com").unwrap(),
@@ -103,7 +103,7 @@ mod tests {
             verified: true,
             now,
         };
-        store.create_person(person).await.unwrap();
+        store.accounts().create_person(person).await.unwrap();
         assert_eq!(text(&find(&store, user, None).await.unwrap()), "");
         let new = NewKey {
             id: key,
@@ -117,9 +117,9 @@ mod tests {
             created_by: Some(user),
             now,
         };
-        store.create_key(new).await.unwrap();
+        store.accounts().create_key(new).await.unwrap();
         let shown = ShownLinkSecret { team, key, sealed: vec![1], by: Some(user), now };
-        store.set_link_secret(shown).await.unwrap();
+        store.accounts().set_link_secret(shown).await.unwrap();
         let known = find(&store, user, Some(team)).await.unwrap();
         let text = text(&known);
         for words in [

@@ -27,10 +27,10 @@ pub(super) enum Command {
 
 pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<CommandOutput> {
     match command {
-        Command::Verify => Ok(report(&store.verify_ledger().await?)),
+        Command::Verify => Ok(report(&store.credits().verify_ledger().await?)),
         Command::Show { team, limit, before } => {
             let team = find_team(store, &team).await?;
-            let entries = store.ledger(team, before, limit).await?;
+            let entries = store.credits().ledger(team, before, limit).await?;
             let lines: Vec<String> = entries.iter().map(line).collect();
             let rows: Vec<Value> = entries.iter().map(row).collect();
             Ok(CommandOutput::ok(lines.join("\n"), json!({ "team_id": team.to_string(), "data": rows })))

@@ -27,7 +27,7 @@ pub(super) async fn run(
         ensure!(!is_repeated, "`{}` is given more than once; nothing was changed", change.limit);
     }
     if !changes.is_empty() {
-        match store.change_team_limits(team, changes, Clock::system().now()).await? {
+        match store.limits().change_team_limits(team, changes, Clock::system().now()).await? {
             ChangeLimitsOutcome::Changed | ChangeLimitsOutcome::Unchanged => {}
             ChangeLimitsOutcome::UnknownTeam => bail!("team {team} is deleted"),
             ChangeLimitsOutcome::TooMany => {

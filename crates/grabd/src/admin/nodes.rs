@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::output::CommandOutput;
 
 pub(super) async fn run(store: &Store) -> anyhow::Result<CommandOutput> {
-    let nodes = store.list_nodes().await?;
+    let nodes = store.nodes().list_nodes().await?;
     let now = Clock::system().now();
     let mut lines = vec![format!(
         "{:36}  {:5}  {:5}  {:>5}  {:24}  {:>9}  {:9}  {}",

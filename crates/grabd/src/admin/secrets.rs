@@ -55,7 +55,7 @@ async fn rotate(config: &Config, store: &Store, key_file: &Path) -> anyhow::Resu
         ensure!(passes < MAX_PASSES, "secrets are still stored with the former key; {AGAIN}");
     };
     vault::end_rotation(key_file).context("the former key was not removed; run the command again")?;
-    store.record_rotation().await?;
+    store.audit().record_rotation().await?;
     let how = if is_new { "The key is replaced" } else { "The interrupted replacement of the key is complete" };
     let lost = match unreadable {
         0 => String::new(),

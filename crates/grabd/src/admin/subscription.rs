@@ -61,7 +61,7 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
                 GrantOutcome::Repeated(lot) => (lot, false),
             };
             // For a repeated reference, show the expiry of the original grant.
-            let lots = store.lots(team).await?;
+            let lots = store.credits().lots(team).await?;
             let ends = lots.iter().find(|known| known.id == lot).and_then(|lot| lot.expires_at).unwrap_or(ends);
             let text = match new {
                 true => format!("Granted {credits} credits until {ends} (lot {}).", lot.0),
@@ -80,8 +80,8 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
         }
         Command::Cancel { team } => {
             let team = find_team(store, &team).await?;
-            let cancelled = store.cancel_subscriptions(team, now).await?;
-            let Plan { name: _, status: _, expires_at } = Plan::of(&store.lots(team).await?, now);
+            let cancelled = store.credits().cancel_subscriptions(team, now).await?;
+            let Plan { name: _, status: _, expires_at } = Plan::of(&store.credits().lots(team).await?, now);
             let Some(ends) = expires_at else { bail!("this team has no active subscription") };
             let text = match cancelled {
                 0 => format!("It was cancelled before; its credits remain until {ends}."),

@@ -105,7 +105,7 @@ pub(super) async fn run(config: &Config, store: &Store, command: Command) -> any
             ))
         }
         Command::List => {
-            let teams = store.list_teams().await?;
+            let teams = store.accounts().list_teams().await?;
             let lines: Vec<String> = teams
                 .iter()
                 .map(|team| {
@@ -151,7 +151,7 @@ pub(super) async fn run(config: &Config, store: &Store, command: Command) -> any
         }
         Command::Delete { team, confirm } => {
             let team = find_team(store, &team).await?;
-            let name = store.find_team(team).await?.map(|found| found.name).unwrap_or_default();
+            let name = store.accounts().find_team(team).await?.map(|found| found.name).unwrap_or_default();
             if confirm != name {
                 bail!("the team's name is `{name}`, and --confirm has `{confirm}`; nothing was deleted");
             }
@@ -171,7 +171,7 @@ pub(super) async fn run(config: &Config, store: &Store, command: Command) -> any
         }
         Command::Restore { team } => {
             let team = find_team(store, &team).await?;
-            let text = match store.restore_team(team, Clock::system().now()).await? {
+            let text = match store.accounts().restore_team(team, Clock::system().now()).await? {
                 SuspendOutcome::Changed => format!("Team {team} is restored."),
                 SuspendOutcome::Unchanged => format!("Team {team} was not suspended."),
                 SuspendOutcome::UnknownTeam => bail!("team {team} was removed meanwhile"),

@@ -118,7 +118,7 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
         Command::Add { email, team } => add(store, &email, &team).await,
         Command::Verify { email } => {
             let Some(person) = find_person(store, &email).await? else { bail!("no person has the address {email}") };
-            store.set_verified(person.id, Clock::system().now()).await?;
+            store.accounts().set_verified(person.id, Clock::system().now()).await?;
             Ok(CommandOutput::ok(
                 format!("The e-mail address {} is verified.", person.email),
                 json!({ "user_id": person.id.to_string(), "email": person.email.as_str(), "verified": true }),
@@ -134,7 +134,7 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
                      know that it does not, run `grabd admin user verify {email}` first"
                 );
             }
-            store.set_operator(person.id, !revoke).await?;
+            store.accounts().set_operator(person.id, !revoke).await?;
             let text = match revoke {
                 false => format!("{} is an operator from the next request on.", person.email),
                 true => format!("{} is no longer an operator.", person.email),
@@ -149,13 +149,13 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
                 bail!("the reason must have {min} to {max} characters, without line breaks");
             };
             let known = known_secrets::find(store, person.id, None).await?;
-            let changed = store.suspend_person(person.id, reason, Clock::system().now()).await?;
+            let changed = store.accounts().suspend_person(person.id, reason, Clock::system().now()).await?;
             let text = if changed { "is suspended" } else { "was suspended before" };
             Ok(suspension_output(&person, text, true, &known))
         }
         Command::Restore { email } => {
             let Some(person) = find_person(store, &email).await? else { bail!("no person has the address {email}") };
-            let changed = store.restore_person(person.id, Clock::system().now()).await?;
+            let changed = store.accounts().restore_person(person.id, Clock::system().now()).await?;
             let text = if changed { "is restored" } else { "was not suspended" };
             Ok(suspension_output(&person, text, false, &[]))
         }
@@ -167,7 +167,7 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
                 Some(team) => {
                     let id = find_team(store, &team).await?;
                     let known = known_secrets::find(store, person.id, Some(id)).await?;
-                    if !store.remove_member(id, person.id).await? {
+                    if !store.accounts().remove_member(id, person.id).await? {
                         bail!("{email} is not in the team {team}");
                     }
                     Ok(removal_output(
@@ -178,7 +178,7 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
                 }
                 None => {
                     let known = known_secrets::find(store, person.id, None).await?;
-                    store.remove_person(person.id).await?;
+                    store.accounts().remove_person(person.id).await?;
                     Ok(removal_output(&person, &format!("{email} was removed, with all sessions and apps."), &known))
                 }
             }
@@ -189,7 +189,7 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
 async fn add(store: &Store, email: &str, team: &str) -> anyhow::Result<CommandOutput> {
     let Some(person) = find_person(store, email).await? else { bail!("no person has the address {email}") };
     let id = find_team(store, team).await?;
-    let Some(role) = store.add_member(id, person.id, Clock::system().now()).await? else {
+    let Some(role) = store.accounts().add_member(id, person.id, Clock::system().now()).await? else {
         bail!("the team {team} is inactive");
     };
     let (role, name) = (role.as_str(), team_name(store, id).await?);
@@ -214,11 +214,12 @@ async fn create(
     let is_new_team = matches!(place, InitialTeam::New(..));
     let (user, team, role) = accounts::create_person(store, email, password, place, now).await?;
     if operator {
-        store.set_operator(user, true).await?;
+        store.accounts().set_operator(user, true).await?;
     }
     let name = team_name(store, team).await?;
     let how = if is_new_team { "a new team without keys or credits" } else { "as requested" };
-    let without_members = if is_new_team { store.list_teams_without_members(MAX_HINTS).await? } else { Vec::new() };
+    let without_members =
+        if is_new_team { store.accounts().list_teams_without_members(MAX_HINTS).await? } else { Vec::new() };
     // The command has the id, because a name may contain what a shell would run.
     let hint = without_members.first().map_or_else(String::new, |first| {
         let names: Vec<_> = without_members.iter().map(|team| format!("{}  {}", team.id, team.name)).collect();
@@ -248,14 +249,14 @@ async fn create(
 
 async fn list(store: &Store) -> anyhow::Result<CommandOutput> {
     let (mut lines, mut rows) = (Vec::new(), Vec::new());
-    for Person { id, email, created_at, operator, verified_at, suspension } in store.list_people().await? {
-        let memberships = store.list_memberships(id).await?;
+    for Person { id, email, created_at, operator, verified_at, suspension } in store.accounts().list_people().await? {
+        let memberships = store.accounts().list_memberships(id).await?;
         let teams: Vec<String> =
             memberships.iter().map(|(_, name, role)| format!("{name} ({})", role.as_str())).collect();
         let is = if operator { "  OPERATOR" } else { "" };
         let unverified = if verified_at.is_none() { "  UNVERIFIED" } else { "" };
         let suspended = if suspension.is_some() { "  SUSPENDED" } else { "" };
-        let has_factor = store.has_second_factor(id).await?;
+        let has_factor = store.accounts().has_second_factor(id).await?;
         let factor = if has_factor { "  SECOND FACTOR" } else { "" };
         lines.push(format!("{id}  {created_at}  {email}  {}{is}{factor}{unverified}{suspended}", teams.join(", ")));
         let teams: Vec<_> = memberships
@@ -274,7 +275,7 @@ async fn list(store: &Store) -> anyhow::Result<CommandOutput> {
 
 async fn find_person(store: &Store, email: &str) -> anyhow::Result<Option<Person>> {
     let email = Email::parse(email).with_context(|| format!("the e-mail address `{email}`"))?;
-    Ok(store.find_person(&email).await?)
+    Ok(store.accounts().find_person(&email).await?)
 }
 
 fn suspension_output(person: &Person, text: &str, suspended: bool, known: &[KnownSecrets]) -> CommandOutput {
@@ -288,7 +289,7 @@ fn suspension_output(person: &Person, text: &str, suspended: bool, known: &[Know
 
 async fn remove_second_factor(store: &Store, email: &str) -> anyhow::Result<CommandOutput> {
     let Some(person) = find_person(store, email).await? else { bail!("no person has the address {email}") };
-    let removed = store.remove_second_factor(person.id).await?;
+    let removed = store.accounts().remove_second_factor(person.id).await?;
     let text = match removed {
         true => format!("The second factor of {} is removed. They sign in with their password alone.", person.email),
         false => format!("{} has no second factor.", person.email),
@@ -332,7 +333,7 @@ fn removal_output(person: &Person, text: &str, known: &[KnownSecrets]) -> Comman
 }
 
 async fn team_name(store: &Store, team: TeamId) -> anyhow::Result<String> {
-    Ok(store.find_team(team).await?.context("the team no longer exists")?.name)
+    Ok(store.accounts().find_team(team).await?.context("the team no longer exists")?.name)
 }
 
 /// Reads the first line, without its line ending.

@@ -56,7 +56,7 @@ pub(super) async fn first_team(config: &Config, store: &Store) -> anyhow::Result
         return Ok(FirstTeam::None);
     }
     let path = path(config);
-    let teams = store.list_teams().await.context("the teams cannot be read")?;
+    let teams = store.accounts().list_teams().await.context("the teams cannot be read")?;
     if teams.is_empty() {
         // The file may exist if the database was deleted.
         return create(store, &path).await.map(FirstTeam::Made);
@@ -74,7 +74,7 @@ pub(super) async fn first_team(config: &Config, store: &Store) -> anyhow::Result
 }
 
 async fn active_keys(store: &Store, team: TeamId) -> anyhow::Result<Vec<Key>> {
-    let mut keys = store.list_keys(team).await.context("the keys cannot be read")?;
+    let mut keys = store.accounts().list_keys(team).await.context("the keys cannot be read")?;
     keys.retain(|key| key.revoked_at.is_none());
     Ok(keys)
 }

@@ -56,7 +56,7 @@ pub async fn run(
     // Before the banner is printed, since a supervisor may then send a signal.
     let mut signals = Signals::listen()?;
     let team = first_run::first_team(&config, service.store()).await?;
-    let has_people = service.store().has_people().await.context("the people cannot be read")?;
+    let has_people = service.store().accounts().has_people().await.context("the people cannot be read")?;
     banner::show(&config, &service, &team, prints_keys, has_people);
     let serving = async {
         if let Some(url) = capture {

@@ -129,7 +129,7 @@ async fn token_is_refused_at_once_after_every_way_to_end_a_grant() {
     assert!(!routes.accepts(&tokens.access).await, "the refresh token was reused");
 
     let tokens = connect().await;
-    assert!(test.store.remove_member(test.team, test.user).await.unwrap());
+    assert!(test.store.accounts().remove_member(test.team, test.user).await.unwrap());
     assert!(!routes.accepts(&tokens.access).await, "the person left the team");
     test.end().await;
 }

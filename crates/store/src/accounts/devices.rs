@@ -7,9 +7,10 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait, LockType, OnConflict, Query};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
+use crate::Result;
+use crate::areas::Accounts;
 use crate::database::{Transaction, Tx};
 use crate::entities::{device, user};
-use crate::{Result, Store};
 
 /// A browser that somebody signed in with. Contains only a hash of its token.
 #[derive(Clone, Debug)]
@@ -29,22 +30,22 @@ struct PurgeDevices {
     limit: u32,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Remembers a device, or its latest sign-in. Beyond [`DEVICES`] per person, the one whose last sign-in is oldest
     /// is forgotten.
     ///
     /// # Errors
     /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
-    pub async fn remember_device(&self, device: NewDevice) -> Result<()> {
-        self.database.write(device).await
+    pub async fn remember_device(self, device: NewDevice) -> Result<()> {
+        self.store.database.write(device).await
     }
 
     /// Forgets up to `limit` devices whose last sign-in was [`DEVICE_LIFE`] ago. Returns their number.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn purge_devices(&self, now: Timestamp, limit: u32) -> Result<u64> {
-        self.database.write(PurgeDevices { now, limit }).await
+    pub async fn purge_devices(self, now: Timestamp, limit: u32) -> Result<u64> {
+        self.store.database.write(PurgeDevices { now, limit }).await
     }
 }
 

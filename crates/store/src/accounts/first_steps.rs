@@ -6,9 +6,10 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect, Select};
 use uuid::Uuid;
 
+use crate::Result;
+use crate::areas::Accounts;
 use crate::database::{Transaction, Tx};
 use crate::entities::{api_key, grab, member, oauth_grant, webhook_endpoint};
-use crate::{Result, Store};
 
 /// What a team has used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,13 +30,13 @@ struct HideFirstSteps {
     now: Timestamp,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// What a team has used so far. `None` if the person is not a member, or hid it.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_first_steps(&self, team: TeamId, user: UserId) -> Result<Option<FirstSteps>> {
-        let member = member::Entity::find_by_id((team.0, user.0)).one(self.database.reader()).await?;
+    pub async fn find_first_steps(self, team: TeamId, user: UserId) -> Result<Option<FirstSteps>> {
+        let member = member::Entity::find_by_id((team.0, user.0)).one(self.store.database.reader()).await?;
         if member.is_none_or(|member| member.first_steps_hidden_at.is_some()) {
             return Ok(None);
         }
@@ -57,14 +58,14 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn hide_first_steps(&self, team: TeamId, user: UserId, now: Timestamp) -> Result<()> {
-        self.database.write(HideFirstSteps { team, user, now }).await
+    pub async fn hide_first_steps(self, team: TeamId, user: UserId, now: Timestamp) -> Result<()> {
+        self.store.database.write(HideFirstSteps { team, user, now }).await
     }
 
     /// Whether a query has a row.
-    async fn has_any<E: EntityTrait>(&self, query: Select<E>, id: E::Column) -> Result<bool> {
+    async fn has_any<E: EntityTrait>(self, query: Select<E>, id: E::Column) -> Result<bool> {
         let first: Option<Uuid> =
-            query.select_only().column(id).limit(1).into_tuple().one(self.database.reader()).await?;
+            query.select_only().column(id).limit(1).into_tuple().one(self.store.database.reader()).await?;
         Ok(first.is_some())
     }
 }

@@ -6,10 +6,11 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, UpdateMany};
 
+use crate::Result;
+use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{api_key, link_secret_view};
-use crate::{Result, Store};
 
 /// A link secret that is shown to somebody.
 #[derive(Clone, Debug)]
@@ -30,15 +31,15 @@ struct SetLinkSecret(ShownLinkSecret);
 
 struct ReplaceLinkSecret(ShownLinkSecret);
 
-impl Store {
+impl Accounts<'_> {
     /// Stores the new secret of a key's links, unless the key has one. Returns the stored secret: the given one, or the one
     /// that the key had. None if the team has no such key that is in use. Whoever asks is recorded in the audit trail.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn set_link_secret(&self, shown: ShownLinkSecret) -> Result<Option<Vec<u8>>> {
+    pub async fn set_link_secret(self, shown: ShownLinkSecret) -> Result<Option<Vec<u8>>> {
         let event = AuditEvent::new("key.link_secret", &shown.key, Some(shown.team));
-        self.write_audited(SetLinkSecret(shown), event, Option::is_some).await
+        self.store.write_audited(SetLinkSecret(shown), event, Option::is_some).await
     }
 
     /// Replaces the secret of a key's links: those that the former one signed stop working at once. `false` if the team has
@@ -46,9 +47,9 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn replace_link_secret(&self, shown: ShownLinkSecret) -> Result<bool> {
+    pub async fn replace_link_secret(self, shown: ShownLinkSecret) -> Result<bool> {
         let event = AuditEvent::new("key.link_secret.replace", &shown.key, Some(shown.team));
-        self.write_audited(ReplaceLinkSecret(shown), event, |replaced| *replaced).await
+        self.store.write_audited(ReplaceLinkSecret(shown), event, |replaced| *replaced).await
     }
 }
 

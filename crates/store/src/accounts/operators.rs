@@ -4,24 +4,25 @@ use grabd_domain::ids::UserId;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
+use crate::Result;
+use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::user;
-use crate::{Result, Store};
 
 struct SetOperator {
     person: UserId,
     operator: bool,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Grants or removes the operator role. `false` when the person does not exist.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn set_operator(&self, person: UserId, operator: bool) -> Result<bool> {
+    pub async fn set_operator(self, person: UserId, operator: bool) -> Result<bool> {
         let event = AuditEvent::new("operator.set", &person, None).with(&operator);
-        self.write_audited(SetOperator { person, operator }, event, |changed| *changed).await
+        self.store.write_audited(SetOperator { person, operator }, event, |changed| *changed).await
     }
 }
 

@@ -6,10 +6,11 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 
+use crate::Result;
 use crate::accounts::verification;
+use crate::areas::Accounts;
 use crate::database::{Transaction, Tx};
 use crate::entities::{device, email_verification, invitation, password_reset, session, user};
-use crate::{Result, Store};
 
 /// A password change by a person who knows the current password.
 #[derive(Clone)]
@@ -57,22 +58,22 @@ struct PurgeLinks {
     limit: u32,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Changes a password, ends all other sessions and deletes all reset tokens. `false`, without any change, when the
     /// password was changed concurrently.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn change_password(&self, change: PasswordChange) -> Result<bool> {
-        self.database.write(change).await
+    pub async fn change_password(self, change: PasswordChange) -> Result<bool> {
+        self.store.database.write(change).await
     }
 
     /// Stores the hash of a password reset token.
     ///
     /// # Errors
     /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
-    pub async fn create_password_reset(&self, hash: [u8; 32], user: UserId, expires_at: Timestamp) -> Result<()> {
-        self.database.write(NewReset { hash, user, expires_at }).await
+    pub async fn create_password_reset(self, hash: [u8; 32], user: UserId, expires_at: Timestamp) -> Result<()> {
+        self.store.database.write(NewReset { hash, user, expires_at }).await
     }
 
     /// Consumes the reset token, sets the password, ends all sessions, forgets all devices and returns the person. If
@@ -81,37 +82,32 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn reset_password(
-        &self,
-        hash: [u8; 32],
-        password_hash: String,
-        now: Timestamp,
-    ) -> Result<Option<UserId>> {
-        self.database.write(ResetPassword { hash, password_hash, now }).await
+    pub async fn reset_password(self, hash: [u8; 32], password_hash: String, now: Timestamp) -> Result<Option<UserId>> {
+        self.store.database.write(ResetPassword { hash, password_hash, now }).await
     }
 
     /// Ends all sessions of a person except one and returns the number of ended sessions.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn end_other_sessions(&self, user: UserId, keep: [u8; 32]) -> Result<u64> {
-        self.database.write(EndSessions { user, keep }).await
+    pub async fn end_other_sessions(self, user: UserId, keep: [u8; 32]) -> Result<u64> {
+        self.store.database.write(EndSessions { user, keep }).await
     }
 
     /// Ends a session of this person. `false` when the person has no session with that hash.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn end_session(&self, user: UserId, hash: [u8; 32]) -> Result<bool> {
-        self.database.write(EndSession { user, hash }).await
+    pub async fn end_session(self, user: UserId, hash: [u8; 32]) -> Result<bool> {
+        self.store.database.write(EndSession { user, hash }).await
     }
 
     /// Stores the `User-Agent` of a session's browser.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn set_session_agent(&self, hash: [u8; 32], agent: String) -> Result<()> {
-        self.database.write(SetSessionAgent { hash, agent }).await
+    pub async fn set_session_agent(self, hash: [u8; 32], agent: String) -> Result<()> {
+        self.store.database.write(SetSessionAgent { hash, agent }).await
     }
 
     /// Deletes up to `limit` expired invitations, and as many expired resets and verifications. Returns the number of
@@ -119,8 +115,8 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn purge_links(&self, now: Timestamp, limit: u32) -> Result<u64> {
-        self.database.write(PurgeLinks { now, limit }).await
+    pub async fn purge_links(self, now: Timestamp, limit: u32) -> Result<u64> {
+        self.store.database.write(PurgeLinks { now, limit }).await
     }
 }
 

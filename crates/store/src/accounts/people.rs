@@ -11,11 +11,12 @@ use sea_orm::{
 
 use crate::accounts::second_factor::factor;
 use crate::accounts::teams_and_keys::NewTeam;
+use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{member, session, user};
 use crate::team_lock::lock_team;
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
 /// A person to create. Contains only a hash of the password.
 #[derive(Clone)]
@@ -95,14 +96,14 @@ struct PurgeSessions {
     limit: u32,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Creates a person and, if needed, a team.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn create_person(&self, person: NewPerson) -> Result<CreatePersonOutcome> {
+    pub async fn create_person(self, person: NewPerson) -> Result<CreatePersonOutcome> {
         let event = AuditEvent::new("user.create", &person.email, None);
-        self.write_audited(person, event, |outcome| matches!(outcome, CreatePersonOutcome::Created { .. })).await
+        self.store.write_audited(person, event, |outcome| matches!(outcome, CreatePersonOutcome::Created { .. })).await
     }
 
     /// Adds a person to a team on behalf of an operator and returns their role: owner of a team without members,
@@ -110,58 +111,58 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
-    pub async fn add_member(&self, team: TeamId, user: UserId, now: Timestamp) -> Result<Option<Role>> {
-        self.database.write(AddMember { team, user, now }).await
+    pub async fn add_member(self, team: TeamId, user: UserId, now: Timestamp) -> Result<Option<Role>> {
+        self.store.database.write(AddMember { team, user, now }).await
     }
 
     /// Ends a membership and the person's OAuth grants for the team. `false` when there was no membership.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn remove_member(&self, team: TeamId, user: UserId) -> Result<bool> {
+    pub async fn remove_member(self, team: TeamId, user: UserId) -> Result<bool> {
         let event = AuditEvent::new("member.remove", &user, Some(team));
-        self.write_audited(RemoveMember(team, user), event, |removed| *removed).await
+        self.store.write_audited(RemoveMember(team, user), event, |removed| *removed).await
     }
 
     /// Deletes a person with all sessions, memberships and grants. Teams stay. `false` when the person does not exist.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn remove_person(&self, user: UserId) -> Result<bool> {
+    pub async fn remove_person(self, user: UserId) -> Result<bool> {
         let event = AuditEvent::new("user.remove", &user, None);
-        self.write_audited(RemovePerson(user), event, |removed| *removed).await
+        self.store.write_audited(RemovePerson(user), event, |removed| *removed).await
     }
 
     /// Creates a session of a person without a second factor. `false`, without any change, when the person has one.
     ///
     /// # Errors
     /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
-    pub async fn open_session(&self, session: NewSession) -> Result<bool> {
-        self.database.write(session).await
+    pub async fn open_session(self, session: NewSession) -> Result<bool> {
+        self.store.database.write(session).await
     }
 
     /// Records a use of a session. A session closed concurrently stays closed.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn extend_session(&self, hash: [u8; 32], now: Timestamp, expires_at: Timestamp) -> Result<()> {
-        self.database.write(ExtendSession { hash, now, expires_at }).await
+    pub async fn extend_session(self, hash: [u8; 32], now: Timestamp, expires_at: Timestamp) -> Result<()> {
+        self.store.database.write(ExtendSession { hash, now, expires_at }).await
     }
 
     /// Deletes a session.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn close_session(&self, hash: [u8; 32]) -> Result<()> {
-        self.database.write(CloseSession(hash)).await
+    pub async fn close_session(self, hash: [u8; 32]) -> Result<()> {
+        self.store.database.write(CloseSession(hash)).await
     }
 
     /// Deletes up to `limit` expired sessions and returns their number.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn purge_sessions(&self, now: Timestamp, limit: u32) -> Result<u64> {
-        self.database.write(PurgeSessions { now, limit }).await
+    pub async fn purge_sessions(self, now: Timestamp, limit: u32) -> Result<u64> {
+        self.store.database.write(PurgeSessions { now, limit }).await
     }
 }
 

@@ -6,11 +6,12 @@ use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::sea_query::{Expr, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
+use crate::Result;
+use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::codes::{ACTIVE, SUSPENDED};
 use crate::database::{Transaction, Tx};
 use crate::entities::{job, team};
-use crate::{Result, Store};
 
 /// Outcome of suspending or restoring a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,40 +31,40 @@ struct SetSuspended {
     now: Timestamp,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Suspends a team. The reason is for operators. No grab can be created after this returns; end the open ones with
-    /// [`Store::open_grabs_of`].
+    /// [`Accounts::open_grabs_of`](crate::areas::Accounts::open_grabs_of).
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn suspend_team(&self, team: TeamId, reason: &str, now: Timestamp) -> Result<SuspendOutcome> {
+    pub async fn suspend_team(self, team: TeamId, reason: &str, now: Timestamp) -> Result<SuspendOutcome> {
         let event = AuditEvent::new("team.suspend", &team, Some(team)).with(&reason);
         let change = SetSuspended { team, reason: Some(reason.to_owned()), now };
-        self.write_audited(change, event, |outcome| *outcome == SuspendOutcome::Changed).await
+        self.store.write_audited(change, event, |outcome| *outcome == SuspendOutcome::Changed).await
     }
 
     /// Restores a suspended team.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn restore_team(&self, team: TeamId, now: Timestamp) -> Result<SuspendOutcome> {
+    pub async fn restore_team(self, team: TeamId, now: Timestamp) -> Result<SuspendOutcome> {
         let event = AuditEvent::new("team.restore", &team, Some(team));
         let change = SetSuspended { team, reason: None, now };
-        self.write_audited(change, event, |outcome| *outcome == SuspendOutcome::Changed).await
+        self.store.write_audited(change, event, |outcome| *outcome == SuspendOutcome::Changed).await
     }
 
     /// Up to `limit` open live grabs of a team.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn open_grabs_of(&self, team: TeamId, limit: u32) -> Result<Vec<GrabId>> {
+    pub async fn open_grabs_of(self, team: TeamId, limit: u32) -> Result<Vec<GrabId>> {
         let open = job::Entity::find()
             .select_only()
             .column(job::Column::GrabId)
             .filter(job::Column::TeamId.eq(team.0))
             .limit(u64::from(limit))
             .into_tuple::<uuid::Uuid>()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         Ok(open.into_iter().map(GrabId).collect())
     }

@@ -6,10 +6,11 @@ use grabd_domain::ids::UserId;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
+use crate::Result;
+use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{session, user};
-use crate::{Result, Store};
 
 /// `reason` is `None` to restore the account.
 struct SetPersonSuspended {
@@ -18,26 +19,26 @@ struct SetPersonSuspended {
     now: Timestamp,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Suspends an account and ends its sessions. The reason is for operators. `false` when the account is suspended
     /// already or does not exist.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn suspend_person(&self, user: UserId, reason: &str, now: Timestamp) -> Result<bool> {
+    pub async fn suspend_person(self, user: UserId, reason: &str, now: Timestamp) -> Result<bool> {
         let event = AuditEvent::new("user.suspend", &user, None).with(&reason);
         let change = SetPersonSuspended { user, reason: Some(reason.to_owned()), now };
-        self.write_audited(change, event, |changed| *changed).await
+        self.store.write_audited(change, event, |changed| *changed).await
     }
 
     /// Restores a suspended account. `false` when it is not suspended or does not exist.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn restore_person(&self, user: UserId, now: Timestamp) -> Result<bool> {
+    pub async fn restore_person(self, user: UserId, now: Timestamp) -> Result<bool> {
         let event = AuditEvent::new("user.restore", &user, None);
         let change = SetPersonSuspended { user, reason: None, now };
-        self.write_audited(change, event, |changed| *changed).await
+        self.store.write_audited(change, event, |changed| *changed).await
     }
 }
 

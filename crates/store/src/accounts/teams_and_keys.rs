@@ -9,11 +9,12 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait, Func};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
+use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{api_key, team};
 use crate::padded::padded;
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
 /// A team to create.
 #[derive(Clone, Debug)]
@@ -61,14 +62,14 @@ struct TouchKeys {
     now: Timestamp,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Creates an active team without credits or keys.
     ///
     /// # Errors
     /// [`Error::Constraint`](crate::Error::Constraint) when the id already exists.
-    pub async fn create_team(&self, team: NewTeam) -> Result<()> {
+    pub async fn create_team(self, team: NewTeam) -> Result<()> {
         let event = AuditEvent::new("team.create", &team.id, Some(team.id)).with(&team.name);
-        self.write_audited(team, event, |()| true).await
+        self.store.write_audited(team, event, |()| true).await
     }
 
     /// Creates a key.
@@ -76,29 +77,29 @@ impl Store {
     /// # Errors
     /// [`Error::Constraint`](crate::Error::Constraint) when the team does not exist, or the id or the hash already
     /// exists.
-    pub async fn create_key(&self, key: NewKey) -> Result<()> {
+    pub async fn create_key(self, key: NewKey) -> Result<()> {
         let event = AuditEvent::new("key.create", &key.id, Some(key.team)).with(&key.environment.as_str());
-        self.write_audited(key, event, |()| true).await
+        self.store.write_audited(key, event, |()| true).await
     }
 
     /// Revokes a key permanently. `false` when no key has that id. A repeated call keeps the first revocation time.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn revoke_key(&self, key: KeyId, now: Timestamp) -> Result<bool> {
+    pub async fn revoke_key(self, key: KeyId, now: Timestamp) -> Result<bool> {
         let event = AuditEvent::new("key.revoke", &key, None);
-        self.write_audited(RevokeKey { key, now }, event, |revoked| *revoked).await
+        self.store.write_audited(RevokeKey { key, now }, event, |revoked| *revoked).await
     }
 
     /// Records the use of these keys, at most once an hour for each. Callers batch uses and call this periodically.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn touch_keys(&self, keys: Vec<KeyId>, now: Timestamp) -> Result<()> {
+    pub async fn touch_keys(self, keys: Vec<KeyId>, now: Timestamp) -> Result<()> {
         if keys.is_empty() {
             return Ok(());
         }
-        self.database.write(TouchKeys { keys, now }).await
+        self.store.database.write(TouchKeys { keys, now }).await
     }
 }
 

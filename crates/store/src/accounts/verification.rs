@@ -12,13 +12,14 @@ use sea_orm::sea_query::{Expr, ExprTrait, LockType, Query};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
+use crate::Result;
+use crate::areas::Accounts;
 use crate::database::{Transaction, Tx};
 use crate::entities::{
     api_key, device, email_verification, member, oauth_grant, oauth_ticket, password_reset, session, user,
     webhook_endpoint,
 };
 use crate::webhooks::cancel_pending;
-use crate::{Result, Store};
 
 struct NewVerification {
     hash: [u8; 32],
@@ -43,13 +44,13 @@ struct SetVerified {
     now: Timestamp,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Stores the hash of a verification token. A person has at most [`VERIFICATIONS`]: the oldest are deleted.
     ///
     /// # Errors
     /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
-    pub async fn create_verification(&self, hash: [u8; 32], user: UserId, expires_at: Timestamp) -> Result<()> {
-        self.database.write(NewVerification { hash, user, expires_at }).await
+    pub async fn create_verification(self, hash: [u8; 32], user: UserId, expires_at: Timestamp) -> Result<()> {
+        self.store.database.write(NewVerification { hash, user, expires_at }).await
     }
 
     /// Uses the token to verify the address of this person, who is signed in. `false`, without any change, when the
@@ -57,8 +58,8 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn verify_email(&self, hash: [u8; 32], user: UserId, now: Timestamp) -> Result<bool> {
-        self.database.write(Verify { hash, user, now }).await
+    pub async fn verify_email(self, hash: [u8; 32], user: UserId, now: Timestamp) -> Result<bool> {
+        self.store.database.write(Verify { hash, user, now }).await
     }
 
     /// Uses the token to take the account over: sets the password, voids all access that was given before and verifies
@@ -67,20 +68,20 @@ impl Store {
     /// # Errors
     /// Database errors only.
     pub async fn take_over_account(
-        &self,
+        self,
         hash: [u8; 32],
         password_hash: String,
         now: Timestamp,
     ) -> Result<Option<UserId>> {
-        self.database.write(TakeOver { hash, password_hash, now }).await
+        self.store.database.write(TakeOver { hash, password_hash, now }).await
     }
 
     /// Marks an address as verified on behalf of an operator. `false` when the person does not exist.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn set_verified(&self, user: UserId, now: Timestamp) -> Result<bool> {
-        self.database.write(SetVerified { user, now }).await
+    pub async fn set_verified(self, user: UserId, now: Timestamp) -> Result<bool> {
+        self.store.database.write(SetVerified { user, now }).await
     }
 }
 

@@ -11,6 +11,7 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::actor::Actor;
+use crate::areas::AuditTrail;
 use crate::database::{Transaction, Tx};
 use crate::entities::audit;
 use crate::{Result, Store};
@@ -134,32 +135,37 @@ impl Store {
             None => self.database.write(change).await,
         }
     }
+}
 
+impl AuditTrail<'_> {
     /// Records that the actor signed in as an operator. Does nothing without an actor.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn record_operator_sign_in(&self, email: &str) -> Result<()> {
-        let Some(actor) = self.actor.clone() else { return Ok(()) };
-        self.database.write(Record { event: AuditEvent::new("operator.sign_in", &email, None), actor }).await
+    pub async fn record_operator_sign_in(self, email: &str) -> Result<()> {
+        let Some(actor) = self.store.actor.clone() else { return Ok(()) };
+        self.store.database.write(Record { event: AuditEvent::new("operator.sign_in", &email, None), actor }).await
     }
 
     /// Records that the key of stored secrets was replaced. Does nothing without an actor.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn record_rotation(&self) -> Result<()> {
-        let Some(actor) = self.actor.clone() else { return Ok(()) };
-        self.database.write(Record { event: AuditEvent::new("secrets.rotate", &"secrets.key_file", None), actor }).await
+    pub async fn record_rotation(self) -> Result<()> {
+        let Some(actor) = self.store.actor.clone() else { return Ok(()) };
+        self.store
+            .database
+            .write(Record { event: AuditEvent::new("secrets.rotate", &"secrets.key_file", None), actor })
+            .await
     }
 
     /// Records a complete backup. Does nothing without an actor.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn record_backup(&self, directory: &str) -> Result<()> {
-        let Some(actor) = self.actor.clone() else { return Ok(()) };
-        self.database.write(Record { event: AuditEvent::new(BACKUP, &directory, None), actor }).await
+    pub async fn record_backup(self, directory: &str) -> Result<()> {
+        let Some(actor) = self.store.actor.clone() else { return Ok(()) };
+        self.store.database.write(Record { event: AuditEvent::new(BACKUP, &directory, None), actor }).await
     }
 
     /// Deletes up to `limit` entries from before a time, and returns their number. Entries of the 30 days before the
@@ -167,8 +173,8 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn purge_audit(&self, before: Timestamp, limit: u32) -> Result<u64> {
-        self.database.write(PurgeAudit { before, limit: limit.into() }).await
+    pub async fn purge_audit(self, before: Timestamp, limit: u32) -> Result<u64> {
+        self.store.database.write(PurgeAudit { before, limit: limit.into() }).await
     }
 }
 

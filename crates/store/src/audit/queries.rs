@@ -8,10 +8,11 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
+use crate::Result;
+use crate::areas::AuditTrail;
 use crate::audit::BACKUP;
 use crate::entities::{audit, user};
 use crate::padded::padded;
-use crate::{Result, Store};
 
 /// Prefix of the name of an actor who is a person.
 const PERSON: &str = "user:";
@@ -39,18 +40,18 @@ pub struct AuditEntry {
     pub detail: Option<String>,
 }
 
-impl Store {
+impl AuditTrail<'_> {
     /// Up to `limit` entries made at `since` or later, newest first, optionally only those before the entry `before`.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_audit(&self, since: Timestamp, before: Option<i64>, limit: u32) -> Result<Vec<AuditEntry>> {
+    pub async fn list_audit(self, since: Timestamp, before: Option<i64>, limit: u32) -> Result<Vec<AuditEntry>> {
         let mut query = audit::Entity::find().filter(audit::Column::At.gte(since.as_ms()));
         if let Some(before) = before {
             query = query.filter(audit::Column::Id.lt(before));
         }
         let newest_first = query.order_by_desc(audit::Column::Id).limit(u64::from(limit));
-        let rows = newest_first.all(self.database.reader()).await?;
+        let rows = newest_first.all(self.store.database.reader()).await?;
         let people: Vec<Uuid> = rows.iter().filter_map(|row| person(&row.actor)).collect();
         let emails: BTreeMap<Uuid, String> = match people.is_empty() {
             true => BTreeMap::new(),
@@ -60,7 +61,7 @@ impl Store {
                     .columns([user::Column::Id, user::Column::Email])
                     .filter(user::Column::Id.is_in(padded(people)))
                     .into_tuple::<(Uuid, String)>();
-                found.all(self.database.reader()).await?.into_iter().collect()
+                found.all(self.store.database.reader()).await?.into_iter().collect()
             }
         };
         let read = |row: audit::Model| {
@@ -73,12 +74,12 @@ impl Store {
     }
 }
 
-impl Store {
+impl AuditTrail<'_> {
     /// When the last backup was complete, if that is still in the audit trail.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn last_backup(&self) -> Result<Option<Timestamp>> {
+    pub async fn last_backup(self) -> Result<Option<Timestamp>> {
         let at: Option<i64> = audit::Entity::find()
             .select_only()
             .column(audit::Column::At)
@@ -87,7 +88,7 @@ impl Store {
             .order_by_desc(audit::Column::At)
             .limit(1)
             .into_tuple()
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         Ok(at.map(Timestamp::from_ms))
     }

@@ -6,24 +6,25 @@ use grabd_domain::ids::TeamId;
 use sea_orm::sea_query::{Expr, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
+use crate::areas::Credits;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{lot, team};
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
 struct CancelSubscriptions {
     team: TeamId,
     now: Timestamp,
 }
 
-impl Store {
+impl Credits<'_> {
     /// Cancels a team's current subscriptions and returns their number. A repeated call returns 0.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn cancel_subscriptions(&self, team: TeamId, now: Timestamp) -> Result<u64> {
+    pub async fn cancel_subscriptions(self, team: TeamId, now: Timestamp) -> Result<u64> {
         let event = AuditEvent::new("subscription.cancel", &team, Some(team));
-        self.write_audited(CancelSubscriptions { team, now }, event, |cancelled| *cancelled > 0).await
+        self.store.write_audited(CancelSubscriptions { team, now }, event, |cancelled| *cancelled > 0).await
     }
 }
 

@@ -12,13 +12,14 @@ use sea_orm::sea_query::{Expr, ExprTrait, LockType, OnConflict, Query};
 use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Statement};
 
 use crate::actor::Actor;
+use crate::areas::Credits;
 use crate::audit::AuditEvent;
 use crate::codes::{self, read_count};
 use crate::credits::grant::{Grant, GrantOutcome};
 use crate::credits::ledger::{NewEntry, append};
 use crate::database::{Transaction, Tx};
 use crate::entities::{ledger, lot, payment_reversal, team};
-use crate::{Error, Result, Store};
+use crate::{Error, Result};
 
 /// Maximum number of refunds and disputes of one payment. Refunds have one together, and disputes are few.
 const MAX_REVERSALS: u64 = 20;
@@ -88,14 +89,14 @@ impl Share {
     }
 }
 
-impl Store {
+impl Credits<'_> {
     /// Takes back the refunded credits. Idempotent. `None` when no lot came from that payment; the refund is then
     /// applied when the payment is granted.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn claw_back(&self, change: Clawback) -> Result<Option<ClawbackOutcome>> {
-        self.database.write(change).await
+    pub async fn claw_back(self, change: Clawback) -> Result<Option<ClawbackOutcome>> {
+        self.store.database.write(change).await
     }
 
     /// Takes back the credits of a disputed payment, or gives them back. Idempotent. `None` when no lot came from that
@@ -103,17 +104,17 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn dispute(&self, change: Dispute) -> Result<Option<ClawbackOutcome>> {
-        self.database.write(change).await
+    pub async fn dispute(self, change: Dispute) -> Result<Option<ClawbackOutcome>> {
+        self.store.database.write(change).await
     }
 
     /// Grants a purchase, once for each `source_ref`, and applies its refunds and disputes. The second value is `None`
     /// when there are none.
     ///
     /// # Errors
-    /// As for [`Store::grant`].
-    pub async fn grant_purchase(&self, purchase: Purchase) -> Result<(GrantOutcome, Option<ClawbackOutcome>)> {
-        self.database.write(purchase).await
+    /// As for [`Credits::grant`](crate::areas::Credits::grant).
+    pub async fn grant_purchase(self, purchase: Purchase) -> Result<(GrantOutcome, Option<ClawbackOutcome>)> {
+        self.store.database.write(purchase).await
     }
 
     /// Takes back credits of disputed payments that were held when the dispute was opened and have been released since,
@@ -121,7 +122,7 @@ impl Store {
     ///
     /// # Errors
     /// Database errors. Lots processed before the error stay processed.
-    pub async fn settle_disputes(&self, now: Timestamp, limit: u32) -> Result<u32> {
+    pub async fn settle_disputes(self, now: Timestamp, limit: u32) -> Result<u32> {
         let in_force = Query::select()
             .column(payment_reversal::Column::SourceRef)
             .from(payment_reversal::Entity)
@@ -135,11 +136,11 @@ impl Store {
             .filter(Expr::col(lot::Column::Remaining).gt(Expr::col(lot::Column::Held)))
             .limit(u64::from(limit))
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let mut settled = 0;
         for source_ref in lots {
-            settled += u32::from(self.database.write(Settle { source_ref, now }).await?);
+            settled += u32::from(self.store.database.write(Settle { source_ref, now }).await?);
         }
         Ok(settled)
     }
@@ -149,8 +150,8 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn purge_reversals(&self, before: Timestamp, limit: u32) -> Result<u64> {
-        self.database.write(PurgeReversals { before, limit: limit.into() }).await
+    pub async fn purge_reversals(self, before: Timestamp, limit: u32) -> Result<u64> {
+        self.store.database.write(PurgeReversals { before, limit: limit.into() }).await
     }
 }
 

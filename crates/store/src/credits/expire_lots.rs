@@ -7,10 +7,11 @@ use grabd_domain::ids::LotId;
 use sea_orm::sea_query::{Expr, ExprTrait, LockType};
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
+use crate::Result;
+use crate::areas::Credits;
 use crate::credits::ledger::{NewEntry, append};
 use crate::database::{Transaction, Tx};
 use crate::entities::{lot, team};
-use crate::{Result, Store};
 
 const WORK: &str = "lots";
 
@@ -19,7 +20,7 @@ struct ExpireLot {
     now: Timestamp,
 }
 
-impl Store {
+impl Credits<'_> {
     /// Expires the unheld credits of up to `limit` lots whose term has ended, and returns the number of lots.
     ///
     /// A lot is processed again when a credit that was held at its end is released later. Lots that cannot be processed
@@ -27,21 +28,21 @@ impl Store {
     ///
     /// # Errors
     /// Errors of the database as a whole. Lots expired before the error stay expired.
-    pub async fn expire_lots(&self, now: Timestamp, limit: u32) -> Result<u32> {
+    pub async fn expire_lots(self, now: Timestamp, limit: u32) -> Result<u32> {
         let ended: Vec<i64> = lot::Entity::find()
             .select_only()
             .column(lot::Column::Id)
             .filter(is_expirable(now))
-            .filter(lot::Column::Id.is_not_in(self.set_aside.keys::<i64>(WORK, now)))
+            .filter(lot::Column::Id.is_not_in(self.store.set_aside.keys::<i64>(WORK, now)))
             .order_by_asc(lot::Column::ExpiresAt)
             .limit(u64::from(limit))
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let mut expired = 0;
         for lot in ended {
-            let outcome = self.database.write(ExpireLot { lot: LotId(lot), now }).await;
-            let outcome = self.set_aside.unless_row_fails(WORK, &lot, now, outcome)?;
+            let outcome = self.store.database.write(ExpireLot { lot: LotId(lot), now }).await;
+            let outcome = self.store.set_aside.unless_row_fails(WORK, &lot, now, outcome)?;
             expired += u32::from(outcome.unwrap_or(false));
         }
         Ok(expired)

@@ -6,11 +6,12 @@ use grabd_domain::ids::{LotId, TeamId};
 use sea_orm::ActiveValue::Set;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, TryInsertResult};
 
+use crate::areas::Credits;
 use crate::audit::AuditEvent;
 use crate::credits::ledger::{NewEntry, append};
 use crate::database::{Transaction, Tx};
 use crate::entities::lot;
-use crate::{Error, Result, Store, codes};
+use crate::{Error, Result, codes};
 
 /// Credits to grant.
 #[derive(Clone, Debug)]
@@ -38,16 +39,16 @@ pub enum GrantOutcome {
     Repeated(LotId),
 }
 
-impl Store {
+impl Credits<'_> {
     /// Grants credits, once for each `source_ref`.
     ///
     /// # Errors
     /// [`Error::Constraint`] when the team does not exist or the terms are invalid, [`Error::Inconsistent`] when the
     /// reference was used for a grant with other terms.
-    pub async fn grant(&self, grant: Grant) -> Result<GrantOutcome> {
+    pub async fn grant(self, grant: Grant) -> Result<GrantOutcome> {
         let event = AuditEvent::new("credits.grant", &grant.source_ref, Some(grant.team))
             .with(&format_args!("{} credits", grant.credits));
-        self.write_audited(grant, event, |outcome| matches!(outcome, GrantOutcome::New(_))).await
+        self.store.write_audited(grant, event, |outcome| matches!(outcome, GrantOutcome::New(_))).await
     }
 }
 

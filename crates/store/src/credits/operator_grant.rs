@@ -4,11 +4,12 @@ use grabd_domain::credits::LotKind;
 use grabd_domain::ids::LotId;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
+use crate::areas::Credits;
 use crate::audit::AuditEvent;
 use crate::credits::grant::{Grant, GrantOutcome};
 use crate::database::{Transaction, Tx};
 use crate::entities::lot;
-use crate::{Error, Result, Store, codes};
+use crate::{Error, Result, codes};
 
 /// A credit grant by an operator.
 #[derive(Clone, Debug)]
@@ -30,15 +31,15 @@ pub enum OperatorGrantOutcome {
     Conflict,
 }
 
-impl Store {
+impl Credits<'_> {
     /// Grants credits manually, once for each `source_ref`.
     ///
     /// # Errors
     /// [`Error::Constraint`] when the team does not exist.
-    pub async fn grant_by_operator(&self, grant: OperatorGrant) -> Result<OperatorGrantOutcome> {
+    pub async fn grant_by_operator(self, grant: OperatorGrant) -> Result<OperatorGrantOutcome> {
         let event = AuditEvent::new("credits.grant", &grant.grant.source_ref, Some(grant.grant.team))
             .with(&format_args!("{} credits: {}", grant.grant.credits, grant.reason));
-        self.write_audited(grant, event, |outcome| matches!(outcome, OperatorGrantOutcome::New(_))).await
+        self.store.write_audited(grant, event, |outcome| matches!(outcome, OperatorGrantOutcome::New(_))).await
     }
 }
 

@@ -5,12 +5,13 @@ use grabd_domain::credits::LotKind;
 use grabd_domain::ids::{TeamId, UserId};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
+use crate::Result;
 use crate::accounts::verification::own_teams;
+use crate::areas::Credits;
 use crate::audit::AuditEvent;
 use crate::credits::grant::Grant;
 use crate::database::{Transaction, Tx};
 use crate::entities::user;
-use crate::{Result, Store};
 
 /// Prefix of the reference of such a grant, followed by the person's id.
 pub const TRIAL_PREFIX: &str = "trial:";
@@ -21,18 +22,18 @@ struct Trial {
     now: Timestamp,
 }
 
-impl Store {
+impl Credits<'_> {
     /// Grants the trial credits of a person to their own team, if their address was verified at `now`: once for each
     /// person, and only if they are the only member of a team. Returns the team.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn grant_trial(&self, user: UserId, credits: u32, now: Timestamp) -> Result<Option<TeamId>> {
+    pub async fn grant_trial(self, user: UserId, credits: u32, now: Timestamp) -> Result<Option<TeamId>> {
         let describe = move |team: &Option<TeamId>| {
             let event = AuditEvent::new("credits.grant", &reference(user), Some((*team)?));
             Some(event.with(&format_args!("{credits} credits")))
         };
-        self.write_described(Trial { user, credits, now }, describe).await
+        self.store.write_described(Trial { user, credits, now }, describe).await
     }
 }
 

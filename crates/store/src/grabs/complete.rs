@@ -10,6 +10,7 @@ use sea_orm::sea_query::{CaseStatement, Expr, ExprTrait, IntoIden, TableRef, Val
 use sea_orm::{ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryTrait};
 use uuid::Uuid;
 
+use crate::areas::Grabs;
 use crate::codes::{DONE, OPEN, milliseconds, size};
 use crate::credits::held::spend_credits;
 use crate::database::{BatchedTransaction, Transaction, Tx};
@@ -18,7 +19,7 @@ use crate::grabs::files::add_files;
 use crate::grabs::images::schedule_deletion;
 use crate::grabs::stored_bytes::{ended_bytes, lock_stored_bytes, request_bytes};
 use crate::webhooks::enqueue::enqueue_deliveries;
-use crate::{Error, Result, Store};
+use crate::{Error, Result};
 
 /// A finished image.
 #[derive(Clone, Debug)]
@@ -46,7 +47,7 @@ pub struct EndedGrab {
     pub grab: Grab,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Ends a grab with an image and spends its credit. `None` when the lease is no longer held.
     ///
     /// Without the lease nothing changes and the image is scheduled for deletion, unless the grab already ended with
@@ -54,8 +55,8 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only. After [`Error::Unavailable`] the change may have been committed; retry it.
-    pub async fn complete(&self, completion: Completion) -> Result<Option<EndedGrab>> {
-        self.database.write_batched(completion).await
+    pub async fn complete(self, completion: Completion) -> Result<Option<EndedGrab>> {
+        self.store.database.write_batched(completion).await
     }
 }
 

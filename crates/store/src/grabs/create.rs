@@ -21,6 +21,7 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
+use crate::areas::Grabs;
 use crate::codes::{self, ACTIVE, OPEN, size};
 use crate::credits::held::{hold_credits, lock_lots_of};
 use crate::database::{BatchedTransaction, Transaction, Tx};
@@ -30,7 +31,7 @@ use crate::grabs::release::BACK_OFF;
 use crate::grabs::stored_bytes::{is_reached, length, lock_stored_bytes_of};
 use crate::padded::padded;
 use crate::team_lock::lock_team;
-use crate::{Error, Result, Store};
+use crate::{Error, Result};
 
 /// A live grab to create.
 #[derive(Clone, Debug)]
@@ -110,13 +111,13 @@ pub enum Created {
     TeamInactive,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Creates a live grab.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn create(&self, new: NewGrab) -> Result<Created> {
-        self.database.write_batched(new).await
+    pub async fn create(self, new: NewGrab) -> Result<Created> {
+        self.store.database.write_batched(new).await
     }
 }
 

@@ -5,23 +5,24 @@ use grabd_domain::ids::AccountId;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
+use crate::Result;
+use crate::areas::Grabs;
 use crate::database::{Transaction, Tx};
 use crate::entities::job;
-use crate::{Result, Store};
 
 struct Delay {
     account: AccountId,
     until: Timestamp,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Keeps the waiting jobs of an account from being leased before `until`, and returns their number. Their deadlines
     /// stay.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn delay_jobs(&self, account: AccountId, until: Timestamp) -> Result<u64> {
-        self.database.write(Delay { account, until }).await
+    pub async fn delay_jobs(self, account: AccountId, until: Timestamp) -> Result<u64> {
+        self.store.database.write(Delay { account, until }).await
     }
 }
 

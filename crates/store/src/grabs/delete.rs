@@ -6,11 +6,12 @@ use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::sea_query::{Expr, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
+use crate::Result;
+use crate::areas::Grabs;
 use crate::database::{Transaction, Tx};
 use crate::entities::grab;
 use crate::grabs::idempotency::release_key;
 use crate::grabs::images::schedule_deletion;
-use crate::{Result, Store};
 
 struct DeleteGrab {
     team: TeamId,
@@ -19,7 +20,7 @@ struct DeleteGrab {
     now: Timestamp,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Deletes a grab's image. `false` when the caller has no such grab. A repeated call keeps the first deletion time.
     ///
     /// An open grab continues, and its image is scheduled for deletion as soon as it is done.
@@ -27,13 +28,13 @@ impl Store {
     /// # Errors
     /// Database errors only.
     pub async fn delete_grab(
-        &self,
+        self,
         team: TeamId,
         environment: Environment,
         grab: GrabId,
         now: Timestamp,
     ) -> Result<bool> {
-        self.database.write(DeleteGrab { team, environment, grab, now }).await
+        self.store.database.write(DeleteGrab { team, environment, grab, now }).await
     }
 }
 

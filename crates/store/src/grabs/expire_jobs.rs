@@ -9,6 +9,7 @@ use grabd_domain::limits::{ASYNC_DEADLINE, MAX_ATTEMPTS, SYNC_DEADLINE};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
+use crate::areas::Grabs;
 use crate::entities::job;
 use crate::grabs::complete::EndedGrab;
 use crate::grabs::fail::{FailGrab, FailureSource};
@@ -16,29 +17,29 @@ use crate::grabs::reclaim::CONCURRENCY;
 use crate::grabs::release::BACK_OFF;
 use crate::padded::padded;
 use crate::set_aside::MaybeReadable;
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
-impl Store {
+impl Grabs<'_> {
     /// Fails up to `limit` open grabs whose deadline has passed and returns the ended grabs. Rows that cannot be
     /// processed are set aside.
     ///
     /// # Errors
     /// Errors of the database as a whole. Grabs ended before the error stay ended.
-    pub async fn expire_jobs(&self, now: Timestamp, limit: u32) -> Result<Vec<Grab>> {
+    pub async fn expire_jobs(self, now: Timestamp, limit: u32) -> Result<Vec<Grab>> {
         let overdue = job::Entity::find()
             .select_only()
             .columns([job::Column::GrabId, job::Column::Class, job::Column::LeaseUntil, job::Column::NotBefore])
             .filter(job::Column::DeadlineAt.lte(now.as_ms()))
-            .filter(job::Column::GrabId.is_not_in(padded(self.set_aside.keys::<Uuid>(WORK, now))))
+            .filter(job::Column::GrabId.is_not_in(padded(self.store.set_aside.keys::<Uuid>(WORK, now))))
             .order_by_asc(job::Column::DeadlineAt)
             .limit(u64::from(limit))
             .into_model::<MaybeReadable<Uuid, Overdue>>()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
-        let ended: Vec<_> = stream::iter(self.set_aside.readable(WORK, overdue, now))
+        let ended: Vec<_> = stream::iter(self.store.set_aside.readable(WORK, overdue, now))
             .map(|row| async move {
                 let ended = self.expire(&row, now).await;
-                self.set_aside.unless_row_fails(WORK, &row.grab_id, now, ended)
+                self.store.set_aside.unless_row_fails(WORK, &row.grab_id, now, ended)
             })
             .buffered(CONCURRENCY)
             .try_collect()
@@ -46,7 +47,7 @@ impl Store {
         Ok(ended.into_iter().flatten().flatten().map(|ended| ended.grab).collect())
     }
 
-    async fn expire(&self, row: &Overdue, now: Timestamp) -> Result<Option<EndedGrab>> {
+    async fn expire(self, row: &Overdue, now: Timestamp) -> Result<Option<EndedGrab>> {
         // A grab that waits at its deadline did not fail because of its page, but because of the queue, or because its
         // account used up its budget.
         let is_delayed = Timestamp::from_ms(row.not_before) > now + BACK_OFF * MAX_ATTEMPTS;

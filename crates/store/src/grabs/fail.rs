@@ -7,6 +7,7 @@ use grabd_domain::limits::LOST_IMAGE_DELAY;
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
+use crate::areas::Grabs;
 use crate::codes::{FAILED, OPEN, error_cause};
 use crate::credits::held::release_credit;
 use crate::database::{Transaction, Tx};
@@ -16,7 +17,7 @@ use crate::grabs::idempotency::release_key;
 use crate::grabs::images::schedule_deletion;
 use crate::grabs::stored_bytes::{count_deliveries, ended_bytes, message_bytes, request_bytes};
 use crate::webhooks::enqueue::enqueue_deliveries;
-use crate::{Error, Result, Store};
+use crate::{Error, Result};
 
 /// A grab to end without an image.
 #[derive(Clone, Debug)]
@@ -44,14 +45,14 @@ pub enum FailureSource {
     Cancel,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Ends a grab without an image. `None`, without any change, when the condition of the source does not hold; also
     /// `None` when a grab that cannot be read was ended at its deadline.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn fail(&self, failure: FailGrab) -> Result<Option<EndedGrab>> {
-        self.database.write(failure).await
+    pub async fn fail(self, failure: FailGrab) -> Result<Option<EndedGrab>> {
+        self.store.database.write(failure).await
     }
 }
 

@@ -11,10 +11,11 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 
+use crate::areas::Grabs;
 use crate::codes::{self, DONE, FAILED, OPEN};
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, idem};
-use crate::{Error, Result, Store};
+use crate::{Error, Result};
 
 /// An idempotency key and the request it identifies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,28 +46,28 @@ struct PurgeKeys {
     limit: u32,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// The outcome of a create with this key, if the key was used before. Advisory: the create checks again under the
     /// lock of its team.
     ///
     /// # Errors
     /// Database errors only.
     pub async fn find_repeat(
-        &self,
+        self,
         team: TeamId,
         environment: Environment,
         new: &NewRecord,
         now: Timestamp,
     ) -> Result<Option<Repeat>> {
-        check_key(self.database.reader(), team, environment, new, now).await
+        check_key(self.store.database.reader(), team, environment, new, now).await
     }
 
     /// Deletes up to `limit` expired keys, oldest first, and returns their number.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn purge_keys(&self, now: Timestamp, limit: u32) -> Result<u64> {
-        self.database.write(PurgeKeys { now, limit }).await
+    pub async fn purge_keys(self, now: Timestamp, limit: u32) -> Result<u64> {
+        self.store.database.write(PurgeKeys { now, limit }).await
     }
 }
 

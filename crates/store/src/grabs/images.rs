@@ -5,21 +5,22 @@ use grabd_domain::grabs::ImageKey;
 use sea_orm::ActiveValue::Set;
 use sea_orm::EntityTrait;
 
+use crate::Result;
+use crate::areas::Grabs;
 use crate::database::{Transaction, Tx};
 use crate::entities::image_gc;
-use crate::{Result, Store};
 
 struct UnscheduleDeletion {
     key: ImageKey,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Removes an image from the deletion list after its file was deleted.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn unschedule_deletion(&self, key: &ImageKey) -> Result<()> {
-        self.database.write(UnscheduleDeletion { key: key.clone() }).await
+    pub async fn unschedule_deletion(self, key: &ImageKey) -> Result<()> {
+        self.store.database.write(UnscheduleDeletion { key: key.clone() }).await
     }
 }
 

@@ -11,11 +11,12 @@ use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, JoinType, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 use uuid::Uuid;
 
+use crate::areas::Grabs;
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, job, job_secrets};
 use crate::padded::padded;
 use crate::set_aside::{MaybeReadable, split_readable};
-use crate::{Error, Result, Store, codes};
+use crate::{Error, Result, codes};
 
 /// A request for jobs for free slots.
 #[derive(Clone, Debug)]
@@ -57,21 +58,21 @@ pub struct LeasedJob {
     pub upload_key: ImageKey,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Leases up to one job per slot, lowest rank first. Jobs that cannot be read are set aside.
     ///
     /// A lease expires after the render budget and its margin.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn lease(&self, request: LeaseRequest) -> Result<Vec<LeasedJob>> {
+    pub async fn lease(self, request: LeaseRequest) -> Result<Vec<LeasedJob>> {
         if request.slots.is_empty() {
             return Ok(Vec::new());
         }
-        let (now, set_aside) = (request.now, self.set_aside.keys(WORK, request.now));
-        let Leased { jobs, unreadable } = self.database.write(LeaseJobs { request, set_aside }).await?;
+        let (now, set_aside) = (request.now, self.store.set_aside.keys(WORK, request.now));
+        let Leased { jobs, unreadable } = self.store.database.write(LeaseJobs { request, set_aside }).await?;
         for (grab, error) in unreadable {
-            self.set_aside.add(WORK, &grab, &error, now);
+            self.store.set_aside.add(WORK, &grab, &error, now);
         }
         Ok(jobs)
     }

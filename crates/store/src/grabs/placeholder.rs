@@ -11,6 +11,7 @@ use sea_orm::sea_query::LockType;
 use sea_orm::{EntityTrait, QuerySelect};
 use uuid::Uuid;
 
+use crate::areas::Grabs;
 use crate::codes::{self, DONE, FAILED, milliseconds, size};
 use crate::database::{BatchedTransaction, RowInsert, Transaction, Tx};
 use crate::entities::test_row::{TestRow, insert_test_rows};
@@ -18,7 +19,7 @@ use crate::entities::{grab, team};
 use crate::grabs::files::add_files;
 use crate::grabs::idempotency::{NewRecord, Repeat, check_key, store_key};
 use crate::grabs::stored_bytes::{ended_bytes, length};
-use crate::{Error, Result, Store};
+use crate::{Error, Result};
 
 /// A test grab to store.
 #[derive(Clone, Debug)]
@@ -43,7 +44,7 @@ pub struct NewPlaceholder {
     pub ceiling: Option<i64>,
 }
 
-/// Outcome of [`Store::create_placeholder`].
+/// Outcome of [`Grabs::create_placeholder`](crate::areas::Grabs::create_placeholder).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlaceholderOutcome {
     /// The grab was stored.
@@ -54,15 +55,15 @@ pub enum PlaceholderOutcome {
     StorageFull,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Stores an ended test grab.
     ///
     /// # Errors
     /// [`Error::Inconsistent`] when `outcome` is open, or done without an image key.
-    pub async fn create_placeholder(&self, new: NewPlaceholder) -> Result<PlaceholderOutcome> {
+    pub async fn create_placeholder(self, new: NewPlaceholder) -> Result<PlaceholderOutcome> {
         match new.is_one_row() {
-            true => self.database.write_batched(new).await,
-            false => self.database.write(new).await,
+            true => self.store.database.write_batched(new).await,
+            false => self.store.database.write(new).await,
         }
     }
 }

@@ -10,10 +10,11 @@ use sea_orm::sea_query::{Expr, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, ModelTrait, QueryFilter, QuerySelect};
 use uuid::Uuid;
 
+use crate::Result;
+use crate::areas::Grabs;
 use crate::database::{Transaction, Tx};
 use crate::entities::job;
 use crate::grabs::fail::{discard_lost_image, end};
-use crate::{Result, Store};
 
 /// Delay before the next attempt, multiplied by the number of attempts so far: the cause of the loss may persist.
 pub const BACK_OFF: Duration = Duration::from_millis(200);
@@ -37,13 +38,13 @@ pub enum ReleaseOutcome {
     Stale,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Releases a lease without a result.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn release(&self, grab: GrabId, token: LeaseToken, now: Timestamp) -> Result<ReleaseOutcome> {
-        self.database.write(Release { grab, token, now }).await
+    pub async fn release(self, grab: GrabId, token: LeaseToken, now: Timestamp) -> Result<ReleaseOutcome> {
+        self.store.database.write(Release { grab, token, now }).await
     }
 }
 

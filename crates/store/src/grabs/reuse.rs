@@ -10,12 +10,13 @@ use sea_orm::sea_query::LockType;
 use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 use uuid::Uuid;
 
+use crate::Result;
+use crate::areas::Grabs;
 use crate::codes::DONE;
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, team};
 use crate::grabs::idempotency::{NewRecord, Repeat, check_key, store_key};
 use crate::grabs::stored_bytes::is_reached;
-use crate::{Result, Store};
 
 /// A request that an earlier grab may answer.
 #[derive(Clone, Debug)]
@@ -42,13 +43,13 @@ struct AnswerKey {
     ceiling: Option<StorageCeiling>,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// The latest done grab with this fingerprint whose image exists. One indexed read.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_reusable(&self, reuse: &ReuseGrab) -> Result<Option<Grab>> {
-        find(self.database.reader(), reuse).await
+    pub async fn find_reusable(self, reuse: &ReuseGrab) -> Result<Option<Grab>> {
+        find(self.store.database.reader(), reuse).await
     }
 
     /// Like [`Self::find_reusable`], and stores the idempotency key with the grab that was found, so that a repeated
@@ -58,28 +59,28 @@ impl Store {
     /// # Errors
     /// Database errors only.
     pub async fn reuse(
-        &self,
+        self,
         reuse: ReuseGrab,
         record: NewRecord,
         ceiling: Option<StorageCeiling>,
     ) -> Result<Option<ReuseOutcome>> {
-        self.database.write(AnswerKey { reuse, record, ceiling }).await
+        self.store.database.write(AnswerKey { reuse, record, ceiling }).await
     }
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Whether this API key has created this grab. One indexed read.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn is_grab_of_key(&self, grab: GrabId, key: KeyId) -> Result<bool> {
+    pub async fn is_grab_of_key(self, grab: GrabId, key: KeyId) -> Result<bool> {
         let found = grab::Entity::find_by_id(grab.0).filter(grab::Column::KeyId.eq(key.0)).select_only();
-        let found: Option<Uuid> = found.column(grab::Column::Id).into_tuple().one(self.database.reader()).await?;
+        let found: Option<Uuid> = found.column(grab::Column::Id).into_tuple().one(self.store.database.reader()).await?;
         Ok(found.is_some())
     }
 }
 
-/// Outcome of [`Store::reuse`].
+/// Outcome of [`Grabs::reuse`](crate::areas::Grabs::reuse).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReuseOutcome {
     /// The grab answers the request.

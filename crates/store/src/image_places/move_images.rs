@@ -11,9 +11,10 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
+use crate::Result;
+use crate::areas::ImageStore;
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, grab_file, image_move};
-use crate::{Result, Store};
 
 /// An image in the storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,12 +38,12 @@ struct Mark(Vec<ImageKey>);
 
 struct Unmark(Vec<ImageKey>);
 
-impl Store {
+impl ImageStore<'_> {
     /// Up to `limit` images of live grabs, with ids after `after`.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn stored_images(&self, after: Option<GrabId>, limit: u32) -> Result<StoredImagePage> {
+    pub async fn stored_images(self, after: Option<GrabId>, limit: u32) -> Result<StoredImagePage> {
         let mut query = grab::Entity::find()
             .select_only()
             .column(grab::Column::Id)
@@ -53,7 +54,7 @@ impl Store {
             query = query.filter(grab::Column::Id.gt(after.0));
         }
         let query = query.order_by_asc(grab::Column::Id).limit(u64::from(limit));
-        let rows: Vec<(Uuid, String)> = query.into_tuple().all(self.database.reader()).await?;
+        let rows: Vec<(Uuid, String)> = query.into_tuple().all(self.store.database.reader()).await?;
         let ids: Vec<Uuid> = rows.iter().map(|(id, _)| *id).collect();
         let files: Vec<(Uuid, i16)> = grab_file::Entity::find()
             .select_only()
@@ -61,7 +62,7 @@ impl Store {
             .column(grab_file::Column::Kind)
             .filter(grab_file::Column::GrabId.is_in(ids.clone()))
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let mut images = Vec::with_capacity(rows.len());
         for (id, key) in rows {
@@ -76,34 +77,34 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn count_stored_images(&self) -> Result<u64> {
+    pub async fn count_stored_images(self) -> Result<u64> {
         let live = grab::is_of(Environment::Live);
         let stored = grab::Entity::find().filter(live).filter(grab::Column::ImageKey.is_not_null());
-        Ok(stored.count(self.database.reader()).await?)
+        Ok(stored.count(self.store.database.reader()).await?)
     }
 
     /// Notes that these images are being copied.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn mark_moving_images(&self, keys: Vec<ImageKey>) -> Result<()> {
-        self.database.write(Mark(keys)).await
+    pub async fn mark_moving_images(self, keys: Vec<ImageKey>) -> Result<()> {
+        self.store.database.write(Mark(keys)).await
     }
 
     /// Notes that these images are no longer being copied.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn unmark_moving_images(&self, keys: Vec<ImageKey>) -> Result<()> {
-        self.database.write(Unmark(keys)).await
+    pub async fn unmark_moving_images(self, keys: Vec<ImageKey>) -> Result<()> {
+        self.store.database.write(Unmark(keys)).await
     }
 
     /// The images that were being copied when the last move was interrupted.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn moving_images(&self) -> Result<Vec<ImageKey>> {
-        let rows = image_move::Entity::find().all(self.database.reader()).await?;
+    pub async fn moving_images(self) -> Result<Vec<ImageKey>> {
+        let rows = image_move::Entity::find().all(self.store.database.reader()).await?;
         rows.iter().map(|row| grab::read_key(&row.key)).collect()
     }
 }

@@ -7,10 +7,11 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
+use crate::Result;
+use crate::areas::ImageStore;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::image_place;
-use crate::{Result, Store};
 
 /// The recorded places, as URLs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,14 +26,16 @@ struct RecordPlaces(ImagePlaces);
 
 struct ForgetPlace(String);
 
-impl Store {
+impl ImageStore<'_> {
     /// The places that the service has used since its last start.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn image_places(&self) -> Result<ImagePlaces> {
-        let rows =
-            image_place::Entity::find().order_by_asc(image_place::Column::Url).all(self.database.reader()).await?;
+    pub async fn image_places(self) -> Result<ImagePlaces> {
+        let rows = image_place::Entity::find()
+            .order_by_asc(image_place::Column::Url)
+            .all(self.store.database.reader())
+            .await?;
         let (first, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.is_first);
         let url = |row: image_place::Model| row.url;
         Ok(ImagePlaces { first: first.into_iter().map(url).next(), others: others.into_iter().map(url).collect() })
@@ -42,17 +45,17 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn record_image_places(&self, places: ImagePlaces) -> Result<()> {
-        self.database.write(RecordPlaces(places)).await
+    pub async fn record_image_places(self, places: ImagePlaces) -> Result<()> {
+        self.store.database.write(RecordPlaces(places)).await
     }
 
     /// Removes a place that has no images any more. `false` when it is not recorded.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn forget_image_place(&self, url: &str) -> Result<bool> {
+    pub async fn forget_image_place(self, url: &str) -> Result<bool> {
         let event = AuditEvent::new("images.forget", &url, None);
-        self.write_audited(ForgetPlace(url.to_owned()), event, |removed| *removed).await
+        self.store.write_audited(ForgetPlace(url.to_owned()), event, |removed| *removed).await
     }
 }
 

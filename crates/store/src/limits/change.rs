@@ -7,10 +7,11 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{LockType, OnConflict};
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QuerySelect};
 
+use crate::Result;
+use crate::areas::Limits;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{team, team_limit};
-use crate::{Result, Store};
 
 /// Maximum number of overrides of all teams. The service keeps them in memory and reads all of them after a change.
 pub const MAX_TEAM_LIMITS: u64 = 20_000;
@@ -34,13 +35,13 @@ struct ChangeLimits {
     now: Timestamp,
 }
 
-impl Store {
+impl Limits<'_> {
     /// Overrides limits of a team, or removes their overrides. Of several changes of one limit the last applies.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
     pub async fn change_team_limits(
-        &self,
+        self,
         team: TeamId,
         changes: Vec<LimitChange>,
         now: Timestamp,
@@ -48,7 +49,7 @@ impl Store {
         let detail = changes.iter().map(LimitChange::to_string).collect::<Vec<_>>().join(" ");
         let event = AuditEvent::new("team.limits", &team, Some(team)).with(&detail);
         let changed = |outcome: &ChangeLimitsOutcome| *outcome == ChangeLimitsOutcome::Changed;
-        self.write_audited(ChangeLimits { team, changes, now }, event, changed).await
+        self.store.write_audited(ChangeLimits { team, changes, now }, event, changed).await
     }
 }
 

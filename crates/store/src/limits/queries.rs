@@ -9,9 +9,10 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
+use crate::areas::Limits;
 use crate::entities::{member, team_limit};
 use crate::limits::MAX_TEAM_LIMITS;
-use crate::{Error, Result, Store, codes};
+use crate::{Error, Result, codes};
 
 const WORK: &str = "limits";
 
@@ -31,22 +32,22 @@ pub struct StoredLimit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TeamLimitsVersion(i64, i64);
 
-impl Store {
+impl Limits<'_> {
     /// The limits that are overridden for a team.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn team_limits(&self, team: TeamId) -> Result<Vec<StoredLimit>> {
+    pub async fn team_limits(self, team: TeamId) -> Result<Vec<StoredLimit>> {
         let of_team = team_limit::Entity::find().filter(team_limit::Column::TeamId.eq(team.0));
-        Ok(self.readable_limits(of_team.all(self.database.reader()).await?))
+        Ok(self.readable_limits(of_team.all(self.store.database.reader()).await?))
     }
 
     /// The limits that are overridden for any team. Unreadable rows are left out.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_team_limits(&self) -> Result<Vec<StoredLimit>> {
-        let all = team_limit::Entity::find().limit(MAX_TEAM_LIMITS).all(self.database.reader()).await?;
+    pub async fn list_team_limits(self) -> Result<Vec<StoredLimit>> {
+        let all = team_limit::Entity::find().limit(MAX_TEAM_LIMITS).all(self.store.database.reader()).await?;
         Ok(self.readable_limits(all))
     }
 
@@ -54,13 +55,13 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn team_limits_version(&self) -> Result<TeamLimitsVersion> {
+    pub async fn team_limits_version(self) -> Result<TeamLimitsVersion> {
         let version: Option<(i64, i64)> = team_limit::Entity::find()
             .select_only()
             .column_as(team_limit::Column::Name.count(), "overrides")
             .expr_as(Expr::cust("CAST(COALESCE(SUM(changed_at), 0) AS bigint)"), "changes")
             .into_tuple()
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         let (overrides, changes) = version.unwrap_or_default();
         Ok(TeamLimitsVersion(overrides, changes))
@@ -71,10 +72,10 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_account_budgets(&self) -> Result<HashMap<AccountId, u32>> {
+    pub async fn list_account_budgets(self) -> Result<HashMap<AccountId, u32>> {
         let name = TeamLimit::FailedSecondsPerMinute.as_str();
         let overrides = team_limit::Entity::find().filter(team_limit::Column::Name.eq(name)).limit(MAX_TEAM_LIMITS);
-        let overrides = self.readable_limits(overrides.all(self.database.reader()).await?);
+        let overrides = self.readable_limits(overrides.all(self.store.database.reader()).await?);
         if overrides.is_empty() {
             return Ok(HashMap::new());
         }
@@ -91,7 +92,7 @@ impl Store {
             .order_by_asc(member::Column::CreatedAt)
             .order_by_asc(member::Column::UserId)
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let mut first_owners = HashMap::new();
         for (team, owner) in owners {
@@ -107,13 +108,13 @@ impl Store {
     }
 
     /// The rows that can be read. Others, such as those of a later version, are logged and left out.
-    fn readable_limits(&self, rows: Vec<team_limit::Model>) -> Vec<StoredLimit> {
+    fn readable_limits(self, rows: Vec<team_limit::Model>) -> Vec<StoredLimit> {
         let read = |row: team_limit::Model| {
             let limit = TeamLimit::parse(&row.name).ok();
             let stored = limit.zip(u32::try_from(row.value).ok());
             if stored.is_none() {
                 let key = format!("{} {}", TeamId(row.team_id), row.name);
-                self.set_aside.report(WORK, &key, &Error::Inconsistent("unknown limit of a team"));
+                self.store.set_aside.report(WORK, &key, &Error::Inconsistent("unknown limit of a team"));
             }
             stored.map(|(limit, value)| StoredLimit { team: TeamId(row.team_id), limit, value })
         };

@@ -9,9 +9,10 @@ use grabd_domain::ids::TeamId;
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ConnectionTrait, EntityTrait, QueryFilter, Statement};
 
+use crate::areas::Limits;
 use crate::database::{Transaction, Tx};
 use crate::entities::rate_cell;
-use crate::{Error, Kind, Result, Store, codes};
+use crate::{Error, Kind, Result, codes};
 
 /// In this time, a used-up limit is available again.
 const MINUTE_US: i64 = 60_000_000;
@@ -44,21 +45,21 @@ pub struct RateLease {
     pub wait: Duration,
 }
 
-impl Store {
+impl Limits<'_> {
     /// Takes requests from the limit that all processes share.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn lease_requests(&self, ask: RateAsk) -> Result<RateLease> {
-        self.database.write(Lease { ask, kind: self.kind() }).await
+    pub async fn lease_requests(self, ask: RateAsk) -> Result<RateLease> {
+        self.store.database.write(Lease { ask, kind: self.store.kind() }).await
     }
 
     /// Deletes the rows of limits that nobody has used for a minute. Returns their number.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn purge_rate_cells(&self) -> Result<u64> {
-        self.database.write(Purge(self.kind())).await
+    pub async fn purge_rate_cells(self) -> Result<u64> {
+        self.store.database.write(Purge(self.store.kind())).await
     }
 }
 

@@ -10,9 +10,10 @@ use sea_orm::{ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySel
 use uuid::Uuid;
 
 use super::{is_active, touch_client};
+use crate::areas::OAuth;
 use crate::database::{Transaction, Tx};
 use crate::entities::{member, oauth_code, oauth_grant};
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
 /// A grant to create, with its authorization code. Contains only a hash of the code.
 #[derive(Clone, Debug)]
@@ -43,13 +44,13 @@ pub enum ConsentOutcome {
     NotMember,
 }
 
-impl Store {
+impl OAuth<'_> {
     /// Records a consent.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn consent(&self, consent: NewConsent) -> Result<ConsentOutcome> {
-        self.database.write(consent).await
+    pub async fn consent(self, consent: NewConsent) -> Result<ConsentOutcome> {
+        self.store.database.write(consent).await
     }
 }
 

@@ -5,9 +5,10 @@ use grabd_domain::ids::UserId;
 use sea_orm::ActiveValue::Set;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
+use crate::Result;
+use crate::areas::OAuth;
 use crate::database::{Transaction, Tx};
 use crate::entities::oauth_ticket;
-use crate::{Result, Store};
 
 /// Open consent requests of a person. Each may have 16 KB, and a page that is reloaded stores one each time.
 const TICKETS: u64 = 20;
@@ -31,13 +32,13 @@ struct ConsumeConsentRequest {
     now: Timestamp,
 }
 
-impl Store {
+impl OAuth<'_> {
     /// Stores a consent request.
     ///
     /// # Errors
     /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
-    pub async fn create_consent_request(&self, request: NewConsentRequest) -> Result<()> {
-        self.database.write(request).await
+    pub async fn create_consent_request(self, request: NewConsentRequest) -> Result<()> {
+        self.store.database.write(request).await
     }
 
     /// Removes the consent request, so that it can be answered once, and returns the authorization request. `None` when
@@ -45,13 +46,8 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn consume_consent_request(
-        &self,
-        hash: [u8; 32],
-        user: UserId,
-        now: Timestamp,
-    ) -> Result<Option<String>> {
-        self.database.write(ConsumeConsentRequest { hash, user, now }).await
+    pub async fn consume_consent_request(self, hash: [u8; 32], user: UserId, now: Timestamp) -> Result<Option<String>> {
+        self.store.database.write(ConsumeConsentRequest { hash, user, now }).await
     }
 }
 

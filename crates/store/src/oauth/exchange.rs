@@ -7,9 +7,10 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use super::{NewTokenPair, TokenOutcome, delete_grant, issue_tokens, lock_grant, unusable_reason};
+use crate::areas::OAuth;
 use crate::database::{Transaction, Tx};
 use crate::entities::{oauth_code, oauth_grant};
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
 /// A presented code with the parameters that must match the authorization request.
 #[derive(Clone, Debug)]
@@ -30,13 +31,13 @@ pub struct Exchange {
     pub now: Timestamp,
 }
 
-impl Store {
+impl OAuth<'_> {
     /// Exchanges a code. A second use revokes the grant and all its tokens.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn exchange(&self, exchange: Exchange) -> Result<TokenOutcome> {
-        self.database.write(exchange).await
+    pub async fn exchange(self, exchange: Exchange) -> Result<TokenOutcome> {
+        self.store.database.write(exchange).await
     }
 }
 

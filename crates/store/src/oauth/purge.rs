@@ -8,24 +8,25 @@ use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 use uuid::Uuid;
 
+use crate::Result;
+use crate::areas::OAuth;
 use crate::database::{Transaction, Tx};
 use crate::entities::{oauth_client, oauth_code, oauth_grant, oauth_ticket, oauth_token};
 use crate::padded::padded;
-use crate::{Result, Store};
 
 struct PurgeOauth {
     now: Timestamp,
     limit: u32,
 }
 
-impl Store {
+impl OAuth<'_> {
     /// Deletes expired consent requests, codes, tokens and grants, and unused clients, up to `limit` of each. Returns
     /// the number of deleted rows.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn purge_oauth(&self, now: Timestamp, limit: u32) -> Result<u64> {
-        self.database.write(PurgeOauth { now, limit }).await
+    pub async fn purge_oauth(self, now: Timestamp, limit: u32) -> Result<u64> {
+        self.store.database.write(PurgeOauth { now, limit }).await
     }
 }
 

@@ -9,10 +9,11 @@ use grabd_domain::oauth::{ClientMetadata, OauthScopes, RedirectUri};
 use sea_orm::{ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationTrait};
 use uuid::Uuid;
 
+use crate::areas::OAuth;
 use crate::codes::{self, ACCESS, ACTIVE, SUSPENDED, read_time};
 use crate::entities::{oauth_client, oauth_grant, oauth_token, team, user, webhook_endpoint};
 use crate::padded::padded;
-use crate::{Error, Result, Store};
+use crate::{Error, Result};
 
 /// A registered app.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,13 +58,13 @@ pub struct Connection {
     pub webhooks: u32,
 }
 
-impl Store {
+impl OAuth<'_> {
     /// The caller that the access token with this hash identifies. Ignores expired tokens and grants, inactive teams and
     /// suspended people. One indexed read.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn authenticate_token(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<TokenCaller>> {
+    pub async fn authenticate_token(self, hash: &[u8; 32], now: Timestamp) -> Result<Option<TokenCaller>> {
         let found: Option<(Uuid, Uuid, i16, i64, i64, i16, i16)> = oauth_token::Entity::find_by_id(hash.to_vec())
             .select_only()
             .columns([oauth_grant::Column::Id, oauth_grant::Column::TeamId, oauth_grant::Column::Env])
@@ -80,7 +81,7 @@ impl Store {
             .filter(team::Column::Status.eq(ACTIVE))
             .filter(user::Column::SuspendedAt.is_null())
             .into_tuple()
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         let Some((grant, team, environment, token_expires_at, grant_expires_at, scopes, granted)) = found else {
             return Ok(None);
@@ -99,7 +100,7 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn is_token_suspended(&self, hash: &[u8; 32], now: Timestamp) -> Result<bool> {
+    pub async fn is_token_suspended(self, hash: &[u8; 32], now: Timestamp) -> Result<bool> {
         let found: Option<Uuid> = oauth_token::Entity::find_by_id(hash.to_vec())
             .select_only()
             .column(oauth_grant::Column::Id)
@@ -110,7 +111,7 @@ impl Store {
             .filter(oauth_grant::Column::ExpiresAt.gt(now.as_ms()))
             .filter(team::Column::Status.eq(SUSPENDED))
             .into_tuple()
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         Ok(found.is_some())
     }
@@ -119,8 +120,8 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_client(&self, id: &str) -> Result<Option<Client>> {
-        let found = oauth_client::Entity::find_by_id(id).one(self.database.reader()).await?;
+    pub async fn find_client(self, id: &str) -> Result<Option<Client>> {
+        let found = oauth_client::Entity::find_by_id(id).one(self.store.database.reader()).await?;
         found.map(Client::try_from).transpose()
     }
 
@@ -128,7 +129,7 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_connections(&self, user: UserId, now: Timestamp) -> Result<Vec<Connection>> {
+    pub async fn list_connections(self, user: UserId, now: Timestamp) -> Result<Vec<Connection>> {
         let rows = oauth_grant::Entity::find()
             .find_also_related(team::Entity)
             .filter(oauth_grant::Column::UserId.eq(user.0))
@@ -136,7 +137,7 @@ impl Store {
             .filter(oauth_grant::Column::ExpiresAt.gt(now.as_ms()))
             .order_by_desc(oauth_grant::Column::CreatedAt)
             .order_by_desc(oauth_grant::Column::Id)
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let created: Vec<(Uuid, i64)> = webhook_endpoint::Entity::find()
             .select_only()
@@ -145,7 +146,7 @@ impl Store {
             .filter(webhook_endpoint::Column::GrantId.is_in(padded(rows.iter().map(|(grant, _)| grant.id))))
             .group_by(webhook_endpoint::Column::GrantId)
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let created: HashMap<Uuid, i64> = created.into_iter().collect();
         let read = |(grant, team): (oauth_grant::Model, Option<team::Model>)| {

@@ -12,10 +12,11 @@ use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder,
 use uuid::Uuid;
 
 use super::{NewTokenPair, TokenOutcome, delete_grant, issue_tokens, lock_grant, unusable_reason};
+use crate::Result;
+use crate::areas::OAuth;
 use crate::codes::{self, ACCESS, REFRESH, read_count};
 use crate::database::{Transaction, Tx};
 use crate::entities::oauth_token;
-use crate::{Result, Store};
 
 /// A presented refresh token.
 #[derive(Clone, Debug)]
@@ -36,13 +37,13 @@ pub struct Refresh {
     pub now: Timestamp,
 }
 
-impl Store {
+impl OAuth<'_> {
     /// Exchanges a refresh token. Reuse outside the grace period revokes the grant.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn refresh(&self, refresh: Refresh) -> Result<TokenOutcome> {
-        self.database.write(refresh).await
+    pub async fn refresh(self, refresh: Refresh) -> Result<TokenOutcome> {
+        self.store.database.write(refresh).await
     }
 }
 

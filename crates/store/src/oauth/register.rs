@@ -7,9 +7,10 @@ use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::purge::is_unused;
+use crate::areas::OAuth;
 use crate::database::{Transaction, Tx};
 use crate::entities::oauth_client;
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
 /// An app to register. Contains only a hash of its secret.
 #[derive(Clone, Debug)]
@@ -26,15 +27,15 @@ pub struct NewClient {
     pub max_unused: u64,
 }
 
-impl Store {
+impl OAuth<'_> {
     /// Registers an app. If too many clients have no grant, the oldest of them are forgotten: first those that never had one.
     /// Returns their number.
     ///
     /// # Errors
     /// [`Error::Constraint`](crate::Error::Constraint) when the id already exists, or when the presence of a secret
     /// does not match the authentication method.
-    pub async fn create_client(&self, client: NewClient) -> Result<u64> {
-        self.database.write(client).await
+    pub async fn create_client(self, client: NewClient) -> Result<u64> {
+        self.store.database.write(client).await
     }
 }
 

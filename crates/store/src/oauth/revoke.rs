@@ -7,11 +7,12 @@ use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use super::{delete_grant, lock_grant};
+use crate::Result;
+use crate::areas::OAuth;
 use crate::codes::REFRESH;
 use crate::database::{Transaction, Tx};
 use crate::entities::{oauth_grant, oauth_token};
 use crate::padded::padded;
-use crate::{Result, Store};
 
 /// Outcome of a token revocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,32 +42,32 @@ struct TouchGrants {
     now: Timestamp,
 }
 
-impl Store {
+impl OAuth<'_> {
     /// Revokes a token. A refresh token revokes its whole grant.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn revoke_token(&self, token: [u8; 32], client: ClientId) -> Result<RevokeOutcome> {
-        self.database.write(RevokeToken { token, client }).await
+    pub async fn revoke_token(self, token: [u8; 32], client: ClientId) -> Result<RevokeOutcome> {
+        self.store.database.write(RevokeToken { token, client }).await
     }
 
     /// Revokes a grant of this person. `false` when the person has no grant with that id.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn end_grant(&self, user: UserId, grant: GrantId) -> Result<bool> {
-        self.database.write(EndGrant { user, grant }).await
+    pub async fn end_grant(self, user: UserId, grant: GrantId) -> Result<bool> {
+        self.store.database.write(EndGrant { user, grant }).await
     }
 
     /// Records the use of these grants. Callers batch uses and call this periodically.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn touch_grants(&self, grants: Vec<GrantId>, now: Timestamp) -> Result<()> {
+    pub async fn touch_grants(self, grants: Vec<GrantId>, now: Timestamp) -> Result<()> {
         if grants.is_empty() {
             return Ok(());
         }
-        self.database.write(TouchGrants { grants, now }).await
+        self.store.database.write(TouchGrants { grants, now }).await
     }
 }
 

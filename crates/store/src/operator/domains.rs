@@ -6,10 +6,11 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{EntityTrait, PaginatorTrait};
 
+use crate::areas::Operators;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::domain_rule;
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
 /// Maximum number of stored rules. The service keeps them in memory and reads all of them after a change.
 pub const MAX_DOMAIN_RULES: u64 = 1000;
@@ -22,27 +23,27 @@ struct SetRule {
 
 struct RemoveRule(Domain);
 
-impl Store {
+impl Operators<'_> {
     /// Adds the rule of a domain, or replaces it. `false` when there are [`MAX_DOMAIN_RULES`] already.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn set_domain_rule(&self, domain: Domain, rule: DomainRule, now: Timestamp) -> Result<bool> {
+    pub async fn set_domain_rule(self, domain: Domain, rule: DomainRule, now: Timestamp) -> Result<bool> {
         let action = match rule {
             DomainRule::Deny => "domain.deny",
             DomainRule::Allow => "domain.allow",
         };
         let event = AuditEvent::new(action, &domain, None);
-        self.write_audited(SetRule { domain, rule, now }, event, |set| *set).await
+        self.store.write_audited(SetRule { domain, rule, now }, event, |set| *set).await
     }
 
     /// Removes the rule of a domain. `false` when it has none.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn remove_domain_rule(&self, domain: Domain) -> Result<bool> {
+    pub async fn remove_domain_rule(self, domain: Domain) -> Result<bool> {
         let event = AuditEvent::new("domain.remove", &domain, None);
-        self.write_audited(RemoveRule(domain), event, |removed| *removed).await
+        self.store.write_audited(RemoveRule(domain), event, |removed| *removed).await
     }
 }
 

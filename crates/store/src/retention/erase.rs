@@ -12,7 +12,9 @@ use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType};
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 use uuid::Uuid;
 
+use crate::Result;
 use crate::accounts::team::{TeamResult, TeamRuleError};
+use crate::areas::Retention;
 use crate::audit::AuditEvent;
 use crate::codes::{self, OPEN, SUSPENDED};
 use crate::database::{Transaction, Tx};
@@ -23,7 +25,6 @@ use crate::entities::{
 use crate::grabs::images::bulk_deletion;
 use crate::padded::padded;
 use crate::webhooks::disable;
-use crate::{Result, Store};
 
 /// The name of a deleted team, in the ledger's pages of operators.
 const DELETED_TEAM: &str = "Deleted team";
@@ -83,16 +84,16 @@ struct EraseAudit {
     limit: u32,
 }
 
-impl Store {
+impl Retention<'_> {
     /// Deletes a team on behalf of one of its owners, or of an operator if `by` is `None`. All its keys, apps and pages
-    /// stop working when this returns, and no grab can be created. End its open grabs with [`Store::open_grabs_of`],
-    /// and erase the rest with [`Store::erase_team`].
+    /// stop working when this returns, and no grab can be created. End its open grabs with [`Accounts::open_grabs_of`](crate::areas::Accounts::open_grabs_of),
+    /// and erase the rest with [`Retention::erase_team`](crate::areas::Retention::erase_team).
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn delete_team(&self, team: TeamId, by: Option<UserId>, now: Timestamp) -> Result<TeamResult> {
+    pub async fn delete_team(self, team: TeamId, by: Option<UserId>, now: Timestamp) -> Result<TeamResult> {
         let event = AuditEvent::new("team.delete", &team, Some(team));
-        self.write_audited(DeleteTeam { team, by, now }, event, TeamResult::is_ok).await
+        self.store.write_audited(DeleteTeam { team, by, now }, event, TeamResult::is_ok).await
     }
 
     /// Deletes a person with all sessions, memberships and grants, and the teams whose only member they are. Refused if
@@ -100,22 +101,22 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn delete_person(&self, user: UserId, now: Timestamp) -> Result<DeletePersonOutcome> {
+    pub async fn delete_person(self, user: UserId, now: Timestamp) -> Result<DeletePersonOutcome> {
         let event = AuditEvent::new("user.delete", &user, None);
         let deleted = |outcome: &DeletePersonOutcome| matches!(outcome, DeletePersonOutcome::Deleted { .. });
-        self.write_audited(DeletePerson { user, now }, event, deleted).await
+        self.store.write_audited(DeletePerson { user, now }, event, deleted).await
     }
 
     /// Some of what is still to be erased, oldest first.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_erasures(&self) -> Result<Vec<Erasure>> {
+    pub async fn list_erasures(self) -> Result<Vec<Erasure>> {
         let oldest = erasure::Entity::find()
             .order_by_asc(erasure::Column::CreatedAt)
             .order_by_asc(erasure::Column::Id)
             .limit(ERASURES)
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         Ok(oldest.into_iter().map(|row| Erasure::of(&row)).collect())
     }
@@ -125,14 +126,14 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn next_erasures(&self, after: Option<Erasure>) -> Result<Vec<Erasure>> {
+    pub async fn next_erasures(self, after: Option<Erasure>) -> Result<Vec<Erasure>> {
         let after = after.map_or(Uuid::nil(), Erasure::id);
         let in_order = || erasure::Entity::find().order_by_asc(erasure::Column::Id).limit(ERASURES);
-        let mut rows = in_order().filter(erasure::Column::Id.gt(after)).all(self.database.reader()).await?;
+        let mut rows = in_order().filter(erasure::Column::Id.gt(after)).all(self.store.database.reader()).await?;
         let left = ERASURES.saturating_sub(u64::try_from(rows.len()).unwrap_or(u64::MAX));
         if left > 0 {
             let first = in_order().filter(erasure::Column::Id.lte(after)).limit(left);
-            rows.extend(first.all(self.database.reader()).await?);
+            rows.extend(first.all(self.store.database.reader()).await?);
         }
         Ok(rows.iter().map(Erasure::of).collect())
     }
@@ -142,17 +143,17 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn erase_team(&self, team: TeamId, now: Timestamp, limit: u32) -> Result<bool> {
-        self.database.write(EraseTeam { team, now, limit }).await
+    pub async fn erase_team(self, team: TeamId, now: Timestamp, limit: u32) -> Result<bool> {
+        self.store.database.write(EraseTeam { team, now, limit }).await
     }
 
     /// Erases personal data from up to `limit` further entries of the audit trail. When none is left, the erasure is
-    /// complete and is forgotten. Returns whether something is left. Call it after [`Store::erase_team`] for a team.
+    /// complete and is forgotten. Returns whether something is left. Call it after [`Retention::erase_team`](crate::areas::Retention::erase_team) for a team.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn erase_audit(&self, erasure: Erasure, limit: u32) -> Result<bool> {
-        self.database.write(EraseAudit { erasure, limit }).await
+    pub async fn erase_audit(self, erasure: Erasure, limit: u32) -> Result<bool> {
+        self.store.database.write(EraseAudit { erasure, limit }).await
     }
 }
 

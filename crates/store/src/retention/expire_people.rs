@@ -10,13 +10,14 @@ use uuid::Uuid;
 
 use super::erase::{DeletePerson, DeletePersonOutcome};
 use crate::actor::Actor;
+use crate::areas::Retention;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{
     api_key, email_verification, grab, grab_tally, invitation, ledger, lot, member, oauth_grant, password_reset,
     session, team, team_limit, user, webhook_endpoint,
 };
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
 const WORK: &str = "unverified";
 /// Who deletes the accounts, in the audit trail.
@@ -40,7 +41,7 @@ struct ExpirePerson {
     now: Timestamp,
 }
 
-impl Store {
+impl Retention<'_> {
     /// Examines up to `limit` accounts that were created before a time and whose address was never verified, after a
     /// position, and deletes at most `room` of them, as their people could. An account is deleted only if nothing would
     /// be lost with it:
@@ -57,14 +58,14 @@ impl Store {
     /// # Errors
     /// Errors of the database as a whole.
     pub async fn expire_unverified(
-        &self,
+        self,
         created_before: Timestamp,
         after: Option<UnverifiedCursor>,
         now: Timestamp,
         limit: u32,
         room: usize,
     ) -> Result<ExpiredPeople> {
-        let set_aside: Vec<Uuid> = self.set_aside.keys(WORK, now);
+        let set_aside: Vec<Uuid> = self.store.set_aside.keys(WORK, now);
         let mut query = user::Entity::find()
             .select_only()
             .columns([user::Column::Id, user::Column::CreatedAt])
@@ -80,10 +81,10 @@ impl Store {
             .order_by_asc(user::Column::Id)
             .limit(u64::from(limit))
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let is_full = people.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
-        let service = self.acting_as(Actor { name: ACTOR.to_owned(), address: None, now });
+        let service = self.store.acting_as(Actor { name: ACTOR.to_owned(), address: None, now });
         let (mut expired, mut examined) = (Vec::new(), after);
         for (id, created_at) in people {
             if expired.len() >= room {
@@ -94,8 +95,8 @@ impl Store {
             if set_aside.contains(&id) {
                 continue;
             }
-            let deleted = service.expire_person(ExpirePerson { user, created_before, now }).await;
-            if let Some(teams) = self.set_aside.unless_row_fails(WORK, &id, now, deleted)?.flatten() {
+            let deleted = service.retention().expire_person(ExpirePerson { user, created_before, now }).await;
+            if let Some(teams) = self.store.set_aside.unless_row_fails(WORK, &id, now, deleted)?.flatten() {
                 expired.push((user, teams));
             }
         }
@@ -103,13 +104,13 @@ impl Store {
     }
 
     /// The teams that were deleted with the account; `None` if it was not deleted.
-    async fn expire_person(&self, expire: ExpirePerson) -> Result<Option<Vec<TeamId>>> {
+    async fn expire_person(self, expire: ExpirePerson) -> Result<Option<Vec<TeamId>>> {
         // Without locks first: most accounts that are examined stay.
-        if !expire.is_unused(self.database.reader()).await? {
+        if !expire.is_unused(self.store.database.reader()).await? {
             return Ok(None);
         }
         let event = AuditEvent::new("user.expire", &expire.user, None).with(&"never verified, and not used");
-        self.write_audited(expire, event, Option::is_some).await
+        self.store.write_audited(expire, event, Option::is_some).await
     }
 }
 
@@ -143,7 +144,7 @@ impl ExpirePerson {
         Ok(of_person.into_tuple().all(db).await?)
     }
 
-    /// Whether nothing would be lost with the account: see [`Store::expire_unverified`].
+    /// Whether nothing would be lost with the account: see [`Retention::expire_unverified`](crate::areas::Retention::expire_unverified).
     async fn is_unused(&self, db: &impl ConnectionTrait) -> Result<bool> {
         let (user, now) = (self.user.0, self.now.as_ms());
         let Some(row) = user::Entity::find_by_id(user).one(db).await? else { return Ok(false) };

@@ -18,13 +18,14 @@ use sea_orm::sea_query::{Expr, LockBehavior, LockType, OnConflict};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select};
 use uuid::Uuid;
 
+use crate::areas::Retention;
 use crate::database::{Transaction, Tx};
 use crate::entities::{api_key, grab, grab_tally, idem, image_gc, key_tally, purge_mark};
 use crate::grabs::images::bulk_deletion;
 use crate::grabs::stored_bytes::lock_stored_bytes;
 use crate::padded::padded;
 use crate::set_aside::{MaybeReadable, split_readable};
-use crate::{Error, Result, Store, codes};
+use crate::{Error, Result, codes};
 
 /// How many days the usage counts look back: 30, the current one, and one for the difference of clocks.
 const TALLY_DAYS: u16 = 32;
@@ -112,22 +113,22 @@ struct Purged {
     unreadable: Vec<(Uuid, Error)>,
 }
 
-impl Store {
+impl Retention<'_> {
     /// Deletes up to `limit` of these grabs that ended before a time, and their images. Returns the number of deleted
     /// grabs. Rows that cannot be read are set aside.
     ///
     /// # Errors
     /// Errors of the database as a whole.
     pub async fn purge_grabs(
-        &self,
+        self,
         grabs: PurgedGrabs,
         ended_before: Timestamp,
         now: Timestamp,
         limit: u32,
     ) -> Result<u64> {
-        let set_aside = self.set_aside.keys(WORK, now);
+        let set_aside = self.store.set_aside.keys(WORK, now);
         let purge = PurgeGrabs { grabs, ended_before, now, selection: Selection::Oldest(limit), set_aside };
-        Ok(self.note_unreadable(&self.database.write(purge).await?, now))
+        Ok(self.note_unreadable(&self.store.database.write(purge).await?, now))
     }
 
     /// The same for the grabs with these ids.
@@ -135,15 +136,15 @@ impl Store {
     /// # Errors
     /// Errors of the database as a whole.
     pub async fn purge_these_grabs(
-        &self,
+        self,
         grabs: PurgedGrabs,
         ended_before: Timestamp,
         now: Timestamp,
         ids: Vec<GrabId>,
     ) -> Result<u64> {
-        let set_aside = self.set_aside.keys(WORK, now);
+        let set_aside = self.store.set_aside.keys(WORK, now);
         let purge = PurgeGrabs { grabs, ended_before, now, selection: Selection::These(ids), set_aside };
-        Ok(self.note_unreadable(&self.database.write(purge).await?, now))
+        Ok(self.note_unreadable(&self.store.database.write(purge).await?, now))
     }
 
     /// Deletes the images of up to `limit` live grabs that ended before a time, as on request: the grabs remain.
@@ -151,20 +152,20 @@ impl Store {
     ///
     /// # Errors
     /// Errors of the database as a whole.
-    pub async fn purge_images(&self, ended_before: Timestamp, now: Timestamp, limit: u32) -> Result<u64> {
-        let set_aside = self.set_aside.keys(WORK, now);
+    pub async fn purge_images(self, ended_before: Timestamp, now: Timestamp, limit: u32) -> Result<u64> {
+        let set_aside = self.store.set_aside.keys(WORK, now);
         let purge = PurgeImages { ended_before, now, selection: Selection::Oldest(limit), set_aside };
-        Ok(self.note_unreadable(&self.database.write(purge).await?, now))
+        Ok(self.note_unreadable(&self.store.database.write(purge).await?, now))
     }
 
     /// The same for these grabs.
     ///
     /// # Errors
     /// Errors of the database as a whole.
-    pub async fn purge_these_images(&self, ended_before: Timestamp, now: Timestamp, grabs: Vec<GrabId>) -> Result<u64> {
-        let set_aside = self.set_aside.keys(WORK, now);
+    pub async fn purge_these_images(self, ended_before: Timestamp, now: Timestamp, grabs: Vec<GrabId>) -> Result<u64> {
+        let set_aside = self.store.set_aside.keys(WORK, now);
         let purge = PurgeImages { ended_before, now, selection: Selection::These(grabs), set_aside };
-        Ok(self.note_unreadable(&self.database.write(purge).await?, now))
+        Ok(self.note_unreadable(&self.store.database.write(purge).await?, now))
     }
 
     /// Up to `limit` of these grabs, of all teams, whose ends are in a range, in the order of their ends. Unreadable rows
@@ -173,22 +174,22 @@ impl Store {
     /// # Errors
     /// Errors of the database as a whole.
     pub async fn ended_grabs(
-        &self,
+        self,
         grabs: PurgedGrabs,
         ends: Range<Timestamp>,
         now: Timestamp,
         limit: u32,
     ) -> Result<EndedGrabs> {
-        let set_aside = self.set_aside.keys(WORK, now);
+        let set_aside = self.store.set_aside.keys(WORK, now);
         let rows = ended(grabs, ends.end, &set_aside)
             .filter(grab::Column::FinishedAt.gte(ends.start.as_ms()))
             .order_by_asc(grab::Column::FinishedAt)
             .limit(u64::from(limit))
             .into_model::<MaybeReadable<Uuid, EndedRow>>()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let is_full = rows.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
-        let rows = self.set_aside.readable(WORK, rows, now);
+        let rows = self.store.set_aside.readable(WORK, rows, now);
         let last = rows.last().map_or(ends.start, |row| Timestamp::from_ms(row.finished_at));
         // Grabs that all ended in the same millisecond must not be read again and again.
         let next = if is_full && last == ends.start { last + Duration::from_millis(1) } else { last };
@@ -201,21 +202,21 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn purge_tallies(&self, now: Timestamp, limit: u32) -> Result<u64> {
-        self.database.write(PurgeTallies { now, limit }).await
+    pub async fn purge_tallies(self, now: Timestamp, limit: u32) -> Result<u64> {
+        self.store.database.write(PurgeTallies { now, limit }).await
     }
 
     /// Deletes up to `limit` API keys of each kind that were revoked or expired a month ago, and returns how many.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn purge_revoked_keys(&self, now: Timestamp, limit: u32) -> Result<u64> {
-        self.database.write(PurgeRevokedKeys { now, limit }).await
+    pub async fn purge_revoked_keys(self, now: Timestamp, limit: u32) -> Result<u64> {
+        self.store.database.write(PurgeRevokedKeys { now, limit }).await
     }
 
-    fn note_unreadable(&self, purged: &Purged, now: Timestamp) -> u64 {
+    fn note_unreadable(self, purged: &Purged, now: Timestamp) -> u64 {
         for (grab, error) in &purged.unreadable {
-            self.set_aside.add(WORK, grab, error, now);
+            self.store.set_aside.add(WORK, grab, error, now);
         }
         purged.rows
     }

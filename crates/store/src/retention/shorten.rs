@@ -13,13 +13,14 @@ use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::Result;
+use crate::areas::Retention;
 use crate::codes::OPEN;
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, row_progress};
 use crate::grabs::stored_bytes::{ROW, length, lock_stored_bytes, request_bytes};
 use crate::padded::padded;
 use crate::set_aside::MaybeReadable;
-use crate::{Result, Store};
 
 const NAME: &str = "grab_requests";
 const WORK: &str = "requests";
@@ -64,13 +65,13 @@ struct ShortenRequests {
 
 struct StoreProgress(RequestProgress);
 
-impl Store {
+impl Retention<'_> {
     /// How far the visit of all grabs has come.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn request_progress(&self, now: Timestamp) -> Result<RequestProgress> {
-        let row = row_progress::Entity::find_by_id(NAME).one(self.database.reader()).await?;
+    pub async fn request_progress(self, now: Timestamp) -> Result<RequestProgress> {
+        let row = row_progress::Entity::find_by_id(NAME).one(self.store.database.reader()).await?;
         let progress =
             row.map(|row| RequestProgress { position: row.position, began_at: Timestamp::from_ms(row.began_at) });
         let start = RequestProgress { position: None, began_at: now };
@@ -81,8 +82,8 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn store_request_progress(&self, progress: RequestProgress) -> Result<()> {
-        self.database.write(StoreProgress(progress)).await
+    pub async fn store_request_progress(self, progress: RequestProgress) -> Result<()> {
+        self.store.database.write(StoreProgress(progress)).await
     }
 
     /// Visits up to `limit` grabs that were created before a time by which they have ended. Their long options are replaced
@@ -91,7 +92,7 @@ impl Store {
     /// # Errors
     /// Errors of the database as a whole.
     pub async fn shorten_requests(
-        &self,
+        self,
         progress: RequestProgress,
         created_before: Timestamp,
         now: Timestamp,
@@ -113,15 +114,15 @@ impl Store {
             .order_by_asc(grab::Column::Id)
             .limit(u64::from(limit))
             .into_model::<MaybeReadable<Uuid, Visit>>()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let grabs = u64::try_from(rows.len()).unwrap_or(u64::MAX);
         let position = rows.last().and_then(|row| row.key.as_ref().ok().copied());
-        let rows = self.set_aside.readable(WORK, rows, now);
+        let rows = self.store.set_aside.readable(WORK, rows, now);
         let mut change = ShortenRequests { shortened: Vec::new(), uncounted: Vec::new() };
         for Visit { id, team_id, request, stored_bytes } in rows {
             if let Some(request) = request {
-                let spec = self.set_aside.unless_row_fails(WORK, &id, now, grab::read_spec(&request))?;
+                let spec = self.store.set_aside.unless_row_fails(WORK, &id, now, grab::read_spec(&request))?;
                 if let Some(short) = spec.and_then(|spec| spec.without_long_options(digest)) {
                     change.shortened.push((id, team_id, grab::write_spec(&short)?));
                 }
@@ -132,7 +133,7 @@ impl Store {
         }
         let shortened = u64::try_from(change.shortened.len()).unwrap_or(u64::MAX);
         if shortened > 0 || !change.uncounted.is_empty() {
-            self.database.write(change).await?;
+            self.store.database.write(change).await?;
         }
         let progress = RequestProgress { position: position.or(progress.position), ..progress };
         Ok(Visited { progress, grabs, shortened })

@@ -9,11 +9,12 @@ use sea_orm::sea_query::{Expr, ExprTrait, LockType};
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QuerySelect, Select};
 
 use super::{cancel_pending, disable};
+use crate::Result;
+use crate::areas::Webhooks;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::delivery;
 use crate::entities::webhook_endpoint::{self, Model, scoped, write_events};
-use crate::{Result, Store};
 
 /// An endpoint of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,32 +57,32 @@ struct KeepEndpoint {
     target: EndpointRef,
 }
 
-impl Store {
+impl Webhooks<'_> {
     /// Changes an endpoint and returns it. `None` when the caller has no such endpoint. Disabling cancels its pending
     /// deliveries; enabling clears its failures.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn change_endpoint(&self, target: EndpointRef, change: EndpointUpdate) -> Result<Option<Endpoint>> {
-        self.database.write(ChangeEndpoint { target, change }).await
+    pub async fn change_endpoint(self, target: EndpointRef, change: EndpointUpdate) -> Result<Option<Endpoint>> {
+        self.store.database.write(ChangeEndpoint { target, change }).await
     }
 
     /// Sets a new secret, and returns the endpoint. `None` when the caller has no such endpoint.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn rotate_secret(&self, new: NewEndpointSecret) -> Result<Option<Endpoint>> {
+    pub async fn rotate_secret(self, new: NewEndpointSecret) -> Result<Option<Endpoint>> {
         let EndpointRef { team, endpoint, .. } = new.target;
         let event = AuditEvent::new("webhook.secret", &endpoint, Some(team));
-        self.write_audited(new, event, Option::is_some).await
+        self.store.write_audited(new, event, Option::is_some).await
     }
 
     /// Removes an endpoint and cancels its pending deliveries. `false` when the caller has no such endpoint.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn remove_endpoint(&self, target: EndpointRef) -> Result<bool> {
-        self.database.write(RemoveEndpoint { target }).await
+    pub async fn remove_endpoint(self, target: EndpointRef) -> Result<bool> {
+        self.store.database.write(RemoveEndpoint { target }).await
     }
 
     /// Records that a person knows an endpoint whose creator was not recorded. `false` when there is no such
@@ -89,8 +90,8 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn keep_endpoint(&self, target: EndpointRef) -> Result<bool> {
-        self.database.write(KeepEndpoint { target }).await
+    pub async fn keep_endpoint(self, target: EndpointRef) -> Result<bool> {
+        self.store.database.write(KeepEndpoint { target }).await
     }
 }
 

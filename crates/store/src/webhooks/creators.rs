@@ -8,10 +8,11 @@ use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationTrait};
 use uuid::Uuid;
 
+use crate::areas::Webhooks;
 use crate::database::Tx;
 use crate::entities::{member, oauth_grant, team, user, webhook_endpoint};
 use crate::padded::padded;
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
 /// The grants of endpoints whose apps have no access at the moment: the grant has expired and is about to be purged, or its
 /// person is suspended. Grants that have ended otherwise were deleted with their endpoints.
@@ -43,12 +44,12 @@ impl Inactive {
     }
 }
 
-impl Store {
+impl Webhooks<'_> {
     /// The names of the apps with these grants. Those of other grants are left out.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn app_names(&self, grants: &[GrantId]) -> Result<HashMap<GrantId, String>> {
+    pub async fn app_names(self, grants: &[GrantId]) -> Result<HashMap<GrantId, String>> {
         if grants.is_empty() {
             return Ok(HashMap::new());
         }
@@ -57,7 +58,7 @@ impl Store {
             .columns([oauth_grant::Column::Id, oauth_grant::Column::ClientName])
             .filter(oauth_grant::Column::Id.is_in(padded(grants.iter().map(|grant| grant.0))))
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         Ok(named.into_iter().map(|(grant, name)| (GrantId(grant), name)).collect())
     }
@@ -66,7 +67,7 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn teams_with_unknown_endpoints(&self, user: UserId) -> Result<Vec<(TeamId, String)>> {
+    pub async fn teams_with_unknown_endpoints(self, user: UserId) -> Result<Vec<(TeamId, String)>> {
         let of_team = Expr::col((webhook_endpoint::Entity, webhook_endpoint::Column::TeamId));
         let unknown = Query::select()
             .expr(Expr::val(1))
@@ -84,7 +85,7 @@ impl Store {
             .order_by_asc(team::Column::Name)
             .order_by_asc(team::Column::Id)
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         Ok(teams.into_iter().map(|(team, name)| (TeamId(team), name)).collect())
     }

@@ -10,11 +10,12 @@ use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, JoinType, QueryFilter, 
 use uuid::Uuid;
 
 use super::lease::{DELIVERIES, ENDPOINTS};
+use crate::Result;
+use crate::areas::Webhooks;
 use crate::entities::{delivery, webhook_endpoint};
 use crate::first_owner::first_owner;
 use crate::padded::padded;
 use crate::set_aside::MaybeReadable;
-use crate::{Result, Store};
 
 /// A delivery that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,14 +41,14 @@ struct DueRow {
     account: Option<Uuid>,
 }
 
-impl Store {
+impl Webhooks<'_> {
     /// Up to `limit` deliveries that became due in this time, longest overdue first, without those that were set aside.
     /// They may be leased by another sender before this one leases them.
     ///
     /// # Errors
     /// Errors of the database as a whole.
     pub async fn due_deliveries(
-        &self,
+        self,
         due: RangeInclusive<Timestamp>,
         now: Timestamp,
         limit: u32,
@@ -70,15 +71,15 @@ impl Store {
             .expr_as(account, "account")
             .join(JoinType::LeftJoin, of_endpoint)
             .filter(delivery::Column::NextAt.between(due.start().as_ms(), due.end().as_ms()))
-            .filter(delivery::Column::Id.is_not_in(padded(self.set_aside.keys::<Uuid>(DELIVERIES, now))))
-            .filter(delivery::Column::EndpointId.is_not_in(padded(self.set_aside.keys::<Uuid>(ENDPOINTS, now))))
+            .filter(delivery::Column::Id.is_not_in(padded(self.store.set_aside.keys::<Uuid>(DELIVERIES, now))))
+            .filter(delivery::Column::EndpointId.is_not_in(padded(self.store.set_aside.keys::<Uuid>(ENDPOINTS, now))))
             .order_by_asc(delivery::Column::NextAt)
             .limit(u64::from(limit))
             .into_model::<MaybeReadable<Uuid, DueRow>>()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let timed_out = delivery::no_answer(DeliveryError::TimedOut);
-        let rows = self.set_aside.readable(DELIVERIES, rows, now);
+        let rows = self.store.set_aside.readable(DELIVERIES, rows, now);
         Ok(rows
             .into_iter()
             .map(|row| DueDelivery {

@@ -13,11 +13,12 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect, TransactionTra
 use uuid::Uuid;
 
 use super::creators::Inactive;
+use crate::areas::Webhooks;
 use crate::database::{Transaction, Tx};
 use crate::entities::{delivery, grab, webhook_endpoint};
 use crate::padded::padded;
 use crate::set_aside::{MaybeReadable, split_readable};
-use crate::{Error, Result, Store, codes};
+use crate::{Error, Result, codes};
 
 pub(super) const DELIVERIES: &str = "deliveries";
 pub(super) const ENDPOINTS: &str = "endpoints";
@@ -63,7 +64,7 @@ struct LeaseDue<F> {
     compose: F,
 }
 
-impl Store {
+impl Webhooks<'_> {
     /// Leases those of the deliveries that are still due, until `until`, and returns their attempts in the same order.
     ///
     /// The body is composed and stored in the transaction of the first lease, so every attempt sends the same bytes.
@@ -72,7 +73,7 @@ impl Store {
     /// # Errors
     /// Errors of the database as a whole.
     pub async fn lease_deliveries<F>(
-        &self,
+        self,
         deliveries: Vec<DeliveryId>,
         now: Timestamp,
         until: Timestamp,
@@ -82,9 +83,9 @@ impl Store {
         F: Fn(&MessageContent) -> String + Send + Sync + 'static,
     {
         let lease = LeaseDue { deliveries, now, until, compose };
-        let Due { attempts, unprocessable } = self.database.write(lease).await?;
+        let Due { attempts, unprocessable } = self.store.database.write(lease).await?;
         for (work, row, error) in unprocessable {
-            self.set_aside.add(work, &row, &error, now);
+            self.store.set_aside.add(work, &row, &error, now);
         }
         Ok(attempts)
     }

@@ -5,23 +5,24 @@ use grabd_domain::webhooks::DELIVERY_RETENTION;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
+use crate::Result;
+use crate::areas::Webhooks;
 use crate::database::{Transaction, Tx};
 use crate::entities::delivery;
 use crate::padded::padded;
-use crate::{Result, Store};
 
 struct PurgeDeliveries {
     now: Timestamp,
     limit: u32,
 }
 
-impl Store {
+impl Webhooks<'_> {
     /// Deletes up to `limit` deliveries that are no longer listed and returns their number.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn purge_deliveries(&self, now: Timestamp, limit: u32) -> Result<u64> {
-        self.database.write(PurgeDeliveries { now, limit }).await
+    pub async fn purge_deliveries(self, now: Timestamp, limit: u32) -> Result<u64> {
+        self.store.database.write(PurgeDeliveries { now, limit }).await
     }
 }
 

@@ -8,9 +8,10 @@ use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 use uuid::Uuid;
 
+use crate::Result;
+use crate::areas::Webhooks;
 use crate::entities::{delivery, webhook_endpoint};
 use crate::webhooks::change::EndpointRef;
-use crate::{Result, Store};
 
 /// A page of deliveries.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,21 +33,21 @@ pub struct Message {
     pub body: Option<String>,
 }
 
-impl Store {
+impl Webhooks<'_> {
     /// Finds an endpoint of a caller.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_endpoint(&self, target: EndpointRef) -> Result<Option<Endpoint>> {
-        target.query().one(self.database.reader()).await?.map(webhook_endpoint::read).transpose()
+    pub async fn find_endpoint(self, target: EndpointRef) -> Result<Option<Endpoint>> {
+        target.query().one(self.store.database.reader()).await?.map(webhook_endpoint::read).transpose()
     }
 
     /// Finds an endpoint on behalf of an operator.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_endpoint_by_id(&self, id: EndpointId) -> Result<Option<Endpoint>> {
-        let found = webhook_endpoint::Entity::find_by_id(id.0).one(self.database.reader()).await?;
+    pub async fn find_endpoint_by_id(self, id: EndpointId) -> Result<Option<Endpoint>> {
+        let found = webhook_endpoint::Entity::find_by_id(id.0).one(self.store.database.reader()).await?;
         found.map(webhook_endpoint::read).transpose()
     }
 
@@ -55,7 +56,7 @@ impl Store {
     /// # Errors
     /// Database errors only.
     pub async fn list_endpoints(
-        &self,
+        self,
         team: TeamId,
         environment: Environment,
         grant: Option<GrantId>,
@@ -63,7 +64,7 @@ impl Store {
         let newest_first = webhook_endpoint::scoped(team, environment, grant)
             .order_by_desc(webhook_endpoint::Column::CreatedAt)
             .order_by_desc(webhook_endpoint::Column::Id);
-        let rows = newest_first.all(self.database.reader()).await?;
+        let rows = newest_first.all(self.store.database.reader()).await?;
         rows.into_iter().map(webhook_endpoint::read).collect()
     }
 
@@ -71,14 +72,14 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn newest_secret(&self) -> Result<Option<(EndpointId, Vec<u8>)>> {
+    pub async fn newest_secret(self) -> Result<Option<(EndpointId, Vec<u8>)>> {
         let newest: Option<(Uuid, Vec<u8>)> = webhook_endpoint::Entity::find()
             .select_only()
             .columns([webhook_endpoint::Column::Id, webhook_endpoint::Column::Secret])
             .order_by_desc(webhook_endpoint::Column::CreatedAt)
             .limit(1)
             .into_tuple()
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         Ok(newest.map(|(id, secret)| (EndpointId(id), secret)))
     }
@@ -89,7 +90,7 @@ impl Store {
     /// # Errors
     /// Database errors only.
     pub async fn list_deliveries(
-        &self,
+        self,
         endpoint: EndpointId,
         after: Option<DeliveryId>,
         limit: u32,
@@ -102,7 +103,7 @@ impl Store {
                 .column(delivery::Column::CreatedAt)
                 .filter(delivery::Column::Id.eq(after.0))
                 .into_tuple()
-                .one(self.database.reader())
+                .one(self.store.database.reader())
                 .await?;
             let Some(created_at) = created_at else { return Ok(None) };
             let sort_key = Expr::tuple([Expr::col(delivery::Column::CreatedAt), Expr::col(delivery::Column::Id)]);
@@ -113,7 +114,7 @@ impl Store {
             .order_by_desc(delivery::Column::Id)
             // One extra row tells whether there are more.
             .limit(u64::from(limit) + 1)
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let has_more = rows.len() > limit;
@@ -125,9 +126,9 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_delivery(&self, endpoint: EndpointId, id: DeliveryId, now: Timestamp) -> Result<Option<Message>> {
+    pub async fn find_delivery(self, endpoint: EndpointId, id: DeliveryId, now: Timestamp) -> Result<Option<Message>> {
         let query = listed(endpoint, now).filter(delivery::Column::Id.eq(id.0));
-        let Some(row) = query.one(self.database.reader()).await? else { return Ok(None) };
+        let Some(row) = query.one(self.store.database.reader()).await? else { return Ok(None) };
         let delivery = delivery::read(&row)?;
         Ok(Some(Message { delivery, grab: row.grab_id.map(GrabId), body: row.body }))
     }

@@ -7,9 +7,10 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use super::disable;
+use crate::Result;
+use crate::areas::Webhooks;
 use crate::database::{Transaction, Tx};
 use crate::entities::{delivery, webhook_endpoint};
-use crate::{Result, Store};
 
 /// The result of a delivery attempt.
 #[derive(Clone, Debug)]
@@ -43,14 +44,14 @@ pub enum AfterDelivery {
     Gone,
 }
 
-impl Store {
+impl Webhooks<'_> {
     /// Records the result of an attempt. Returns the reason if this disabled the endpoint: it is gone or has failed for
     /// too long.
     ///
     /// # Errors
     /// Database errors only. The delivery is then due again when its lease ends.
-    pub async fn record_attempt(&self, result: DeliveryAttemptResult) -> Result<Option<DisabledReason>> {
-        self.database.write(result).await
+    pub async fn record_attempt(self, result: DeliveryAttemptResult) -> Result<Option<DisabledReason>> {
+        self.store.database.write(result).await
     }
 }
 

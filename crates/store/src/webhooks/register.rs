@@ -9,12 +9,13 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::LockType;
 use sea_orm::{EntityTrait, PaginatorTrait, QuerySelect};
 
+use crate::areas::Webhooks;
 use crate::database::{Transaction, Tx};
 use crate::entities::oauth_grant;
 use crate::entities::webhook_endpoint::{self, of_team, write_events};
 use crate::limits::limit_of;
 use crate::team_lock::lock_team;
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
 /// An endpoint to register.
 #[derive(Clone, Debug)]
@@ -53,13 +54,13 @@ pub enum RegisterOutcome {
     AccessEnded,
 }
 
-impl Store {
+impl Webhooks<'_> {
     /// Registers an endpoint.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn register_endpoint(&self, new: NewEndpoint) -> Result<RegisterOutcome> {
-        self.database.write(new).await
+    pub async fn register_endpoint(self, new: NewEndpoint) -> Result<RegisterOutcome> {
+        self.store.database.write(new).await
     }
 }
 

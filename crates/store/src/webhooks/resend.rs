@@ -9,9 +9,10 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 use super::change::EndpointRef;
 use super::enqueue;
 use super::open::full;
+use crate::areas::Webhooks;
 use crate::database::{Transaction, Tx};
 use crate::entities::delivery;
-use crate::{Error, Result, Store, codes};
+use crate::{Error, Result, codes};
 
 struct SendTest {
     target: EndpointRef,
@@ -42,21 +43,21 @@ pub enum ResendOutcome {
     TooManyOpen,
 }
 
-impl Store {
+impl Webhooks<'_> {
     /// Enqueues a test message under a new id. If too many deliveries to the endpoint are open, it is stored as exhausted.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn test_endpoint(&self, target: EndpointRef, id: DeliveryId, now: Timestamp) -> Result<ResendOutcome> {
-        self.database.write(SendTest { target, id, now }).await
+    pub async fn test_endpoint(self, target: EndpointRef, id: DeliveryId, now: Timestamp) -> Result<ResendOutcome> {
+        self.store.database.write(SendTest { target, id, now }).await
     }
 
     /// Schedules a message to be sent again now, with the same body and id, unless it was sent [`MAX_SENDS`] times.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn redeliver(&self, target: EndpointRef, id: DeliveryId, now: Timestamp) -> Result<ResendOutcome> {
-        self.database.write(Redeliver { target, id, now }).await
+    pub async fn redeliver(self, target: EndpointRef, id: DeliveryId, now: Timestamp) -> Result<ResendOutcome> {
+        self.store.database.write(Redeliver { target, id, now }).await
     }
 }
 

@@ -24,11 +24,16 @@ async fn owner(db: &TestDb, teams: usize) -> (UserId, Vec<TeamId>) {
     let email = Email::parse(&format!("{id}@example.com")).unwrap();
     let initial_team = InitialTeam::New(first, "A team".into());
     let person = NewPerson { id, email, password_hash: "x".into(), initial_team, verified: true, now: NOW };
-    db.store.create_person(person).await.unwrap();
+    db.store.accounts().create_person(person).await.unwrap();
     let mut all = vec![first];
     for _ in 1..teams {
         let team = TeamId(db.id());
-        db.store.create_owned_team(team, TeamName::parse("Another").unwrap(), id, NOW).await.unwrap().unwrap();
+        db.store
+            .accounts()
+            .create_owned_team(team, TeamName::parse("Another").unwrap(), id, NOW)
+            .await
+            .unwrap()
+            .unwrap();
         all.push(team);
     }
     for team in &all {
@@ -40,21 +45,21 @@ async fn owner(db: &TestDb, teams: usize) -> (UserId, Vec<TeamId>) {
 async fn grant(db: &TestDb, team: TeamId, kind: LotKind, source_ref: &str) {
     let expires_at = (kind == LotKind::Subscription).then_some(NOW + S);
     let grant = Grant { team, kind, credits: 100, expires_at, source_ref: source_ref.to_owned(), now: NOW };
-    db.store.grant(grant).await.unwrap();
+    db.store.credits().grant(grant).await.unwrap();
 }
 
 /// Creates a pending synchronous grab of this account.
 async fn pending(db: &TestDb, team: TeamId, account: Account) -> GrabId {
     let new = NewGrab { account, ..db.new_grab(team, Class::Sync) };
     let id = new.id;
-    assert_eq!(db.store.create(new).await.unwrap(), Created::Pending);
+    assert_eq!(db.store.grabs().create(new).await.unwrap(), Created::Pending);
     id
 }
 
 /// The teams of the next jobs.
 async fn lease(db: &TestDb, slots: usize, only_paid: bool) -> Vec<TeamId> {
     let request = grabd_store::grabs::LeaseRequest { only_paid, ..db.lease_request(Class::Sync, slots, NOW) };
-    db.store.lease(request).await.unwrap().into_iter().map(|job| job.team).collect()
+    db.store.grabs().lease(request).await.unwrap().into_iter().map(|job| job.team).collect()
 }
 
 on_both! {
@@ -62,28 +67,28 @@ on_both! {
         let (user, teams) = owner(db, 2).await;
         for team in &teams {
             let expected = Account { id: AccountId(user.0), has_paid: false };
-            assert_eq!(db.store.account(*team, &FREE).await.unwrap(), expected);
+            assert_eq!(db.store.credits().account(*team, &FREE).await.unwrap(), expected);
         }
         // A second owner changes nothing.
         let (other, _) = owner(db, 1).await;
         let member = format!("INSERT INTO member (team_id, user_id, role, created_at) VALUES ({}, {}, 0, {})",
             db.literal(teams[0].0), db.literal(other.0), NOW.as_ms() + 1);
         db.execute_raw(&member).await.unwrap();
-        assert_eq!(db.store.account(teams[0], &FREE).await.unwrap().id, AccountId(user.0));
+        assert_eq!(db.store.credits().account(teams[0], &FREE).await.unwrap().id, AccountId(user.0));
         let ownerless = db.team(0).await;
-        assert_eq!(db.store.account(ownerless, &FREE).await.unwrap(), Account::of_team(ownerless));
+        assert_eq!(db.store.credits().account(ownerless, &FREE).await.unwrap(), Account::of_team(ownerless));
     }
 
     async fn account_has_paid_once_one_of_its_teams_has(db) {
         let (_, teams) = owner(db, 2).await;
         grant(db, teams[0], LotKind::Prepaid, "hand:0001").await;
-        assert!(!db.store.account(teams[1], &FREE).await.unwrap().has_paid);
+        assert!(!db.store.credits().account(teams[1], &FREE).await.unwrap().has_paid);
         grant(db, teams[0], LotKind::Prepaid, "stripe:pi_1").await;
-        assert!(db.store.account(teams[1], &FREE).await.unwrap().has_paid);
+        assert!(db.store.credits().account(teams[1], &FREE).await.unwrap().has_paid);
         let (_, others) = owner(db, 1).await;
-        assert!(!db.store.account(others[0], &FREE).await.unwrap().has_paid);
+        assert!(!db.store.credits().account(others[0], &FREE).await.unwrap().has_paid);
         grant(db, others[0], LotKind::Subscription, "hand:0002").await;
-        assert!(db.store.account(others[0], &FREE).await.unwrap().has_paid);
+        assert!(db.store.credits().account(others[0], &FREE).await.unwrap().has_paid);
     }
 
     async fn many_teams_of_one_account_get_one_share(db) {
@@ -110,7 +115,7 @@ on_both! {
         let account = Account { has_paid: true, ..Account::of_team(paying) };
         let last = pending(db, paying, account).await;
         let request = grabd_store::grabs::LeaseRequest { only_paid: true, ..db.lease_request(Class::Sync, 4, NOW) };
-        let leased = db.store.lease(request).await.unwrap();
+        let leased = db.store.grabs().lease(request).await.unwrap();
         assert_eq!(leased.iter().map(|job| (job.grab, job.account)).collect::<Vec<_>>(), [(last, account)]);
         assert_eq!(lease(db, 4, false).await, [free; 3]);
     }
@@ -125,16 +130,16 @@ on_both! {
         // Three grabs are ahead, so the grab starts after four renders of two slots.
         let wait = |longest| Some(WaitLimit { longest, shared, kept: None });
         let new = NewGrab { wait: wait(7 * S), ..db.new_grab(team, Class::Sync) };
-        assert_eq!(db.store.create(new.clone()).await.unwrap(), Created::WaitTooLong { expected: 8 * S });
+        assert_eq!(db.store.grabs().create(new.clone()).await.unwrap(), Created::WaitTooLong { expected: 8 * S });
         // Nothing is held or stored.
         assert_eq!(db.credits(team).await, (1, 0));
-        assert_eq!(db.store.find_grab(team, grabd_domain::credentials::Environment::Live, new.id).await.unwrap(), None);
+        assert_eq!(db.store.grabs().find_grab(team, grabd_domain::credentials::Environment::Live, new.id).await.unwrap(), None);
         // A flood of another account is behind the first grab of this one.
         for _ in 0..9 {
             pending(db, busy, Account::of_team(busy)).await;
         }
         let accepted = NewGrab { wait: wait(10 * S), ..new };
-        assert_eq!(db.store.create(accepted).await.unwrap(), Created::Pending);
+        assert_eq!(db.store.grabs().create(accepted).await.unwrap(), Created::Pending);
     }
 
     async fn paying_account_waits_only_for_kept_slots(db) {
@@ -148,13 +153,13 @@ on_both! {
         let wait = Some(WaitLimit { longest: 3 * S, shared, kept: Some(kept) });
         let account = Account { has_paid: true, ..Account::of_team(team) };
         let new = NewGrab { account, wait, ..db.new_grab(team, Class::Sync) };
-        assert_eq!(db.store.create(new.clone()).await.unwrap(), Created::Pending);
+        assert_eq!(db.store.grabs().create(new.clone()).await.unwrap(), Created::Pending);
         // Grabs of paying accounts ahead count.
         let tight = Some(WaitLimit { longest: S, shared, kept: Some(kept) });
         let other = db.team(1).await;
         let account = Account { has_paid: true, ..Account::of_team(other) };
         let next = NewGrab { account, wait: tight, ..db.new_grab(other, Class::Sync) };
-        assert_eq!(db.store.create(next).await.unwrap(), Created::WaitTooLong { expected: 2 * S });
+        assert_eq!(db.store.grabs().create(next).await.unwrap(), Created::WaitTooLong { expected: 2 * S });
     }
 
     async fn grab_with_a_free_slot_is_never_refused(db) {
@@ -162,7 +167,7 @@ on_both! {
         let shared = Throughput { slots: 1, idle: 0, render: 60 * S };
         let wait = Some(WaitLimit { longest: S, shared, kept: None });
         let new = NewGrab { wait, lease: Some(db.new_lease()), ..db.new_grab(team, Class::Sync) };
-        assert!(matches!(db.store.create(new).await.unwrap(), Created::Leased { .. }));
+        assert!(matches!(db.store.grabs().create(new).await.unwrap(), Created::Leased { .. }));
     }
 
     async fn delayed_jobs_wait_and_do_not_hold_the_queue(db) {
@@ -175,8 +180,8 @@ on_both! {
         assert_eq!(lease(db, 3, false).await, [blocked_team, other, other]);
         let waiting = pending(db, blocked_team, Account::of_team(blocked_team)).await;
         let account = Account::of_team(blocked_team).id;
-        assert_eq!(db.store.delay_jobs(account, NOW + 10 * S).await.unwrap(), 1, "the leased job is not delayed");
-        assert_eq!(db.store.delay_jobs(account, NOW + 5 * S).await.unwrap(), 0, "a delay is never shortened");
+        assert_eq!(db.store.grabs().delay_jobs(account, NOW + 10 * S).await.unwrap(), 1, "the leased job is not delayed");
+        assert_eq!(db.store.grabs().delay_jobs(account, NOW + 5 * S).await.unwrap(), 0, "a delay is never shortened");
         // The delayed job has no turn.
         let third = db.team(2).await;
         pending(db, third, Account::of_team(third)).await;
@@ -188,7 +193,7 @@ on_both! {
         }
         assert_eq!(lease(db, 9, false).await, [other, fourth, other, fourth]);
         let request = db.lease_request(Class::Sync, 9, NOW + 10 * S);
-        let late = db.store.lease(request).await.unwrap();
+        let late = db.store.grabs().lease(request).await.unwrap();
         assert_eq!(late.iter().map(|job| job.grab).collect::<Vec<_>>(), [waiting]);
         assert_ne!(first, waiting);
     }
@@ -200,14 +205,14 @@ on_both! {
             let source = FailureSource::Lease(leased.token);
             let failure = blocked().caused_by(cause);
             let failing = FailGrab { grab: leased.grab, source, failure: failure.clone(), metadata: facts(), now: NOW };
-            let ended = db.store.fail(failing).await.unwrap().unwrap();
+            let ended = db.store.grabs().fail(failing).await.unwrap().unwrap();
             assert!(matches!(&ended.grab.state, State::Failed { failure: stored, .. } if *stored == failure));
         }
         // Failures of earlier versions have the cause of their code.
         db.execute_raw("UPDATE grab SET error_cause = NULL").await.unwrap();
         let leased = db.leased(team).await;
         let failing = crate::harness::failing(leased.grab, FailureSource::Lease(leased.token), NOW);
-        db.store.fail(failing).await.unwrap().unwrap();
+        db.store.grabs().fail(failing).await.unwrap().unwrap();
         db.execute_raw("UPDATE grab SET error_cause = NULL").await.unwrap();
         let grab = db.grab(team, leased.grab).await;
         assert!(matches!(&grab.state, State::Failed { failure, .. } if failure.cause == ErrorCause::Target));
@@ -220,8 +225,8 @@ on_both! {
         let other = db.team(1).await;
         let delayed = db.pending(other).await;
         let late = NOW + 30 * S;
-        db.store.delay_jobs(AccountId(other.0), late + S).await.unwrap();
-        let ended = db.store.expire_jobs(late, 9).await.unwrap();
+        db.store.grabs().delay_jobs(AccountId(other.0), late + S).await.unwrap();
+        let ended = db.store.grabs().expire_jobs(late, 9).await.unwrap();
         let cause = |grab: Grab| {
             let State::Failed { failure, .. } = &grab.state else { panic!("{grab:?}") };
             (grab.id, failure.cause)

@@ -37,7 +37,7 @@ impl Crowd {
         }
         let create = |new| {
             let store = db.store.clone();
-            async move { assert_eq!(store.create(new).await.unwrap(), Created::Pending) }
+            async move { assert_eq!(store.grabs().create(new).await.unwrap(), Created::Pending) }
         };
         Self::block(db, "job", news.into_iter().map(create)).await
     }
@@ -50,7 +50,7 @@ impl Crowd {
         }
         let complete = |job| {
             let store = db.store.clone();
-            async move { assert!(store.complete(completion(&job)).await.unwrap().is_some()) }
+            async move { assert!(store.grabs().complete(completion(&job)).await.unwrap().is_some()) }
         };
         Self::block(db, "job", jobs.into_iter().map(complete)).await
     }
@@ -61,7 +61,7 @@ impl Crowd {
         let new = |_| placeholder(GrabId(db.id()), team, done(Some(ImageKey::new(db.id().as_u128(), "png"))));
         let create = |new| {
             let store = db.store.clone();
-            async move { assert_eq!(store.create_placeholder(new).await.unwrap(), PlaceholderOutcome::Stored) }
+            async move { assert_eq!(store.grabs().create_placeholder(new).await.unwrap(), PlaceholderOutcome::Stored) }
         };
         Self::block(db, "grab", (0..CONCURRENT).map(new).map(create)).await
     }
@@ -148,7 +148,7 @@ async fn creates_of_different_teams_are_one_transaction() {
     let crowd = Crowd::of_creates(&db).await;
     let news: Vec<_> = teams.iter().rev().map(|team| db.new_grab(*team, Class::Sync)).collect();
     let grabs: Vec<_> = news.iter().map(|new| new.id).collect();
-    let created = crowd.make(news.into_iter().map(|new| db.store.create(new))).await;
+    let created = crowd.make(news.into_iter().map(|new| db.store.grabs().create(new))).await;
     assert!(created.iter().all(|created| matches!(created, Ok(Created::Pending))), "{created:?}");
     assert_eq!(transactions(&db, &grabs).await, 1);
     for (team, grab) in teams.iter().rev().zip(grabs) {
@@ -163,7 +163,7 @@ async fn each_create_of_a_batch_has_its_own_outcome() {
     let db = TestDb::postgres().await;
     let [rich, poor, full, repeated, closed, leased, mismatched, keyed] = teams(&db, 8, 3).await[..] else { panic!() };
     db.execute_raw(&format!("UPDATE team SET status = 1 WHERE id = {}", db.literal(closed.0))).await.unwrap();
-    let create = async |new: NewGrab| assert_eq!(db.store.create(new).await.unwrap(), Created::Pending);
+    let create = async |new: NewGrab| assert_eq!(db.store.grabs().create(new).await.unwrap(), Created::Pending);
     for _ in 0..3 {
         create(db.new_grab(poor, Class::Sync)).await;
     }
@@ -185,7 +185,7 @@ async fn each_create_of_a_batch_has_its_own_outcome() {
         with_key(mismatched, other),
         with_key(keyed, record("a-key")),
     ];
-    let created = crowd.make(news.into_iter().map(|new| db.store.create(new))).await;
+    let created = crowd.make(news.into_iter().map(|new| db.store.grabs().create(new))).await;
     let created: Vec<_> = created.into_iter().map(Result::unwrap).collect();
     let expected = [
         Created::Pending,
@@ -203,7 +203,7 @@ async fn each_create_of_a_batch_has_its_own_outcome() {
         held.push(db.credits(team).await.1);
     }
     assert_eq!(held, [1, 3, 1, 1, 0, 1, 1, 1]);
-    let again = db.store.create(with_key(keyed, record("a-key"))).await.unwrap();
+    let again = db.store.grabs().create(with_key(keyed, record("a-key"))).await.unwrap();
     assert_eq!(again, Created::Repeated(Repeat::InFlight));
     db.finish().await;
 }
@@ -215,7 +215,7 @@ async fn creates_of_one_team_reach_its_limits_exactly() {
     let crowd = Crowd::of_creates(&db).await;
     let of_limited = |_| NewGrab { async_limit: 3, ..db.new_grab(limited, Class::Async) };
     let news = (0..8).map(of_limited).chain((0..8).map(|_| db.new_grab(poor, Class::Sync)));
-    let created = crowd.make(news.map(|new| db.store.create(new))).await;
+    let created = crowd.make(news.map(|new| db.store.grabs().create(new))).await;
     let number = |wanted: Created| created.iter().filter(|created| matches!(created, Ok(of) if *of == wanted)).count();
     assert_eq!(number(Created::QueueLimit { limit: 3 }), 5, "{created:?}");
     assert_eq!(number(Created::CreditsExhausted), 3, "{created:?}");
@@ -234,15 +234,15 @@ async fn creates_of_one_team_are_one_transaction_and_stay_in_order() {
     let news: Vec<_> =
         [team, team, other, team, team, team, team, other].map(|team| db.new_grab(team, Class::Async)).into();
     let grabs: Vec<_> = news.iter().filter(|new| new.team == team).map(|new| new.id).take(5).collect();
-    let created = crowd.make(news.into_iter().map(|new| db.store.create(new))).await;
+    let created = crowd.make(news.into_iter().map(|new| db.store.grabs().create(new))).await;
     let created: Vec<_> = created.into_iter().map(Result::unwrap).collect();
     let mut expected = vec![Created::Pending; 8];
     expected[6] = Created::CreditsExhausted;
     assert_eq!(created, expected);
     assert_eq!(transactions(&db, &grabs).await, 1);
-    let lots = db.store.lots(team).await.unwrap();
+    let lots = db.store.credits().lots(team).await.unwrap();
     assert_eq!(lots.iter().map(|lot| (lot.remaining, lot.held)).collect::<Vec<_>>(), [(2, 2), (3, 3)]);
-    let leased = db.store.lease(db.lease_request(Class::Async, 9, NOW)).await.unwrap();
+    let leased = db.store.grabs().lease(db.lease_request(Class::Async, 9, NOW)).await.unwrap();
     let order: Vec<_> = leased.iter().filter(|job| job.team == team).map(|job| job.grab).collect();
     assert_eq!(order, grabs);
     db.finish().await;
@@ -259,9 +259,9 @@ async fn locked_team_holds_up_no_other() {
         .await
         .unwrap();
     let crowd = Crowd::of_creates(&db).await;
-    let mut waiting = Box::pin(db.store.create(db.new_grab(locked, Class::Sync)));
+    let mut waiting = Box::pin(db.store.grabs().create(db.new_grab(locked, Class::Sync)));
     assert!(poll!(&mut waiting).is_pending());
-    let created = crowd.make([db.store.create(db.new_grab(free, Class::Sync))]).await;
+    let created = crowd.make([db.store.grabs().create(db.new_grab(free, Class::Sync))]).await;
     assert!(matches!(created[..], [Ok(Created::Pending)]), "{created:?}");
     wait_for_locked(&raw, 1).await;
     assert!(poll!(&mut waiting).is_pending());
@@ -280,10 +280,10 @@ async fn create_of_a_dropped_caller_does_not_begin() {
     let db = TestDb::postgres().await;
     let [gone, stays] = teams(&db, 2, 1).await[..] else { panic!() };
     let crowd = Crowd::of_creates(&db).await;
-    let mut dropped = Box::pin(db.store.create(db.new_grab(gone, Class::Sync)));
+    let mut dropped = Box::pin(db.store.grabs().create(db.new_grab(gone, Class::Sync)));
     assert!(poll!(&mut dropped).is_pending());
     drop(dropped);
-    let created = crowd.make([db.store.create(db.new_grab(stays, Class::Sync))]).await;
+    let created = crowd.make([db.store.grabs().create(db.new_grab(stays, Class::Sync))]).await;
     assert!(matches!(created[..], [Ok(Created::Pending)]), "{created:?}");
     assert_eq!((db.credits(gone).await, db.credits(stays).await), ((1, 0), (1, 1)));
     db.finish().await;
@@ -301,7 +301,7 @@ async fn completions_are_one_transaction_and_spend_one_credit_each() {
         jobs.push((team, db.leased(team).await));
     }
     let crowd = Crowd::of_completions(&db).await;
-    let ended = crowd.make(jobs.iter().map(|(_, job)| db.store.complete(completion(job)))).await;
+    let ended = crowd.make(jobs.iter().map(|(_, job)| db.store.grabs().complete(completion(job)))).await;
     let grabs: Vec<_> = jobs.iter().map(|(_, job)| job.grab).collect();
     assert_eq!(transactions(&db, &grabs).await, 1);
     for ((team, job), ended) in jobs.iter().zip(ended) {
@@ -311,7 +311,16 @@ async fn completions_are_one_transaction_and_spend_one_credit_each() {
     }
     let mut left = Vec::new();
     for team in [first, second] {
-        left.push(db.store.lots(team).await.unwrap().iter().map(|lot| (lot.remaining, lot.held)).collect::<Vec<_>>());
+        left.push(
+            db.store
+                .credits()
+                .lots(team)
+                .await
+                .unwrap()
+                .iter()
+                .map(|lot| (lot.remaining, lot.held))
+                .collect::<Vec<_>>(),
+        );
     }
     assert_eq!(left, [[(0, 0), (1, 0)], [(0, 0), (3, 0)]]);
     db.finish().await;
@@ -325,7 +334,7 @@ async fn repeated_completion_in_a_batch_spends_one_credit() {
     let (repeated, single) = (db.leased(team).await, db.leased(other).await);
     let crowd = Crowd::of_completions(&db).await;
     let jobs = [&repeated, &repeated, &single, &repeated];
-    let ended = crowd.make(jobs.map(|job| db.store.complete(completion(job)))).await;
+    let ended = crowd.make(jobs.map(|job| db.store.grabs().complete(completion(job)))).await;
     let ended: Vec<_> = ended.into_iter().map(|ended| ended.unwrap().is_some()).collect();
     assert_eq!(ended, [true, false, true, false]);
     assert_eq!(transactions(&db, &[repeated.grab, single.grab]).await, 1);
@@ -346,19 +355,19 @@ async fn completion_that_fails_or_is_late_concerns_no_other() {
     let crowd = Crowd::of_completions(&db).await;
     let now = wrong.now;
     let completions = [lost, wrong, completion(&jobs[2]), completion(&jobs[3])];
-    let ended = crowd.make(completions.into_iter().map(|completion| db.store.complete(completion))).await;
+    let ended = crowd.make(completions.into_iter().map(|completion| db.store.grabs().complete(completion))).await;
     let is_done =
         |ended: &Result<Option<EndedGrab>>| matches!(ended, Ok(Some(ended)) if ended.grab.status() == Status::Done);
     assert!(matches!(ended[..2], [Ok(None), Err(Error::Inconsistent(_))]), "{ended:?}");
     assert!(ended[2..].iter().all(is_done), "{ended:?}");
-    assert_eq!(db.store.due_images(now, 9).await.unwrap(), [late]);
+    assert_eq!(db.store.grabs().due_images(now, 9).await.unwrap(), [late]);
     let mut left = Vec::new();
     for job in &jobs {
         left.push(db.credits(job.team).await);
     }
     assert_eq!(left, [(1, 1), (1, 1), (0, 0), (0, 0)]);
     for job in &jobs[..2] {
-        assert!(db.store.complete(completion(job)).await.unwrap().is_some());
+        assert!(db.store.grabs().complete(completion(job)).await.unwrap().is_some());
     }
     db.finish().await;
 }
@@ -371,7 +380,7 @@ async fn test_grabs_are_one_transaction() {
     let grabs: Vec<_> = (0..8).map(|_| GrabId(db.id())).collect();
     let image = || done(Some(ImageKey::new(db.id().as_u128(), "png")));
     let news = grabs.iter().map(|grab| placeholder(*grab, team, image()));
-    let created = crowd.make(news.map(|new| db.store.create_placeholder(new))).await;
+    let created = crowd.make(news.map(|new| db.store.grabs().create_placeholder(new))).await;
     assert!(created.iter().all(|created| matches!(created, Ok(PlaceholderOutcome::Stored))), "{created:?}");
     assert_eq!(transactions(&db, &grabs).await, 1);
     db.finish().await;
@@ -398,8 +407,8 @@ async fn lots_are_locked_in_the_order_of_their_teams() {
         let lock = raw.begin().await.unwrap();
         lock.execute_unprepared(&stays(last)).await.unwrap();
         let changes = jobs.into_iter().zip([last, first]).map(async |(job, team)| match job {
-            Some(job) => assert!(store.complete(completion(&job)).await.unwrap().is_some()),
-            None => assert_eq!(store.create(db.new_grab(team, Class::Sync)).await.unwrap(), Created::Pending),
+            Some(job) => assert!(store.grabs().complete(completion(&job)).await.unwrap().is_some()),
+            None => assert_eq!(store.grabs().create(db.new_grab(team, Class::Sync)).await.unwrap(), Created::Pending),
         });
         let made = crowd.make(changes);
         let released = async {
@@ -416,7 +425,7 @@ async fn lots_are_locked_in_the_order_of_their_teams() {
     };
     check(&db.store, Crowd::of_creates(&db).await, [None, None]).await;
     // Those that blocked the batches were created before.
-    let leased = db.store.lease(db.lease_request(Class::Sync, 99, NOW)).await.unwrap();
+    let leased = db.store.grabs().lease(db.lease_request(Class::Sync, 99, NOW)).await.unwrap();
     let job_of = |team| leased.iter().find(|job| job.team == team).cloned();
     let jobs = [job_of(last), job_of(first)];
     assert!(jobs.iter().all(Option::is_some));

@@ -15,15 +15,15 @@ on_both! {
         let team = db.team(1).await;
         let leased = db.leased(team).await;
         let other_lease = FailureSource::Lease(LeaseToken(db.id()));
-        assert_eq!(db.store.fail(failing(leased.grab, other_lease, NOW)).await.unwrap(), None);
+        assert_eq!(db.store.grabs().fail(failing(leased.grab, other_lease, NOW)).await.unwrap(), None);
         let ended =
-            db.store.fail(failing(leased.grab, FailureSource::Lease(leased.token), NOW)).await.unwrap().unwrap();
+            db.store.grabs().fail(failing(leased.grab, FailureSource::Lease(leased.token), NOW)).await.unwrap().unwrap();
         assert_eq!(ended.grab.state, State::Failed { finished_at: NOW, failure: blocked(), metadata: facts() });
         assert_eq!((ended.grab.attempts, ended.grab.revision()), (1, 4));
         assert_eq!(db.grab(team, leased.grab).await, ended.grab);
         assert_eq!(db.credits(team).await, (1, 0));
-        assert_eq!(db.store.fail(failing(leased.grab, FailureSource::Lease(leased.token), NOW)).await.unwrap(), None);
-        assert_eq!(db.store.complete(completion(&leased)).await.unwrap(), None);
+        assert_eq!(db.store.grabs().fail(failing(leased.grab, FailureSource::Lease(leased.token), NOW)).await.unwrap(), None);
+        assert_eq!(db.store.grabs().complete(completion(&leased)).await.unwrap(), None);
         assert_eq!(db.credits(team).await, (1, 0));
         db.pending(team).await;
     }
@@ -31,14 +31,14 @@ on_both! {
     async fn failed_grabs_image_is_due_when_no_upload_can_be_in_progress(db) {
         let team = db.team(1).await;
         let leased = db.leased(team).await;
-        db.store.fail(failing(leased.grab, FailureSource::Lease(leased.token), NOW)).await.unwrap().unwrap();
+        db.store.grabs().fail(failing(leased.grab, FailureSource::Lease(leased.token), NOW)).await.unwrap().unwrap();
         let lease_ends = NOW + RENDER_BUDGET + LEASE_MARGIN;
         let due_at = lease_ends + LOST_IMAGE_DELAY;
-        assert_eq!(db.store.due_images(due_at - Duration::from_millis(1), 9).await.unwrap(), []);
-        let due = db.store.due_images(due_at, 9).await.unwrap();
+        assert_eq!(db.store.grabs().due_images(due_at - Duration::from_millis(1), 9).await.unwrap(), []);
+        let due = db.store.grabs().due_images(due_at, 9).await.unwrap();
         assert_eq!(due, std::slice::from_ref(&leased.upload_key));
-        db.store.unschedule_deletion(&leased.upload_key).await.unwrap();
-        assert_eq!(db.store.due_images(due_at, 9).await.unwrap(), []);
+        db.store.grabs().unschedule_deletion(&leased.upload_key).await.unwrap();
+        assert_eq!(db.store.grabs().due_images(due_at, 9).await.unwrap(), []);
     }
 
     async fn fail_by_deadline_ends_pending_and_leased_grabs_but_not_early(db) {
@@ -48,12 +48,12 @@ on_both! {
         let deadline = NOW + SYNC_DEADLINE;
         for id in [leased.grab, waiting] {
             let early = failing(id, FailureSource::Deadline, deadline - Duration::from_millis(1));
-            assert_eq!(db.store.fail(early).await.unwrap(), None);
-            let ended = db.store.fail(failing(id, FailureSource::Deadline, deadline)).await.unwrap().unwrap();
+            assert_eq!(db.store.grabs().fail(early).await.unwrap(), None);
+            let ended = db.store.grabs().fail(failing(id, FailureSource::Deadline, deadline)).await.unwrap().unwrap();
             assert!(ended.grab.status().is_terminal());
         }
         assert_eq!(db.credits(team).await, (2, 0));
-        assert_eq!(db.store.complete(completion(&leased)).await.unwrap(), None);
+        assert_eq!(db.store.grabs().complete(completion(&leased)).await.unwrap(), None);
         assert_eq!(db.credits(team).await, (2, 0));
     }
 
@@ -64,12 +64,12 @@ on_both! {
         let mut asynchronous = db.new_grab(team, Class::Async);
         asynchronous.deadline_at = NOW + SYNC_DEADLINE * 2;
         let later = asynchronous.id;
-        db.store.create(asynchronous).await.unwrap();
+        db.store.grabs().create(asynchronous).await.unwrap();
         let deadline = NOW + SYNC_DEADLINE;
-        assert_eq!(db.store.expire_jobs(deadline - Duration::from_millis(1), 9).await.unwrap(), []);
+        assert_eq!(db.store.grabs().expire_jobs(deadline - Duration::from_millis(1), 9).await.unwrap(), []);
         let mut ended = Vec::new();
         for _ in 0..3 {
-            ended.extend(db.store.expire_jobs(deadline, 1).await.unwrap());
+            ended.extend(db.store.grabs().expire_jobs(deadline, 1).await.unwrap());
         }
         let mut ids: Vec<_> = ended.iter().map(|grab| grab.id).collect();
         ids.sort_unstable();
@@ -80,7 +80,7 @@ on_both! {
             let cause = if grab.id == leased.grab { ErrorCause::Target } else { ErrorCause::Service };
             assert_eq!(failure, timeout_failure(Class::Sync).caused_by(cause));
         }
-        let ended = db.store.expire_jobs(NOW + SYNC_DEADLINE * 2, 9).await.unwrap();
+        let ended = db.store.grabs().expire_jobs(NOW + SYNC_DEADLINE * 2, 9).await.unwrap();
         assert_eq!(ended.iter().map(|grab| grab.id).collect::<Vec<_>>(), [later]);
         assert_eq!(db.credits(team).await, (3, 0));
     }
@@ -90,15 +90,15 @@ on_both! {
         let leased = db.leased(team).await;
         let waiting = db.pending(team).await;
         for id in [leased.grab, waiting] {
-            let ended = db.store.fail(failing(id, FailureSource::Cancel, NOW)).await.unwrap().unwrap();
+            let ended = db.store.grabs().fail(failing(id, FailureSource::Cancel, NOW)).await.unwrap().unwrap();
             assert!(ended.grab.status().is_terminal());
-            assert_eq!(db.store.fail(failing(id, FailureSource::Cancel, NOW)).await.unwrap(), None);
+            assert_eq!(db.store.grabs().fail(failing(id, FailureSource::Cancel, NOW)).await.unwrap(), None);
         }
-        assert_eq!(db.store.lease(db.lease_request(Class::Sync, 9, NOW)).await.unwrap(), []);
-        assert_eq!(db.store.complete(completion(&leased)).await.unwrap(), None);
+        assert_eq!(db.store.grabs().lease(db.lease_request(Class::Sync, 9, NOW)).await.unwrap(), []);
+        assert_eq!(db.store.grabs().complete(completion(&leased)).await.unwrap(), None);
         assert_eq!(db.credits(team).await, (2, 0));
         // An image that the renderer may still upload is deleted when it cannot any more.
-        let due = db.store.due_images(NOW + RENDER_BUDGET + LEASE_MARGIN + LOST_IMAGE_DELAY, 9).await.unwrap();
+        let due = db.store.grabs().due_images(NOW + RENDER_BUDGET + LEASE_MARGIN + LOST_IMAGE_DELAY, 9).await.unwrap();
         assert_eq!(due, [leased.upload_key]);
     }
 
@@ -109,8 +109,8 @@ on_both! {
         for race in 0..RACES {
             let leased = db.leased(team).await;
             let (complete, cancel) = (
-                db.store.complete(completion(&leased)),
-                db.store.fail(failing(leased.grab, FailureSource::Cancel, NOW)),
+                db.store.grabs().complete(completion(&leased)),
+                db.store.grabs().fail(failing(leased.grab, FailureSource::Cancel, NOW)),
             );
             // The future polled first has an advantage, so the order alternates.
             let (done, cancelled) = match race % 2 {

@@ -17,11 +17,11 @@ on_both! {
         let flooding = db.team(FLOOD).await;
         let flood = (0..FLOOD)
             .map(|_| NewGrab { deadline_at: NOW + Duration::from_secs(3600), ..db.new_grab(flooding, Class::Sync) });
-        let created: Vec<_> = stream::iter(flood).map(|new| db.store.create(new)).buffered(16).collect().await;
+        let created: Vec<_> = stream::iter(flood).map(|new| db.store.grabs().create(new)).buffered(16).collect().await;
         assert!(created.into_iter().all(|created| created.unwrap() == Created::Pending));
         // Lease some jobs so that the head of the queue has moved.
         for _ in 0..10 {
-            db.store.lease(db.lease_request(Class::Sync, SLOTS, NOW)).await.unwrap();
+            db.store.grabs().lease(db.lease_request(Class::Sync, SLOTS, NOW)).await.unwrap();
         }
         let others = [db.team(1).await, db.team(1).await];
         let mut waiting = Vec::new();
@@ -31,7 +31,7 @@ on_both! {
         let mut dispatched = 0;
         let mut waited = HashMap::new();
         while waited.len() < waiting.len() {
-            for job in db.store.lease(db.lease_request(Class::Sync, SLOTS, NOW)).await.unwrap() {
+            for job in db.store.grabs().lease(db.lease_request(Class::Sync, SLOTS, NOW)).await.unwrap() {
                 if waiting.contains(&job.grab) {
                     waited.insert(job.grab, dispatched);
                 }
@@ -51,7 +51,7 @@ on_both! {
                 db.pending(team).await;
             }
         }
-        let leased = db.store.lease(db.lease_request(Class::Sync, 40, NOW)).await.unwrap();
+        let leased = db.store.grabs().lease(db.lease_request(Class::Sync, 40, NOW)).await.unwrap();
         let of_first = leased.iter().filter(|job| job.team == teams[0]).count();
         assert_eq!((leased.len(), of_first), (40, 20));
     }

@@ -29,14 +29,14 @@ async fn done(db: &TestDb, team: TeamId) -> (GrabId, ImageKey, Vec<GrabFile>) {
     let leased = db.leased(team).await;
     let completion = with_files(db, &leased);
     let files = completion.metadata.files.clone();
-    let ended = db.store.complete(completion).await.unwrap().unwrap();
+    let ended = db.store.grabs().complete(completion).await.unwrap().unwrap();
     let State::Done { metadata, .. } = ended.grab.state else { panic!("expected a done grab") };
     assert_eq!(metadata.files, files);
     (leased.grab, leased.upload_key, files)
 }
 
 async fn is_found(db: &TestDb, file: &GrabFile) -> bool {
-    db.store.find_file(&file.key).await.unwrap().is_some()
+    db.store.grabs().find_file(&file.key).await.unwrap().is_some()
 }
 
 on_both! {
@@ -44,19 +44,19 @@ on_both! {
         let team = db.team(2).await;
         let (id, image, files) = done(db, team).await;
         let (_, _, other) = done(db, team).await;
-        let size = db.store.stored_bytes(team).await.unwrap();
-        let found = db.store.find_file(&files[1].key).await.unwrap().unwrap();
+        let size = db.store.grabs().stored_bytes(team).await.unwrap();
+        let found = db.store.grabs().find_file(&files[1].key).await.unwrap().unwrap();
         assert_eq!((found.name, found.image, found.placeholder_of), (BesideName::Also(FileKind::Pdf), image, None));
         assert!(!is_found(db, &file(db, FileKind::Pdf, 1)).await, "an unknown key");
-        assert_eq!(db.store.verify_ledger().await.unwrap(), []);
+        assert_eq!(db.store.credits().verify_ledger().await.unwrap(), []);
 
-        assert!(db.store.delete_grab(team, Live, id, NOW).await.unwrap());
+        assert!(db.store.grabs().delete_grab(team, Live, id, NOW).await.unwrap());
         for file in &files {
             assert!(!is_found(db, file).await);
         }
         assert!(is_found(db, &other[0]).await);
-        assert_eq!(db.store.stored_bytes(team).await.unwrap(), size / 2);
-        assert_eq!(db.store.verify_ledger().await.unwrap(), []);
+        assert_eq!(db.store.grabs().stored_bytes(team).await.unwrap(), size / 2);
+        assert_eq!(db.store.credits().verify_ledger().await.unwrap(), []);
     }
 
     async fn all_slices_of_an_image_are_found_counted_and_deleted(db) {
@@ -66,53 +66,53 @@ on_both! {
         let slice = |y| GrabSlice { key: FileKey::new(db.id().as_u128()), bytes: 3, place: SlicePlace::new(y, 256, None) };
         completion.metadata.slices = (0..u32::from(SliceNumber::MAX)).map(|at| slice(at * 256)).collect();
         let (slices, without) = (completion.metadata.slices.clone(), completion.size_bytes + 30);
-        let ended = db.store.complete(completion).await.unwrap().unwrap();
+        let ended = db.store.grabs().complete(completion).await.unwrap().unwrap();
         let State::Done { metadata, .. } = ended.grab.state else { panic!("expected a done grab") };
         assert_eq!(metadata.slices, slices);
-        assert_eq!(db.store.stored_bytes(team).await.unwrap(), without + 64 * 3);
+        assert_eq!(db.store.grabs().stored_bytes(team).await.unwrap(), without + 64 * 3);
         for (slice, number) in slices.iter().zip(SliceNumber::all()) {
-            let found = db.store.find_file(&slice.key).await.unwrap().unwrap();
+            let found = db.store.grabs().find_file(&slice.key).await.unwrap().unwrap();
             assert_eq!((found.name, &found.image), (BesideName::Slice(number), &leased.upload_key));
         }
-        assert!(db.store.delete_grab(team, Live, leased.grab, NOW).await.unwrap());
+        assert!(db.store.grabs().delete_grab(team, Live, leased.grab, NOW).await.unwrap());
         for slice in &slices {
-            assert_eq!(db.store.find_file(&slice.key).await.unwrap(), None);
+            assert_eq!(db.store.grabs().find_file(&slice.key).await.unwrap(), None);
         }
-        assert_eq!(db.store.stored_bytes(team).await.unwrap(), 0);
-        assert_eq!(db.store.verify_ledger().await.unwrap(), []);
+        assert_eq!(db.store.grabs().stored_bytes(team).await.unwrap(), 0);
+        assert_eq!(db.store.credits().verify_ledger().await.unwrap(), []);
     }
 
     async fn files_count_in_the_storage_of_their_team(db) {
         let (team, plain) = (db.team(1).await, db.team(1).await);
         done(db, team).await;
         let leased = db.leased(plain).await;
-        db.store.complete(completion(&leased)).await.unwrap().unwrap();
-        let without = db.store.stored_bytes(plain).await.unwrap();
-        assert_eq!(db.store.stored_bytes(team).await.unwrap(), without + 30);
+        db.store.grabs().complete(completion(&leased)).await.unwrap().unwrap();
+        let without = db.store.grabs().stored_bytes(plain).await.unwrap();
+        assert_eq!(db.store.grabs().stored_bytes(team).await.unwrap(), without + 30);
     }
 
     async fn files_of_a_grab_that_was_deleted_during_its_render_are_not_added(db) {
         let team = db.team(1).await;
         let leased = db.leased(team).await;
-        assert!(db.store.delete_grab(team, Live, leased.grab, NOW).await.unwrap());
+        assert!(db.store.grabs().delete_grab(team, Live, leased.grab, NOW).await.unwrap());
         let completion = with_files(db, &leased);
         let files = completion.metadata.files.clone();
-        db.store.complete(completion).await.unwrap().unwrap();
+        db.store.grabs().complete(completion).await.unwrap().unwrap();
         assert!(!is_found(db, &files[0]).await);
-        assert_eq!(db.store.stored_bytes(team).await.unwrap(), 0);
+        assert_eq!(db.store.grabs().stored_bytes(team).await.unwrap(), 0);
     }
 
     async fn files_are_deleted_by_retention(db) {
         let team = db.team(2).await;
         let (_, _, images) = done(db, team).await;
         let later = NOW + DAY * 9;
-        assert_eq!(db.store.purge_images(later, later, 9).await.unwrap(), 1);
+        assert_eq!(db.store.retention().purge_images(later, later, 9).await.unwrap(), 1);
         assert!(!is_found(db, &images[0]).await);
         let (_, _, grabs) = done(db, team).await;
-        assert_eq!(db.store.purge_grabs(PurgedGrabs::Live, later, later, 9).await.unwrap(), 2);
+        assert_eq!(db.store.retention().purge_grabs(PurgedGrabs::Live, later, later, 9).await.unwrap(), 2);
         assert!(!is_found(db, &grabs[0]).await);
-        assert_eq!(db.store.stored_bytes(team).await.unwrap(), 0);
-        assert_eq!(db.store.verify_ledger().await.unwrap(), []);
+        assert_eq!(db.store.grabs().stored_bytes(team).await.unwrap(), 0);
+        assert_eq!(db.store.credits().verify_ledger().await.unwrap(), []);
     }
 
     async fn files_of_placeholders_are_found_with_their_spec(db) {
@@ -124,11 +124,11 @@ on_both! {
         let key = metadata.files[0].key.clone();
         let outcome = State::Done { finished_at: NOW, image, size_bytes: 1, execution_ms: 1, metadata };
         let new = NewPlaceholder { id, team, key: None, spec: spec(), now: NOW, outcome, idempotency: None, fingerprint: None, ceiling: None };
-        assert_eq!(db.store.create_placeholder(new).await.unwrap(), PlaceholderOutcome::Stored);
-        let found = db.store.find_file(&key).await.unwrap().unwrap();
+        assert_eq!(db.store.grabs().create_placeholder(new).await.unwrap(), PlaceholderOutcome::Stored);
+        let found = db.store.grabs().find_file(&key).await.unwrap().unwrap();
         assert_eq!((found.name, found.placeholder_of), (BesideName::Also(FileKind::Text), Some(spec())));
-        assert_eq!(db.store.stored_bytes(team).await.unwrap(), 0);
-        assert!(db.store.delete_grab(team, Test, id, NOW).await.unwrap());
-        assert_eq!(db.store.find_file(&key).await.unwrap(), None);
+        assert_eq!(db.store.grabs().stored_bytes(team).await.unwrap(), 0);
+        assert!(db.store.grabs().delete_grab(team, Test, id, NOW).await.unwrap());
+        assert_eq!(db.store.grabs().find_file(&key).await.unwrap(), None);
     }
 }

@@ -10,7 +10,7 @@ use crate::harness::{NOW, TestDb, on_both};
 async fn person(db: &TestDb, text: &str, initial_team: InitialTeam) -> UserId {
     let (id, email) = (UserId(db.id()), Email::parse(text).unwrap());
     let person = NewPerson { id, email, password_hash: "former".into(), initial_team, verified: true, now: NOW };
-    db.store.create_person(person).await.unwrap();
+    db.store.accounts().create_person(person).await.unwrap();
     id
 }
 
@@ -20,16 +20,16 @@ on_both! {
         let ada = person(db, "ada@example.com", InitialTeam::New(team, "Ours".into())).await;
         let bob = person(db, "bob@example.com", InitialTeam::Existing(team)).await;
         let eve = person(db, "eve@example.com", InitialTeam::New(TeamId(db.id()), "Hers".into())).await;
-        let steps = async |user| db.store.find_first_steps(team, user).await.unwrap();
+        let steps = async |user| db.store.accounts().find_first_steps(team, user).await.unwrap();
         assert_eq!((steps(ada).await, steps(eve).await), (Some(FirstSteps::default()), None));
 
         let other = db.team(5).await;
-        db.store.create(db.new_grab(other, Class::Sync)).await.unwrap();
+        db.store.grabs().create(db.new_grab(other, Class::Sync)).await.unwrap();
         assert_eq!(steps(ada).await, Some(FirstSteps::default()), "the grab is that of another team");
-        db.store.hide_first_steps(team, ada, NOW).await.unwrap();
+        db.store.accounts().hide_first_steps(team, ada, NOW).await.unwrap();
         assert_eq!((steps(ada).await, steps(bob).await), (None, Some(FirstSteps::default())));
         // Strangers change nothing.
-        db.store.hide_first_steps(team, eve, NOW).await.unwrap();
+        db.store.accounts().hide_first_steps(team, eve, NOW).await.unwrap();
         assert!(steps(bob).await.is_some());
     }
 }

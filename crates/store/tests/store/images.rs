@@ -10,15 +10,15 @@ on_both! {
     async fn image_in_use_is_never_due_for_deletion(db) {
         let team = db.team(2).await;
         let leased = db.leased(team).await;
-        db.store.complete(completion(&leased)).await.unwrap().unwrap();
+        db.store.grabs().complete(completion(&leased)).await.unwrap().unwrap();
         let lost = ImageKey::new(1, "png");
         for (not_before, key) in [&leased.upload_key, &lost].into_iter().enumerate() {
             let schedule = format!("INSERT INTO image_gc (key, not_before) VALUES ('{}', {not_before})", key.as_str());
             db.execute_raw(&schedule).await.unwrap();
         }
-        assert_eq!(db.store.due_images(NOW, 1).await.unwrap(), [lost]);
+        assert_eq!(db.store.grabs().due_images(NOW, 1).await.unwrap(), [lost]);
         // An image in use should not be scheduled at all; the ledger check reports it.
-        assert_eq!(db.store.verify_ledger().await.unwrap(), [Drift::ImageScheduledForDeletion(leased.grab)]);
+        assert_eq!(db.store.credits().verify_ledger().await.unwrap(), [Drift::ImageScheduledForDeletion(leased.grab)]);
         assert_eq!(db.execute_raw("DELETE FROM image_gc").await.unwrap(), 2);
     }
 }
@@ -30,9 +30,9 @@ on_both! {
             others: others.iter().map(|&url| url.to_owned()).collect(),
         };
         for recorded in [places("s3://b", &["file:///a"]), places("file:///a", &["s3://b"]), places("s3://b", &[])] {
-            let starts = (0..8).map(|_| db.store.record_image_places(recorded.clone()));
+            let starts = (0..8).map(|_| db.store.images().record_image_places(recorded.clone()));
             futures::future::try_join_all(starts).await.unwrap();
-            assert_eq!(db.store.image_places().await.unwrap(), recorded);
+            assert_eq!(db.store.images().image_places().await.unwrap(), recorded);
         }
     }
 }

@@ -29,7 +29,7 @@ async fn key(db: &TestDb, team: TeamId, environment: Environment) -> KeyId {
         created_by: None,
         now: NOW,
     };
-    db.store.create_key(key).await.unwrap();
+    db.store.accounts().create_key(key).await.unwrap();
     KeyId(id)
 }
 
@@ -41,31 +41,31 @@ on_both! {
         for (by, ends) in [(Some(busy), 2), (Some(busy), 1), (None, 2), (Some(busy), 0)] {
             let new = NewGrab { key: by, ..db.new_grab(team, Class::Sync) };
             let id = new.id;
-            db.store.create(new).await.unwrap();
+            db.store.grabs().create(new).await.unwrap();
             match ends {
                 2 => {
                     let leased = db.lease_one().await;
-                    db.store.complete(completion(&leased)).await.unwrap().unwrap();
+                    db.store.grabs().complete(completion(&leased)).await.unwrap().unwrap();
                 }
                 1 => {
                     let cancelled = failing(id, FailureSource::Cancel, NOW);
-                    db.store.fail(cancelled).await.unwrap().unwrap();
+                    db.store.grabs().fail(cancelled).await.unwrap().unwrap();
                 }
                 _ => {}
             }
         }
         let since = NOW - DAY * 30;
         let expected = KeyUsage { grabs: 3, credits: 1 };
-        let usage = db.store.key_usage(team, since).await.unwrap();
+        let usage = db.store.accounts().key_usage(team, since).await.unwrap();
         assert_eq!(usage.into_iter().collect::<Vec<_>>(), [(busy, expected)]);
-        let purged = db.store.purge_grabs(PurgedGrabs::Live, NOW + DAY, NOW + DAY, 9).await.unwrap();
+        let purged = db.store.retention().purge_grabs(PurgedGrabs::Live, NOW + DAY, NOW + DAY, 9).await.unwrap();
         assert_eq!(purged, 3);
-        let usage = db.store.key_usage(team, since).await.unwrap();
+        let usage = db.store.accounts().key_usage(team, since).await.unwrap();
         assert_eq!((usage.get(&busy), usage.get(&idle)), (Some(&expected), None));
         // Numbers of purged grabs are kept as long as they are counted.
-        assert_eq!(db.store.purge_tallies(NOW + DAY * 31, 9).await.unwrap(), 0);
-        assert!(db.store.purge_tallies(NOW + DAY * 40, 9).await.unwrap() > 0);
-        let usage = db.store.key_usage(team, since).await.unwrap();
+        assert_eq!(db.store.retention().purge_tallies(NOW + DAY * 31, 9).await.unwrap(), 0);
+        assert!(db.store.retention().purge_tallies(NOW + DAY * 40, 9).await.unwrap() > 0);
+        let usage = db.store.accounts().key_usage(team, since).await.unwrap();
         assert_eq!(usage.get(&busy), Some(&KeyUsage { grabs: 1, credits: 0 }), "the open grab is not purged");
     }
 }

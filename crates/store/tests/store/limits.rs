@@ -23,11 +23,11 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 async fn change(db: &TestDb, team: TeamId, changes: &[&str]) -> ChangeLimitsOutcome {
     let parse = |text: &&str| LimitChange::parse(text).or_else(|_| LimitChange::reset(text)).unwrap();
-    db.store.change_team_limits(team, changes.iter().map(parse).collect(), NOW).await.unwrap()
+    db.store.limits().change_team_limits(team, changes.iter().map(parse).collect(), NOW).await.unwrap()
 }
 
 async fn limits(db: &TestDb, team: TeamId) -> Vec<(TeamLimit, u32)> {
-    let mut limits: Vec<_> = db.store.team_limits(team).await.unwrap();
+    let mut limits: Vec<_> = db.store.limits().team_limits(team).await.unwrap();
     limits.sort_by_key(|stored| stored.limit);
     limits.into_iter().map(|stored| (stored.limit, stored.value)).collect()
 }
@@ -38,7 +38,7 @@ async fn owner(db: &TestDb, email: &str, at: Timestamp) -> (UserId, TeamId) {
     let initial_team = InitialTeam::New(team, "A team".into());
     let email = Email::parse(email).unwrap();
     let person = NewPerson { id, email, password_hash: "x".into(), initial_team, verified: true, now: at };
-    db.store.create_person(person).await.unwrap();
+    db.store.accounts().create_person(person).await.unwrap();
     (id, team)
 }
 
@@ -61,7 +61,7 @@ async fn create_key(db: &TestDb, team: TeamId, by: UserId) -> TeamResult {
         created_by: Some(by),
         now: NOW,
     };
-    db.store.create_team_key(key, by).await.unwrap()
+    db.store.accounts().create_team_key(key, by).await.unwrap()
 }
 
 /// Invites an address, and returns the hash of the invitation.
@@ -78,13 +78,13 @@ async fn invite(db: &TestDb, team: TeamId, by: UserId, email: &str) -> TeamResul
         expires_at: NOW + DAY,
         mailed: false,
     };
-    db.store.invite(new).await.unwrap().map(|()| hash)
+    db.store.accounts().invite(new).await.unwrap().map(|()| hash)
 }
 
 async fn join(db: &TestDb, hash: [u8; 32]) -> SignUpOutcome {
     let user = UserId(db.id());
     let sign_up = InvitedSignUp { hash, user, password_hash: "x".into(), verified: true, now: NOW };
-    db.store.sign_up_invited(sign_up).await.unwrap()
+    db.store.accounts().sign_up_invited(sign_up).await.unwrap()
 }
 
 async fn register(db: &TestDb, team: TeamId) -> RegisterOutcome {
@@ -102,32 +102,32 @@ async fn register(db: &TestDb, team: TeamId) -> RegisterOutcome {
         by: None,
         now: NOW,
     };
-    db.store.register_endpoint(new).await.unwrap()
+    db.store.webhooks().register_endpoint(new).await.unwrap()
 }
 
 on_both! {
     async fn limits_are_overridden_and_reset_with_an_entry_in_the_audit_trail(db) {
         let (team, other) = (db.team(0).await, db.team(0).await);
         let operator = db.store.acting_as(Actor { name: "command:uid 0".into(), address: None, now: NOW });
-        let version = db.store.team_limits_version().await.unwrap();
+        let version = db.store.limits().team_limits_version().await.unwrap();
         let changes = ["keys=5", "images_days=0", "keys=7"].map(|text| LimitChange::parse(text).unwrap());
-        let outcome = operator.change_team_limits(team, changes.to_vec(), NOW).await.unwrap();
+        let outcome = operator.limits().change_team_limits(team, changes.to_vec(), NOW).await.unwrap();
         assert_eq!(outcome, ChangeLimitsOutcome::Changed);
         assert_eq!(limits(db, team).await, [(TeamLimit::ImagesDays, 0), (TeamLimit::Keys, 7)], "the last one applies");
-        let changed = db.store.team_limits_version().await.unwrap();
+        let changed = db.store.limits().team_limits_version().await.unwrap();
         assert_ne!(changed, version);
 
-        let again = operator.change_team_limits(team, changes[1..].to_vec(), NOW).await.unwrap();
+        let again = operator.limits().change_team_limits(team, changes[1..].to_vec(), NOW).await.unwrap();
         assert_eq!(again, ChangeLimitsOutcome::Unchanged);
         assert_eq!(change(db, other, &["keys"]).await, ChangeLimitsOutcome::Unchanged);
-        assert_eq!(db.store.team_limits_version().await.unwrap(), changed);
+        assert_eq!(db.store.limits().team_limits_version().await.unwrap(), changed);
         assert_eq!(change(db, TeamId(db.id()), &["keys=5"]).await, ChangeLimitsOutcome::UnknownTeam);
         assert_eq!(change(db, team, &["images_days", "members=3"]).await, ChangeLimitsOutcome::Changed);
-        assert_ne!(db.store.team_limits_version().await.unwrap(), changed);
+        assert_ne!(db.store.limits().team_limits_version().await.unwrap(), changed);
         assert_eq!(limits(db, team).await, [(TeamLimit::Keys, 7), (TeamLimit::Members, 3)]);
         assert_eq!(limits(db, other).await, []);
 
-        let trail = db.store.list_audit(Timestamp::from_ms(0), None, 9).await.unwrap();
+        let trail = db.store.audit().list_audit(Timestamp::from_ms(0), None, 9).await.unwrap();
         let entries: Vec<_> = trail.iter().map(|entry| (entry.action.as_str(), entry.team)).collect();
         assert_eq!(entries, [("team.limits", Some(team))]);
         assert_eq!(trail[0].detail.as_deref(), Some("keys=5 images_days=0 keys=7"));
@@ -138,9 +138,9 @@ on_both! {
         for team in [team, other] {
             assert_eq!(change(db, team, &["keys=5"]).await, ChangeLimitsOutcome::Changed);
         }
-        db.store.delete_team(team, None, NOW).await.unwrap().unwrap();
+        db.store.retention().delete_team(team, None, NOW).await.unwrap().unwrap();
         let left = StoredLimit { team: other, limit: TeamLimit::Keys, value: 5 };
-        assert_eq!(db.store.list_team_limits().await.unwrap(), [left]);
+        assert_eq!(db.store.limits().list_team_limits().await.unwrap(), [left]);
         assert_eq!(change(db, team, &["keys=5"]).await, ChangeLimitsOutcome::UnknownTeam);
     }
 
@@ -151,7 +151,7 @@ on_both! {
         let row = format!("INSERT INTO team_limit (team_id, name, value, changed_at) VALUES ({id}, 'later', 1, 1)");
         db.execute_raw(&row).await.unwrap();
         assert_eq!(limits(db, team).await, [(TeamLimit::Keys, 5)]);
-        assert_eq!(db.store.list_team_limits().await.unwrap().len(), 1);
+        assert_eq!(db.store.limits().list_team_limits().await.unwrap().len(), 1);
     }
 
     async fn own_limit_of_keys_replaces_the_usual_one(db) {
@@ -198,21 +198,21 @@ on_both! {
         let (bob, theirs) = owner(db, "bob@example.com", NOW + DAY).await;
         let second = TeamId(db.id());
         let name = grabd_domain::teams::TeamName::parse("Another").unwrap();
-        db.store.create_owned_team(second, name, ada, NOW).await.unwrap().unwrap();
+        db.store.accounts().create_owned_team(second, name, ada, NOW).await.unwrap().unwrap();
         let unowned = db.team(0).await;
         // A later owner of a team does not change its account.
-        db.store.add_member(first, bob, NOW + DAY).await.unwrap();
-        db.store.set_role(first, bob, Role::Owner, ada).await.unwrap().unwrap();
+        db.store.accounts().add_member(first, bob, NOW + DAY).await.unwrap();
+        db.store.accounts().set_role(first, bob, Role::Owner, ada).await.unwrap().unwrap();
         for (team, value) in [(first, 30), (second, 10), (theirs, 5), (unowned, 7)] {
             change(db, team, &[&format!("failed_seconds_per_minute={value}")]).await;
         }
         change(db, unowned, &["keys=1"]).await;
-        let budgets = db.store.list_account_budgets().await.unwrap();
+        let budgets = db.store.limits().list_account_budgets().await.unwrap();
         let of = |account| budgets.get(&AccountId(account)).copied();
         assert_eq!((of(ada.0), of(bob.0), of(unowned.0)), (Some(10), Some(5), Some(7)));
         assert_eq!(budgets.len(), 3);
         change(db, second, &["failed_seconds_per_minute"]).await;
-        assert_eq!(db.store.list_account_budgets().await.unwrap().get(&AccountId(ada.0)), Some(&30));
+        assert_eq!(db.store.limits().list_account_budgets().await.unwrap().get(&AccountId(ada.0)), Some(&30));
     }
 
     async fn ended_grabs_are_read_in_the_order_of_their_ends(db) {
@@ -222,13 +222,13 @@ on_both! {
             let leased = db.leased(team).await;
             let mut done = completion(&leased);
             done.now = NOW + DAY * days;
-            db.store.complete(done).await.unwrap().unwrap();
+            db.store.grabs().complete(done).await.unwrap().unwrap();
             ended.push((leased.grab, team));
         }
         db.pending(team).await;
         let read = async |from: Timestamp, limit| {
             let range = from..NOW + DAY * 3;
-            let read = db.store.ended_grabs(PurgedGrabs::Live, range, NOW, limit).await.unwrap();
+            let read = db.store.retention().ended_grabs(PurgedGrabs::Live, range, NOW, limit).await.unwrap();
             (read.grabs.iter().map(|grab| (grab.id, grab.team)).collect::<Vec<_>>(), read.next, read.is_full)
         };
         let start = Timestamp::from_ms(0);
@@ -242,12 +242,12 @@ on_both! {
         // Only the named ones are deleted, and of these only those that ended early enough.
         let named = |at: usize| vec![ended[at].0];
         let later = NOW + DAY * 3;
-        let purge = |grabs| db.store.purge_these_grabs(PurgedGrabs::Live, later, later, grabs);
+        let purge = |grabs| db.store.retention().purge_these_grabs(PurgedGrabs::Live, later, later, grabs);
         assert_eq!(purge(named(2)).await.unwrap(), 0, "it ended too late");
-        assert_eq!(db.store.purge_these_images(later, later, named(0)).await.unwrap(), 1);
-        assert_eq!(db.store.purge_these_images(later, later, named(0)).await.unwrap(), 0);
+        assert_eq!(db.store.retention().purge_these_images(later, later, named(0)).await.unwrap(), 1);
+        assert_eq!(db.store.retention().purge_these_images(later, later, named(0)).await.unwrap(), 0);
         assert_eq!(purge(named(0)).await.unwrap(), 1);
-        let exist = async |id: GrabId| !db.store.find_grabs(&[id]).await.unwrap().is_empty();
+        let exist = async |id: GrabId| !db.store.grabs().find_grabs(&[id]).await.unwrap().is_empty();
         assert_eq!((exist(ended[0].0).await, exist(ended[1].0).await, exist(ended[2].0).await), (false, true, true));
     }
 }

@@ -14,7 +14,7 @@ fn page(limit: u32, cursor: Option<Cursor>) -> PageRequest {
 }
 
 async fn listed(db: &TestDb, team: TeamId, page: PageRequest) -> (Vec<GrabId>, bool) {
-    let listed = db.store.list_grabs(team, Live, page).await.unwrap().expect("known cursor");
+    let listed = db.store.grabs().list_grabs(team, Live, page).await.unwrap().expect("known cursor");
     (listed.grabs.iter().map(|grab| grab.id).collect(), listed.has_more)
 }
 
@@ -25,7 +25,7 @@ async fn history(db: &TestDb, team: TeamId, seconds: &[u64]) -> Vec<GrabId> {
         let mut new = db.new_grab(team, Class::Sync);
         new.now = NOW + Duration::from_secs(*second);
         grabs.push((new.now, new.id));
-        db.store.create(new).await.unwrap();
+        db.store.grabs().create(new).await.unwrap();
     }
     grabs.sort_unstable();
     grabs.into_iter().rev().map(|(_, id)| id).collect()
@@ -46,7 +46,7 @@ async fn placeholder(db: &TestDb, team: TeamId) -> GrabId {
         fingerprint: None,
         ceiling: None,
     };
-    db.store.create_placeholder(new).await.unwrap();
+    db.store.grabs().create_placeholder(new).await.unwrap();
     id
 }
 
@@ -97,9 +97,9 @@ on_both! {
     async fn list_filters_by_each_status(db) {
         let team = db.team(20).await;
         let done = db.leased(team).await;
-        db.store.complete(completion(&done)).await.unwrap().unwrap();
+        db.store.grabs().complete(completion(&done)).await.unwrap().unwrap();
         let failed = db.leased(team).await;
-        db.store.fail(failing(failed.grab, FailureSource::Lease(failed.token), NOW)).await.unwrap().unwrap();
+        db.store.grabs().fail(failing(failed.grab, FailureSource::Lease(failed.token), NOW)).await.unwrap().unwrap();
         let processing = db.leased(team).await.grab;
         let pending = [db.pending(team).await, db.pending(team).await];
         let expected = [
@@ -111,7 +111,7 @@ on_both! {
         for (status, grabs) in expected {
             let only = PageRequest { status: Some(status), ..page(9, None) };
             assert_eq!(listed(db, team, only).await, (grabs.clone(), false), "{status:?}");
-            let found = db.store.find_grabs(&grabs).await.unwrap();
+            let found = db.store.grabs().find_grabs(&grabs).await.unwrap();
             assert!(found.iter().all(|grab| grab.status() == status));
             let one = PageRequest { limit: 1, ..only };
             assert_eq!(listed(db, team, one).await, (vec![grabs[0]], grabs.len() > 1));
@@ -142,18 +142,18 @@ on_both! {
         let mine = db.pending(team).await;
         let theirs = db.pending(other).await;
         let test = placeholder(db, team).await;
-        assert!(db.store.find_grab(team, Live, mine).await.unwrap().is_some());
+        assert!(db.store.grabs().find_grab(team, Live, mine).await.unwrap().is_some());
         for (environment, id) in [(Live, theirs), (Test, mine), (Live, test), (Live, GrabId(db.id()))] {
-            assert_eq!(db.store.find_grab(team, environment, id).await.unwrap(), None);
+            assert_eq!(db.store.grabs().find_grab(team, environment, id).await.unwrap(), None);
             for cursor in [Cursor::After(id), Cursor::Before(id)] {
-                assert_eq!(db.store.list_grabs(team, environment, page(9, Some(cursor))).await.unwrap(), None);
+                assert_eq!(db.store.grabs().list_grabs(team, environment, page(9, Some(cursor))).await.unwrap(), None);
             }
         }
         assert_eq!(listed(db, team, page(9, None)).await, (vec![mine], false));
-        let tests = db.store.list_grabs(team, Test, page(9, None)).await.unwrap().unwrap();
+        let tests = db.store.grabs().list_grabs(team, Test, page(9, None)).await.unwrap().unwrap();
         assert_eq!(tests.grabs.iter().map(|grab| grab.id).collect::<Vec<_>>(), [test]);
         let open = PageRequest { status: Some(Status::Pending), ..page(9, None) };
-        assert_eq!(db.store.list_grabs(team, Test, open).await.unwrap().unwrap().grabs, []);
+        assert_eq!(db.store.grabs().list_grabs(team, Test, open).await.unwrap().unwrap().grabs, []);
     }
 
     async fn count_grabs_counts_one_team_since_a_time(db) {
@@ -162,7 +162,7 @@ on_both! {
         history(db, other, &[5]).await;
         placeholder(db, team).await;
         let since = |seconds| NOW + Duration::from_secs(seconds);
-        let count = |from| db.store.count_grabs(team, from);
+        let count = |from| db.store.grabs().count_grabs(team, from);
         assert_eq!(count(since(0)).await.unwrap(), GrabCounts { all: 4, live: 3 });
         assert_eq!(count(since(5)).await.unwrap(), GrabCounts { all: 2, live: 2 });
         assert_eq!(count(since(7)).await.unwrap(), GrabCounts::default());
@@ -172,9 +172,9 @@ on_both! {
         let team = db.team(40).await;
         let mut ids = history(db, team, &[1; 33]).await;
         ids.sort_unstable();
-        let mut found: Vec<_> = db.store.find_grabs(&ids).await.unwrap().iter().map(|grab| grab.id).collect();
+        let mut found: Vec<_> = db.store.grabs().find_grabs(&ids).await.unwrap().iter().map(|grab| grab.id).collect();
         found.sort_unstable();
         assert_eq!(found, ids);
-        assert_eq!(db.store.find_grabs(&[]).await.unwrap(), []);
+        assert_eq!(db.store.grabs().find_grabs(&[]).await.unwrap(), []);
     }
 }

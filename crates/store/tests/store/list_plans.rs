@@ -28,7 +28,7 @@ async fn list_pages_use_an_index_without_sorting() {
     // Test grabs, which need no credits.
     db.execute_raw(&history).await.unwrap();
     for class in [Class::Sync, Class::Async] {
-        assert_eq!(db.store.create(db.new_grab(team, class)).await.unwrap(), Created::Pending);
+        assert_eq!(db.store.grabs().create(db.new_grab(team, class)).await.unwrap(), Created::Pending);
     }
     db.execute_raw("VACUUM ANALYZE").await.unwrap();
     let explain = "DO $$ BEGIN \
@@ -44,7 +44,7 @@ async fn list_pages_use_an_index_without_sorting() {
     for status in statuses {
         for cursor in [None, Some(Cursor::After(middle)), Some(Cursor::Before(middle))] {
             let page = PageRequest { limit: 25, status, cursor, ..PageRequest::default() };
-            let listed = store.list_grabs(team, Test, page).await;
+            let listed = store.grabs().list_grabs(team, Test, page).await;
             let count = listed.unwrap().expect("known cursor").grabs.len();
             let expected = match (status, cursor) {
                 (None | Some(Status::Done), _) => 25,
@@ -74,6 +74,6 @@ async fn list_pages_use_an_index_without_sorting() {
         assert!(!plan.contains("Seq Scan on grab"), "{plan}");
     }
     let live = PageRequest { limit: 25, status: Some(Status::Pending), cursor: None, ..PageRequest::default() };
-    assert_eq!(db.store.list_grabs(team, Live, live).await.unwrap().unwrap().grabs.len(), 2);
+    assert_eq!(db.store.grabs().list_grabs(team, Live, live).await.unwrap().unwrap().grabs.len(), 2);
     db.finish().await;
 }

@@ -27,7 +27,7 @@ async fn team_of(db: &TestDb, email: &str, verified: bool) -> (UserId, TeamId) {
     let initial_team = InitialTeam::New(team, "A team".into());
     let email = Email::parse(email).unwrap();
     let person = NewPerson { id, email, password_hash: String::new(), initial_team, verified, now: NOW };
-    db.store.create_person(person).await.unwrap();
+    db.store.accounts().create_person(person).await.unwrap();
     (id, team)
 }
 
@@ -35,9 +35,9 @@ async fn team_of(db: &TestDb, email: &str, verified: bool) -> (UserId, TeamId) {
 async fn check(db: &TestDb, now: Timestamp) -> Vec<(TeamId, u64, Vec<String>)> {
     let (mut alerts, mut after) = (Vec::new(), None);
     loop {
-        let (crossed, next) = db.store.crossed_thresholds(after, 2, now).await.unwrap();
+        let (crossed, next) = db.store.credits().crossed_thresholds(after, 2, now).await.unwrap();
         for team in crossed {
-            if let Some(alert) = db.store.record_balance(team, now, text).await.unwrap() {
+            if let Some(alert) = db.store.credits().record_balance(team, now, text).await.unwrap() {
                 let owners = alert.owners.iter().map(ToString::to_string).collect();
                 alerts.push((alert.team, alert.credits, owners));
             }
@@ -51,7 +51,7 @@ async fn check(db: &TestDb, now: Timestamp) -> Vec<(TeamId, u64, Vec<String>)> {
 
 async fn spend(db: &TestDb, team: TeamId) {
     let job = db.leased(team).await;
-    db.store.complete(completion(&job)).await.unwrap().unwrap();
+    db.store.grabs().complete(completion(&job)).await.unwrap().unwrap();
 }
 
 async fn listen(db: &TestDb, team: TeamId, events: &[&str]) -> EndpointId {
@@ -68,7 +68,7 @@ async fn listen(db: &TestDb, team: TeamId, events: &[&str]) -> EndpointId {
         by: None,
         now: NOW,
     };
-    db.store.register_endpoint(new).await.unwrap();
+    db.store.webhooks().register_endpoint(new).await.unwrap();
     id
 }
 
@@ -105,7 +105,7 @@ on_both! {
             db.grant(team, LotKind::Prepaid, 1, None).await;
             check(db, NOW).await;
             spend(db, team).await;
-            let alerts = join_all((0..8).map(|_| db.store.record_balance(team, NOW, text))).await;
+            let alerts = join_all((0..8).map(|_| db.store.credits().record_balance(team, NOW, text))).await;
             assert_eq!(alerts.into_iter().filter_map(Result::unwrap).count(), 1, "round {round}");
         }
     }
@@ -116,7 +116,7 @@ on_both! {
         check(db, NOW).await;
         let job = db.leased(team).await;
         assert_eq!(check(db, NOW).await, [], "a credit is reserved");
-        db.store.fail(failing(job.grab, FailureSource::Lease(job.token), NOW)).await.unwrap();
+        db.store.grabs().fail(failing(job.grab, FailureSource::Lease(job.token), NOW)).await.unwrap();
         let (_, other) = team_of(db, "bob@example.com", true).await;
         let end = NOW + Duration::from_secs(60);
         db.grant(other, LotKind::Subscription, 100, Some(end)).await;
@@ -127,21 +127,21 @@ on_both! {
     async fn owners_choose_the_threshold(db) {
         let (ada, team) = team_of(db, "ada@example.com", true).await;
         let (bob, _) = team_of(db, "bob@example.com", true).await;
-        assert_eq!(db.store.alert_below(team).await.unwrap(), Some(100));
+        assert_eq!(db.store.credits().alert_below(team).await.unwrap(), Some(100));
         db.grant(team, LotKind::Prepaid, 50, None).await;
-        let refused = db.store.set_alert_below(team, 10, bob, NOW).await.unwrap();
+        let refused = db.store.credits().set_alert_below(team, 10, bob, NOW).await.unwrap();
         assert_eq!(refused, Err(TeamRuleError::NotMember));
-        db.store.set_alert_below(team, 50, ada, NOW).await.unwrap().unwrap();
-        assert_eq!(db.store.alert_below(team).await.unwrap(), Some(50));
+        db.store.credits().set_alert_below(team, 50, ada, NOW).await.unwrap().unwrap();
+        assert_eq!(db.store.credits().alert_below(team).await.unwrap(), Some(50));
         assert_eq!(check(db, NOW).await, []);
         // Below the new threshold already: the owner knows.
-        db.store.set_alert_below(team, 60, ada, NOW).await.unwrap().unwrap();
+        db.store.credits().set_alert_below(team, 60, ada, NOW).await.unwrap().unwrap();
         spend(db, team).await;
         assert_eq!(check(db, NOW).await, []);
-        db.store.set_alert_below(team, 49, ada, NOW).await.unwrap().unwrap();
+        db.store.credits().set_alert_below(team, 49, ada, NOW).await.unwrap().unwrap();
         spend(db, team).await;
         assert_eq!(check(db, NOW).await, [(team, 48, vec!["ada@example.com".to_owned()])]);
-        db.store.set_alert_below(team, 0, ada, NOW).await.unwrap().unwrap();
+        db.store.credits().set_alert_below(team, 0, ada, NOW).await.unwrap().unwrap();
         while db.credits(team).await.0 > 0 {
             spend(db, team).await;
         }

@@ -73,12 +73,12 @@ fn credits_match_the_model_on_postgres() {
 async fn case(store: &Store, ids: &Ids, commands: &[Command]) {
     // Clean up after a failed case on a shared database, when proptest shrinks.
     let over = NOW + LIFE * 400;
-    store.expire_jobs(over, MAX_ROWS).await.unwrap();
-    store.expire_lots(over, MAX_ROWS).await.unwrap();
-    store.purge_keys(over, MAX_ROWS).await.unwrap();
+    store.grabs().expire_jobs(over, MAX_ROWS).await.unwrap();
+    store.credits().expire_lots(over, MAX_ROWS).await.unwrap();
+    store.grabs().purge_keys(over, MAX_ROWS).await.unwrap();
     let teams = [TeamId(ids.next()), TeamId(ids.next())];
     for id in teams {
-        store.create_team(NewTeam { id, name: "A team".into(), now: NOW }).await.unwrap();
+        store.accounts().create_team(NewTeam { id, name: "A team".into(), now: NOW }).await.unwrap();
     }
     let mut model = Model::new(teams);
     for command in commands {
@@ -93,7 +93,7 @@ async fn case(store: &Store, ids: &Ids, commands: &[Command]) {
 /// Checks that everything visible of the teams' credits matches the model.
 async fn check(store: &Store, model: &Model) {
     for team in model.teams {
-        let lots = store.lots(team).await.unwrap();
+        let lots = store.credits().lots(team).await.unwrap();
         let expected: Vec<Lot> = model.lots_of(team).map(|lot| lot.lot).collect();
         assert_eq!(lots, expected, "lots in spending order");
         for lot in &lots {
@@ -103,7 +103,7 @@ async fn check(store: &Store, model: &Model) {
         let balance = Balance::of(&lots, model.now);
         assert_eq!(balance.total(), model.spendable(team));
 
-        let entries = store.ledger(team, None, MAX_ROWS).await.unwrap();
+        let entries = store.credits().ledger(team, None, MAX_ROWS).await.unwrap();
         for lot in &lots {
             let sum: i64 =
                 entries.iter().filter(|entry| entry.lot == lot.id).map(|entry| i64::from(entry.amount)).sum();
@@ -124,5 +124,5 @@ async fn check(store: &Store, model: &Model) {
             entries.iter().filter(|entry| entry.kind == EntryKind::Grant).map(|entry| i64::from(entry.amount)).sum();
         assert_eq!(granted, lots.iter().map(|lot| i64::from(lot.granted)).sum::<i64>());
     }
-    assert_eq!(store.verify_ledger().await.unwrap(), []);
+    assert_eq!(store.credits().verify_ledger().await.unwrap(), []);
 }

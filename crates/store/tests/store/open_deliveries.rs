@@ -34,17 +34,17 @@ async fn crowd(db: &TestDb, team: TeamId) {
 }
 
 async fn send(db: &TestDb, target: EndpointRef) -> Delivery {
-    let sent = db.store.test_endpoint(target, DeliveryId(db.id()), NOW).await.unwrap();
+    let sent = db.store.webhooks().test_endpoint(target, DeliveryId(db.id()), NOW).await.unwrap();
     let ResendOutcome::Due(delivery) = sent else { panic!("not stored: {sent:?}") };
     delivery
 }
 
 async fn newest(db: &TestDb, endpoint: EndpointId) -> Delivery {
-    db.store.list_deliveries(endpoint, None, 1, NOW).await.unwrap().unwrap().deliveries.remove(0)
+    db.store.webhooks().list_deliveries(endpoint, None, 1, NOW).await.unwrap().unwrap().deliveries.remove(0)
 }
 
 async fn count(db: &TestDb, endpoint: EndpointId) -> usize {
-    db.store.list_deliveries(endpoint, None, 100, NOW).await.unwrap().unwrap().deliveries.len()
+    db.store.webhooks().list_deliveries(endpoint, None, 100, NOW).await.unwrap().unwrap().deliveries.len()
 }
 
 /// Delivers what is due, up to `limit` messages. Returns their endpoints.
@@ -61,7 +61,7 @@ async fn deliver(db: &TestDb, limit: u32) -> Vec<EndpointId> {
             answer: Ok(200),
             after: AfterDelivery::Delivered,
         };
-        db.store.record_attempt(result).await.unwrap();
+        db.store.webhooks().record_attempt(result).await.unwrap();
         delivered.push(attempt.endpoint);
     }
     delivered
@@ -80,25 +80,25 @@ on_both! {
         let state = |delivery: &Delivery| (delivery.status, delivery.error, delivery.next_attempt_at);
         assert_eq!(state(&beyond), not_sent);
         // Also when a grab ends. Other endpoints get theirs.
-        db.store.create(db.new_grab(team, Class::Async)).await.unwrap();
-        let leased = db.store.lease(db.lease_request(Class::Async, 1, NOW)).await.unwrap().remove(0);
-        db.store.complete(completion(&leased)).await.unwrap().unwrap();
+        db.store.grabs().create(db.new_grab(team, Class::Async)).await.unwrap();
+        let leased = db.store.grabs().lease(db.lease_request(Class::Async, 1, NOW)).await.unwrap().remove(0);
+        db.store.grabs().complete(completion(&leased)).await.unwrap().unwrap();
         let of_grab = newest(db, full.endpoint).await;
         assert_eq!(state(&of_grab), not_sent);
         assert_eq!(newest(db, other.endpoint).await.status, DeliveryStatus::Pending);
         // And on request, until there is room.
-        let again = db.store.redeliver(full, of_grab.id, NOW + LATER).await.unwrap();
+        let again = db.store.webhooks().redeliver(full, of_grab.id, NOW + LATER).await.unwrap();
         assert_eq!(again, ResendOutcome::TooManyOpen);
         assert_eq!(db.due(NOW + LATER, 99).await.len(), MIN_OPEN as usize + 1);
         assert_eq!(deliver(db, 1).await, [full.endpoint]);
-        let ResendOutcome::Due(due) = db.store.redeliver(full, of_grab.id, NOW + LATER).await.unwrap() else {
+        let ResendOutcome::Due(due) = db.store.webhooks().redeliver(full, of_grab.id, NOW + LATER).await.unwrap() else {
             panic!("not sent again");
         };
         assert_eq!(state(&due), (DeliveryStatus::Pending, None, Some(NOW + LATER)));
-        let again = db.store.redeliver(full, beyond.id, NOW + LATER).await.unwrap();
+        let again = db.store.webhooks().redeliver(full, beyond.id, NOW + LATER).await.unwrap();
         assert_eq!(again, ResendOutcome::TooManyOpen);
         // What is open anyway may be sent at once.
-        let again = db.store.redeliver(full, of_grab.id, NOW + LATER).await.unwrap();
+        let again = db.store.webhooks().redeliver(full, of_grab.id, NOW + LATER).await.unwrap();
         assert!(matches!(again, ResendOutcome::Due(_)), "{again:?}");
         assert_eq!(deliver(db, 99).await.len(), MIN_OPEN as usize + 1);
         assert_eq!(newest(db, full.endpoint).await.status, DeliveryStatus::Delivered);
@@ -117,7 +117,7 @@ on_both! {
         let (ada, team) = db.owned_team("ada@example.com").await;
         let second = TeamId(db.id());
         let name = grabd_domain::teams::TeamName::parse("A second team").unwrap();
-        db.store.create_owned_team(second, name, ada, NOW).await.unwrap().unwrap();
+        db.store.accounts().create_owned_team(second, name, ada, NOW).await.unwrap().unwrap();
         let target = endpoint(db, team, &[]).await;
         crowd(db, second).await;
         for _ in 0..MIN_OPEN {
@@ -139,14 +139,14 @@ on_both! {
         assert_eq!(count(db, target.endpoint).await, KEPT + 1);
         assert_eq!(newest(db, target.endpoint).await.id, last.id);
         // Those about grabs are another matter: each has cost a credit or counts for its account.
-        db.store.create(db.new_grab(team, Class::Async)).await.unwrap();
-        let leased = db.store.lease(db.lease_request(Class::Async, 1, NOW)).await.unwrap().remove(0);
-        db.store.complete(completion(&leased)).await.unwrap().unwrap();
+        db.store.grabs().create(db.new_grab(team, Class::Async)).await.unwrap();
+        let leased = db.store.grabs().lease(db.lease_request(Class::Async, 1, NOW)).await.unwrap().remove(0);
+        db.store.grabs().complete(completion(&leased)).await.unwrap().unwrap();
         deliver(db, 99).await;
         send(db, target).await;
         assert_eq!(count(db, target.endpoint).await, KEPT + 2);
         // With the endpoint they go at once.
-        assert!(db.store.remove_endpoint(target).await.unwrap());
+        assert!(db.store.webhooks().remove_endpoint(target).await.unwrap());
         assert_eq!(count(db, target.endpoint).await, 1);
     }
 }

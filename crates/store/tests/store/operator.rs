@@ -29,7 +29,7 @@ fn later(seconds: u64) -> Timestamp {
 async fn person(db: &TestDb, email: &str, initial_team: InitialTeam) -> UserId {
     let (id, email) = (UserId(db.id()), Email::parse(email).unwrap());
     let new = NewPerson { id, email, password_hash: "$argon2id$".into(), initial_team, verified: true, now: NOW };
-    db.store.create_person(new).await.unwrap();
+    db.store.accounts().create_person(new).await.unwrap();
     id
 }
 
@@ -38,20 +38,20 @@ async fn failed(db: &TestDb, team: TeamId, at: Timestamp) -> (GrabId, SessionId)
     let grab = db.pending(team).await;
     let request = db.lease_request(Class::Sync, 1, NOW);
     let session = request.session;
-    let leased = db.store.lease(request).await.unwrap().pop().unwrap();
-    db.store.fail(failing(grab, FailureSource::Lease(leased.token), at)).await.unwrap().unwrap();
+    let leased = db.store.grabs().lease(request).await.unwrap().pop().unwrap();
+    db.store.grabs().fail(failing(grab, FailureSource::Lease(leased.token), at)).await.unwrap().unwrap();
     (grab, session)
 }
 
 /// Creates a team at this time.
 async fn team(db: &TestDb, name: &str, seconds: u64) -> TeamId {
     let id = TeamId(db.id());
-    db.store.create_team(NewTeam { id, name: name.into(), now: later(seconds) }).await.unwrap();
+    db.store.accounts().create_team(NewTeam { id, name: name.into(), now: later(seconds) }).await.unwrap();
     id
 }
 
 async fn names(db: &TestDb, filter: TeamFilter, after: Option<TeamCursor>, limit: u32) -> Vec<String> {
-    let found = db.store.list_summaries(&filter, after, limit, NOW).await.unwrap();
+    let found = db.store.operator().list_summaries(&filter, after, limit, NOW).await.unwrap();
     found.into_iter().map(|summary| summary.team.name).collect()
 }
 
@@ -63,16 +63,16 @@ fn grant(team: TeamId, credits: u32, source_ref: &str) -> OperatorGrant {
 
 on_both! {
     async fn queue_is_summarized_by_class_and_team(db) {
-        assert_eq!(db.store.queue(10).await.unwrap(), Queue::default());
+        assert_eq!(db.store.operator().queue(10).await.unwrap(), Queue::default());
         let (few, many) = (db.team(9).await, db.team(9).await);
         db.leased(few).await;
         for seconds in [5, 7, 9] {
             let new = NewGrab { now: later(seconds), ..db.new_grab(many, Class::Async) };
-            db.store.create(new).await.unwrap();
+            db.store.grabs().create(new).await.unwrap();
         }
-        db.store.create(NewGrab { now: later(8), ..db.new_grab(many, Class::Sync) }).await.unwrap();
+        db.store.grabs().create(NewGrab { now: later(8), ..db.new_grab(many, Class::Sync) }).await.unwrap();
         let limit = LimitChange::parse("async_queue=7").unwrap();
-        db.store.change_team_limits(few, vec![limit], NOW).await.unwrap();
+        db.store.limits().change_team_limits(few, vec![limit], NOW).await.unwrap();
         let of = |team, waiting, rendering, asynchronous, limit| TeamQueue {
             team,
             name: "A team".to_owned(),
@@ -81,7 +81,7 @@ on_both! {
             asynchronous,
             limit,
         };
-        let mut queue = db.store.queue(10).await.unwrap();
+        let mut queue = db.store.operator().queue(10).await.unwrap();
         queue.classes.sort_by_key(|of| of.waiting);
         let classes = [
             ClassQueue { class: Class::Sync, waiting: 1, rendering: 1 },
@@ -91,13 +91,13 @@ on_both! {
         // Leased grabs do not count as waiting.
         assert_eq!(queue.oldest, Some(later(5)));
         assert_eq!(queue.teams, [of(many, 4, 0, 3, None), of(few, 0, 1, 0, Some(7))]);
-        assert_eq!(db.store.queue(1).await.unwrap().teams, [of(many, 4, 0, 3, None)]);
+        assert_eq!(db.store.operator().queue(1).await.unwrap().teams, [of(many, 4, 0, 3, None)]);
     }
 
     async fn count_ended_groups_by_result_since_a_time(db) {
         let team = db.team(9).await;
         let leased = db.leased(team).await;
-        db.store.complete(completion(&leased)).await.unwrap();
+        db.store.grabs().complete(completion(&leased)).await.unwrap();
         failed(db, team, later(10)).await;
         failed(db, team, later(20)).await;
         db.pending(team).await;
@@ -109,9 +109,9 @@ on_both! {
             metadata: facts(),
         };
         let placeholder = crate::placeholder::placeholder(GrabId(db.id()), team, outcome);
-        db.store.create_placeholder(placeholder).await.unwrap();
+        db.store.grabs().create_placeholder(placeholder).await.unwrap();
         let count = async |since| {
-            let mut ended = db.store.count_ended(since).await.unwrap();
+            let mut ended = db.store.operator().count_ended(since).await.unwrap();
             ended.sort_by_key(|of| (of.environment == Test, of.failure.is_some()));
             ended
         };
@@ -133,13 +133,13 @@ on_both! {
         let mut new = db.new_grab(other, Class::Sync);
         new.spec.url = address;
         let waited = new.id;
-        db.store.create(new).await.unwrap();
+        db.store.grabs().create(new).await.unwrap();
         let failure = Failure::new(FailureReason::RenderFailed, "It took too long.");
         let deadline =
             FailGrab { grab: waited, source: FailureSource::Deadline, failure, metadata: facts(), now: later(40) };
-        db.store.fail(deadline).await.unwrap().unwrap();
+        db.store.grabs().fail(deadline).await.unwrap().unwrap();
 
-        let listed = db.store.list_failed(None, 9).await.unwrap();
+        let listed = db.store.operator().list_failed(None, 9).await.unwrap();
         let (latest, rest) = listed.split_first().unwrap();
         let expected = FailedGrab {
             grab: waited,
@@ -163,12 +163,12 @@ on_both! {
         // Paging also splits grabs that failed at the same time.
         let mut cursor = None;
         let mut paged = Vec::new();
-        while let [failed] = &db.store.list_failed(cursor, 1).await.unwrap()[..] {
+        while let [failed] = &db.store.operator().list_failed(cursor, 1).await.unwrap()[..] {
             cursor = Some(FailureCursor { at: failed.finished_at, grab: failed.grab });
             paged.push(failed.clone());
         }
         assert_eq!(paged, listed);
-        let own = db.store.list_failed_of_team(team, 9).await.unwrap();
+        let own = db.store.operator().list_failed_of_team(team, 9).await.unwrap();
         assert!(own.len() == 2 && own.iter().all(|of| of.team == team), "{own:?}");
     }
 
@@ -177,9 +177,9 @@ on_both! {
         let failure = Failure::new(FailureReason::RenderFailed, "As asked for.");
         let outcome = State::Failed { finished_at: NOW, failure, metadata: facts() };
         let placeholder = crate::placeholder::placeholder(GrabId(db.id()), team, outcome);
-        db.store.create_placeholder(placeholder).await.unwrap();
-        assert_eq!(db.store.list_failed(None, 9).await.unwrap(), []);
-        assert_eq!(db.store.list_failed_of_team(team, 9).await.unwrap(), []);
+        db.store.grabs().create_placeholder(placeholder).await.unwrap();
+        assert_eq!(db.store.operator().list_failed(None, 9).await.unwrap(), []);
+        assert_eq!(db.store.operator().list_failed_of_team(team, 9).await.unwrap(), []);
     }
 
     async fn teams_are_filtered_by_name_id_and_member_and_paginated(db) {
@@ -191,7 +191,7 @@ on_both! {
         assert_eq!(names(db, TeamFilter::All, None, 9).await, all);
         let mut after = None;
         let mut paged = Vec::new();
-        while let [one] = &db.store.list_summaries(&TeamFilter::All, after, 1, NOW).await.unwrap()[..] {
+        while let [one] = &db.store.operator().list_summaries(&TeamFilter::All, after, 1, NOW).await.unwrap()[..] {
             after = Some(TeamCursor { created_at: one.team.created_at, team: one.team.id });
             paged.push(one.team.name.clone());
         }
@@ -220,11 +220,11 @@ on_both! {
         person(db, "ada@example.com", InitialTeam::Existing(rich)).await;
         person(db, "bob@example.com", InitialTeam::Existing(rich)).await;
         let leased = db.leased(rich).await;
-        db.store.complete(completion(&leased)).await.unwrap();
+        db.store.grabs().complete(completion(&leased)).await.unwrap();
         failed(db, rich, NOW).await;
         db.pending(rich).await;
         let summary = async |since| {
-            let all = db.store.list_summaries(&TeamFilter::All, None, 9, since).await.unwrap();
+            let all = db.store.operator().list_summaries(&TeamFilter::All, None, 9, since).await.unwrap();
             let of = |team| all.iter().find(|summary| summary.team.id == team).cloned().unwrap();
             (of(rich), of(poor))
         };
@@ -238,7 +238,7 @@ on_both! {
     }
 
     async fn delivery_backlog_counts_deliveries_and_endpoints(db) {
-        assert_eq!(db.store.delivery_backlog().await.unwrap(), DeliveryBacklog::default());
+        assert_eq!(db.store.operator().delivery_backlog().await.unwrap(), DeliveryBacklog::default());
         let team = db.team(9).await;
         let mut endpoints = Vec::new();
         for _ in 0..4 {
@@ -249,7 +249,7 @@ on_both! {
             };
             let id = EndpointId(db.id());
             let new = NewEndpoint { id, team, environment: Live, registration, secret: vec![1; 73], creator: Creator::Key, by: None, now: NOW };
-            assert!(matches!(db.store.register_endpoint(new).await.unwrap(), RegisterOutcome::Registered(_)));
+            assert!(matches!(db.store.webhooks().register_endpoint(new).await.unwrap(), RegisterOutcome::Registered(_)));
             endpoints.push(db.literal(id.0));
         }
         // One failing endpoint, one disabled for failing, and one disabled by its team while failing.
@@ -270,8 +270,8 @@ on_both! {
             db.execute_raw(&row).await.unwrap();
         }
         let backlog = DeliveryBacklog { waiting: 3, retried: 1, failing: 1, disabled: 1 };
-        assert_eq!(db.store.delivery_backlog().await.unwrap(), backlog);
-        assert!(db.store.size_bytes().await.unwrap() > 100_000);
+        assert_eq!(db.store.operator().delivery_backlog().await.unwrap(), backlog);
+        assert!(db.store.operator().size_bytes().await.unwrap() > 100_000);
     }
 
     async fn set_operator_grants_and_removes_the_role(db) {
@@ -279,42 +279,42 @@ on_both! {
         let ada = person(db, "ada@example.com", InitialTeam::Existing(team)).await;
         person(db, "bob@example.com", InitialTeam::Existing(team)).await;
         let operators = async || {
-            let people = db.store.list_people().await.unwrap();
+            let people = db.store.accounts().list_people().await.unwrap();
             people.into_iter().filter(|person| person.operator).map(|person| person.id).collect::<Vec<_>>()
         };
         assert_eq!(operators().await, []);
-        assert!(db.store.set_operator(ada, true).await.unwrap());
-        assert!(db.store.set_operator(ada, true).await.unwrap());
+        assert!(db.store.accounts().set_operator(ada, true).await.unwrap());
+        assert!(db.store.accounts().set_operator(ada, true).await.unwrap());
         assert_eq!(operators().await, [ada]);
-        assert!(db.store.set_operator(ada, false).await.unwrap());
+        assert!(db.store.accounts().set_operator(ada, false).await.unwrap());
         assert_eq!(operators().await, []);
-        assert!(!db.store.set_operator(UserId(db.id()), true).await.unwrap());
+        assert!(!db.store.accounts().set_operator(UserId(db.id()), true).await.unwrap());
     }
 
     async fn operator_grant_is_idempotent_and_records_its_reason(db) {
         let (team, other) = (db.team(0).await, db.team(0).await);
-        let OperatorGrantOutcome::New(lot) = db.store.grant_by_operator(grant(team, 25, "operator:a:1")).await.unwrap()
+        let OperatorGrantOutcome::New(lot) = db.store.credits().grant_by_operator(grant(team, 25, "operator:a:1")).await.unwrap()
         else {
             panic!("expected a new lot")
         };
         assert_eq!(
-            db.store.grant_by_operator(grant(team, 25, "operator:a:1")).await.unwrap(),
+            db.store.credits().grant_by_operator(grant(team, 25, "operator:a:1")).await.unwrap(),
             OperatorGrantOutcome::Repeated(lot)
         );
         assert_eq!(
-            db.store.grant_by_operator(grant(team, 26, "operator:a:1")).await.unwrap(),
+            db.store.credits().grant_by_operator(grant(team, 26, "operator:a:1")).await.unwrap(),
             OperatorGrantOutcome::Conflict
         );
         assert_eq!(
-            db.store.grant_by_operator(grant(other, 25, "operator:a:1")).await.unwrap(),
+            db.store.credits().grant_by_operator(grant(other, 25, "operator:a:1")).await.unwrap(),
             OperatorGrantOutcome::Conflict
         );
-        let entries = db.store.ledger(team, None, 9).await.unwrap();
+        let entries = db.store.credits().ledger(team, None, 9).await.unwrap();
         let expected_rows: Vec<_> = entries.iter().map(|of| (of.kind, of.amount, of.reference.as_deref())).collect();
         assert_eq!(expected_rows, [(EntryKind::Grant, 25, Some("operator: sorry"))]);
-        assert_eq!(db.store.holdings(team, 9).await.unwrap()[0].source_ref, "operator:a:1");
-        assert_eq!(db.store.ledger(other, None, 9).await.unwrap(), []);
-        let grants = (0..8).map(|_| db.store.grant_by_operator(grant(other, 5, "operator:a:2")));
+        assert_eq!(db.store.credits().holdings(team, 9).await.unwrap()[0].source_ref, "operator:a:1");
+        assert_eq!(db.store.credits().ledger(other, None, 9).await.unwrap(), []);
+        let grants = (0..8).map(|_| db.store.credits().grant_by_operator(grant(other, 5, "operator:a:2")));
         let granted = futures::future::join_all(grants).await;
         let new = granted.iter().filter(|granted| matches!(granted, Ok(OperatorGrantOutcome::New(_)))).count();
         assert!(new == 1 && granted.iter().all(Result::is_ok), "{granted:?}");

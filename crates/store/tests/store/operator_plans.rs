@@ -43,15 +43,15 @@ async fn operator_queries_use_indexes() {
     let minutes = |minutes: u64| NOW + Duration::from_secs(60) * u32::try_from(minutes).unwrap();
     let id = |n: u64| GrabId(format!("00000000-0000-7000-8000-{n:012}").parse().unwrap());
     // The last day of two weeks.
-    let ended = store.count_ended(minutes(20_000 - 24 * 60)).await.unwrap();
+    let ended = store.operator().count_ended(minutes(20_000 - 24 * 60)).await.unwrap();
     assert_eq!(ended.iter().map(|of| of.grabs).sum::<u64>(), 24 * 60 + 1);
-    assert_eq!(store.list_failed(None, 50).await.unwrap().len(), 50);
+    assert_eq!(store.operator().list_failed(None, 50).await.unwrap().len(), 50);
     let cursor = FailureCursor { at: minutes(10_000), grab: id(10_000) };
-    assert_eq!(store.list_failed(Some(cursor), 50).await.unwrap()[0].grab, id(9950));
-    assert_eq!(store.list_failed_of_team(team, 10).await.unwrap().len(), 10);
+    assert_eq!(store.operator().list_failed(Some(cursor), 50).await.unwrap()[0].grab, id(9950));
+    assert_eq!(store.operator().list_failed_of_team(team, 10).await.unwrap().len(), 10);
     let after = TeamCursor { created_at: NOW, team };
-    assert_eq!(store.list_summaries(&TeamFilter::All, Some(after), 25, minutes(0)).await.unwrap().len(), 25);
-    assert_eq!(store.delivery_backlog().await.unwrap().waiting, 200);
+    assert_eq!(store.operator().list_summaries(&TeamFilter::All, Some(after), 25, minutes(0)).await.unwrap().len(), 25);
+    assert_eq!(store.operator().delivery_backlog().await.unwrap().waiting, 200);
     store.close().await;
 
     let log = db.server_log();

@@ -35,34 +35,34 @@ on_both! {
         for outcome in [done(Some(key.clone())), failed] {
             let id = GrabId(db.id());
             let new = placeholder(id, team, outcome.clone());
-            db.store.create_placeholder(new).await.unwrap();
-            let grab = db.store.find_grab(team, Environment::Test, id).await.unwrap().unwrap();
+            db.store.grabs().create_placeholder(new).await.unwrap();
+            let grab = db.store.grabs().find_grab(team, Environment::Test, id).await.unwrap().unwrap();
             assert_eq!((grab.state, grab.environment, grab.attempts), (outcome, Environment::Test, 0));
-            assert_eq!(db.store.find_grab(team, Environment::Live, id).await.unwrap(), None);
+            assert_eq!(db.store.grabs().find_grab(team, Environment::Live, id).await.unwrap(), None);
         }
-        assert_eq!(db.store.find_image(&key).await.unwrap(), Some(ShownImage::Placeholder(Box::new(spec()))));
-        assert_eq!(db.store.find_image(&ImageKey::new(8, "png")).await.unwrap(), None);
-        assert_eq!(db.store.ledger(team, None, 10).await.unwrap(), []);
+        assert_eq!(db.store.grabs().find_image(&key).await.unwrap(), Some(ShownImage::Placeholder(Box::new(spec()))));
+        assert_eq!(db.store.grabs().find_image(&ImageKey::new(8, "png")).await.unwrap(), None);
+        assert_eq!(db.store.credits().ledger(team, None, 10).await.unwrap(), []);
     }
 
     async fn live_image_is_found_until_it_is_deleted(db) {
         let team = db.team(1).await;
         let leased = db.leased(team).await;
-        db.store.complete(crate::harness::completion(&leased)).await.unwrap().unwrap();
-        assert_eq!(db.store.find_image(&leased.upload_key).await.unwrap(), Some(ShownImage::Stored));
-        assert!(db.store.delete_grab(team, Environment::Live, leased.grab, NOW).await.unwrap());
-        assert_eq!(db.store.find_image(&leased.upload_key).await.unwrap(), None);
+        db.store.grabs().complete(crate::harness::completion(&leased)).await.unwrap().unwrap();
+        assert_eq!(db.store.grabs().find_image(&leased.upload_key).await.unwrap(), Some(ShownImage::Stored));
+        assert!(db.store.grabs().delete_grab(team, Environment::Live, leased.grab, NOW).await.unwrap());
+        assert_eq!(db.store.grabs().find_image(&leased.upload_key).await.unwrap(), None);
     }
 
     async fn placeholders_are_created_together_except_those_whose_id_is_taken(db) {
         let (team, taken) = (db.team(0).await, GrabId(db.id()));
         let image = |n| done(Some(ImageKey::new(n, "png")));
-        db.store.create_placeholder(placeholder(taken, team, image(1000))).await.unwrap();
+        db.store.grabs().create_placeholder(placeholder(taken, team, image(1000))).await.unwrap();
         let ids: Vec<_> = (0..100_u128).map(|n| if n % 50 == 7 { taken } else { GrabId(db.id()) }).collect();
         let new = ids.iter().zip(0..).map(|(id, n)| placeholder(*id, team, image(n)));
-        let created = join_all(new.map(|new| db.store.create_placeholder(new))).await;
+        let created = join_all(new.map(|new| db.store.grabs().create_placeholder(new))).await;
         for ((id, n), created) in ids.into_iter().zip(0..).zip(created) {
-            let found = db.store.find_grab(team, Environment::Test, id).await.unwrap().unwrap();
+            let found = db.store.grabs().find_grab(team, Environment::Test, id).await.unwrap().unwrap();
             if id == taken {
                 assert!(created.is_err());
                 assert_eq!(found.state, image(1000));
@@ -77,7 +77,7 @@ on_both! {
         let team = db.team(0).await;
         for outcome in [State::Pending, State::Processing, done(None)] {
             let new = placeholder(GrabId(db.id()), team, outcome);
-            let refused = db.store.create_placeholder(new).await;
+            let refused = db.store.grabs().create_placeholder(new).await;
             assert!(matches!(refused, Err(Error::Inconsistent(_))), "{refused:?}");
         }
     }

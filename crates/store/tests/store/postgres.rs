@@ -68,7 +68,7 @@ async fn hot_statements_use_their_indexes() {
         created_by: None,
         now: NOW,
     };
-    db.store.create_key(key).await.unwrap();
+    db.store.accounts().create_key(key).await.unwrap();
 
     let explain = "DO $$ BEGIN \
         EXECUTE format('ALTER DATABASE %I SET session_preload_libraries = auto_explain', current_database()); \
@@ -80,16 +80,17 @@ async fn hot_statements_use_their_indexes() {
     let leased = {
         let new = db.new_grab(team, Class::Sync);
         let id = new.id;
-        assert_eq!(store.create(new).await.unwrap(), Created::Pending);
+        assert_eq!(store.grabs().create(new).await.unwrap(), Created::Pending);
         db.execute_raw(&format!("UPDATE job SET vt = -1 WHERE grab_id = {}", db.literal(id.0))).await.unwrap();
-        store.lease(db.lease_request(Class::Sync, 1, NOW)).await.unwrap().pop().unwrap()
+        store.grabs().lease(db.lease_request(Class::Sync, 1, NOW)).await.unwrap().pop().unwrap()
     };
-    store.complete(completion(&leased)).await.unwrap().unwrap();
-    assert_eq!(store.create(db.new_grab(team, Class::Async)).await.unwrap(), Created::Pending);
-    store.authenticate(&[1; 32]).await.unwrap().unwrap();
-    assert_eq!(store.authenticate_token(&[1; 32], NOW).await.unwrap(), None);
-    store.find_grabs(&[leased.grab]).await.unwrap();
+    store.grabs().complete(completion(&leased)).await.unwrap().unwrap();
+    assert_eq!(store.grabs().create(db.new_grab(team, Class::Async)).await.unwrap(), Created::Pending);
+    store.accounts().authenticate(&[1; 32]).await.unwrap().unwrap();
+    assert_eq!(store.oauth().authenticate_token(&[1; 32], NOW).await.unwrap(), None);
+    store.grabs().find_grabs(&[leased.grab]).await.unwrap();
     store
+        .grabs()
         .list_grabs(
             team,
             Live,
@@ -97,11 +98,11 @@ async fn hot_statements_use_their_indexes() {
         )
         .await
         .unwrap();
-    store.has_waiting(Class::Sync).await.unwrap();
-    store.reclaim_leases(LostLeases::Expired, NOW, 9).await.unwrap();
-    store.expire_jobs(NOW, 9).await.unwrap();
-    store.count_grabs(team, NOW).await.unwrap();
-    store.count_ended_by_day(team, Day::of(NOW).before(29), Day::of(NOW)).await.unwrap();
+    store.grabs().has_waiting(Class::Sync).await.unwrap();
+    store.grabs().reclaim_leases(LostLeases::Expired, NOW, 9).await.unwrap();
+    store.grabs().expire_jobs(NOW, 9).await.unwrap();
+    store.grabs().count_grabs(team, NOW).await.unwrap();
+    store.grabs().count_ended_by_day(team, Day::of(NOW).before(29), Day::of(NOW)).await.unwrap();
     store.close().await;
 
     let log = db.server_log();
@@ -147,7 +148,7 @@ async fn deadlocked_change_is_retried() {
     let create = TaskTracker::new().spawn({
         let store = db.store.clone();
         let new = db.new_grab(team, Class::Sync);
-        async move { store.create(new).await }
+        async move { store.grabs().create(new).await }
     });
     // Wait until the create has locked the team and waits for the lot.
     let waiting = "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' \

@@ -25,9 +25,9 @@ on_both! {
             TaskTracker::new().spawn(async move {
                 let mut outcomes = Vec::new();
                 for (new, request) in news.into_iter().zip(requests) {
-                    outcomes.push((new.team, store.create(new).await.unwrap()));
-                    for job in store.lease(request).await.unwrap() {
-                        store.complete(completion(&job)).await.unwrap().unwrap();
+                    outcomes.push((new.team, store.grabs().create(new).await.unwrap()));
+                    for job in store.grabs().lease(request).await.unwrap() {
+                        store.grabs().complete(completion(&job)).await.unwrap().unwrap();
                     }
                 }
                 outcomes
@@ -58,7 +58,7 @@ on_both! {
                 TaskTracker::new().spawn(async move {
                     let mut created = 0;
                     for new in news {
-                        let outcome = store.create(new).await.unwrap();
+                        let outcome = store.grabs().create(new).await.unwrap();
                         assert!(matches!(outcome, Created::Pending | Created::QueueLimit { limit: 20 }));
                         created += u32::from(outcome == Created::Pending);
                     }
@@ -79,10 +79,10 @@ on_both! {
             let leased = db.leased(team).await;
             let overdue = NOW + SYNC_DEADLINE * 2;
             let (by_lease, by_deadline) = (FailureSource::Lease(leased.token), FailureSource::Deadline);
-            let complete = async || db.store.complete(completion(&leased)).await.unwrap().is_some();
-            let fail = async |source, now| db.store.fail(failing(leased.grab, source, now)).await.unwrap().is_some();
+            let complete = async || db.store.grabs().complete(completion(&leased)).await.unwrap().is_some();
+            let fail = async |source, now| db.store.grabs().fail(failing(leased.grab, source, now)).await.unwrap().is_some();
             let reclaim = async || {
-                let released = db.store.reclaim_leases(LostLeases::Expired, overdue, 9).await.unwrap();
+                let released = db.store.grabs().reclaim_leases(LostLeases::Expired, overdue, 9).await.unwrap();
                 released.iter().any(|(_, released)| *released != ReleaseOutcome::Stale)
             };
             let mut ends: [BoxFuture<'_, bool>; 5] = [
@@ -109,7 +109,7 @@ on_both! {
             let status = db.grab(team, leased.grab).await.status();
             assert_eq!(status == Status::Done, complete || again, "{wins:?}");
             done += u32::from(status == Status::Done);
-            db.store.expire_jobs(overdue, 9).await.unwrap();
+            db.store.grabs().expire_jobs(overdue, 9).await.unwrap();
         }
         assert_eq!(db.credits(team).await, (ROUNDS - done, 0));
         assert!(done > 0 && done < ROUNDS, "{done}");

@@ -19,9 +19,9 @@ const SECOND: Duration = Duration::from_secs(1);
 /// A done live grab with the fingerprint, which ended two seconds after [`NOW`].
 async fn done(db: &TestDb, team: TeamId) -> Grab {
     let new = NewGrab { fingerprint: Some(FINGERPRINT), ..db.new_grab(team, Class::Sync) };
-    db.store.create(new).await.unwrap();
+    db.store.grabs().create(new).await.unwrap();
     let leased = db.lease_one().await;
-    db.store.complete(completion(&leased)).await.unwrap().unwrap().grab
+    db.store.grabs().complete(completion(&leased)).await.unwrap().unwrap().grab
 }
 
 fn reuse(team: TeamId, environment: Environment) -> ReuseGrab {
@@ -29,7 +29,7 @@ fn reuse(team: TeamId, environment: Environment) -> ReuseGrab {
 }
 
 async fn found(db: &TestDb, reuse: &ReuseGrab) -> Option<GrabId> {
-    db.store.find_reusable(reuse).await.unwrap().map(|grab| grab.id)
+    db.store.grabs().find_reusable(reuse).await.unwrap().map(|grab| grab.id)
 }
 
 fn record(key: &str, fingerprint: u8) -> NewRecord {
@@ -73,11 +73,11 @@ on_both! {
             let asked = ReuseGrab { since, now, ..reuse(team, Live) };
             assert_eq!(found(db, &asked).await, is_found.then_some(first.id), "{since} {now}");
         }
-        db.store.create(NewGrab { fingerprint: Some(FINGERPRINT), ..db.new_grab(team, Class::Sync) }).await.unwrap();
+        db.store.grabs().create(NewGrab { fingerprint: Some(FINGERPRINT), ..db.new_grab(team, Class::Sync) }).await.unwrap();
         let leased = db.lease_one().await;
         assert_eq!(found(db, &reuse(team, Live)).await, Some(first.id), "an open grab answers nothing");
         let later = grabd_store::grabs::Completion { now: NOW + 3 * SECOND, ..completion(&leased) };
-        db.store.complete(later).await.unwrap().unwrap();
+        db.store.grabs().complete(later).await.unwrap().unwrap();
         assert_eq!(found(db, &reuse(team, Live)).await, Some(leased.grab));
     }
 
@@ -93,11 +93,11 @@ on_both! {
     async fn find_reusable_ignores_grabs_without_fingerprint_and_deleted_images(db) {
         let team = db.team(5).await;
         let leased = db.leased(team).await;
-        db.store.complete(completion(&leased)).await.unwrap().unwrap();
+        db.store.grabs().complete(completion(&leased)).await.unwrap().unwrap();
         assert_eq!(found(db, &reuse(team, Live)).await, None);
         let grab = done(db, team).await;
         assert_eq!(found(db, &reuse(team, Live)).await, Some(grab.id));
-        assert!(db.store.delete_grab(team, Live, grab.id, NOW).await.unwrap());
+        assert!(db.store.grabs().delete_grab(team, Live, grab.id, NOW).await.unwrap());
         assert_eq!(found(db, &reuse(team, Live)).await, None);
     }
 
@@ -109,61 +109,61 @@ on_both! {
         let outcome = State::Done { finished_at, image, size_bytes: 1, execution_ms: 1, metadata: facts() };
         let fingerprint = Some(FINGERPRINT);
         let new = NewPlaceholder { fingerprint, ..crate::placeholder::placeholder(id, team, outcome) };
-        db.store.create_placeholder(new).await.unwrap();
+        db.store.grabs().create_placeholder(new).await.unwrap();
         assert_eq!(found(db, &ReuseGrab { now: NOW + 2 * SECOND, ..reuse(team, Test) }).await, None);
         assert_eq!(found(db, &ReuseGrab { now: finished_at, ..reuse(team, Test) }).await, Some(id));
     }
 
     async fn keys_of_answers_are_stored_and_repeat_the_answer(db) {
         let team = db.team(5).await;
-        let nothing = db.store.reuse(reuse(team, Live), record("a", 1), None).await.unwrap();
+        let nothing = db.store.grabs().reuse(reuse(team, Live), record("a", 1), None).await.unwrap();
         assert_eq!(nothing, None, "nothing was found");
-        assert_eq!(db.store.find_repeat(team, Live, &record("a", 1), NOW).await.unwrap(), None);
+        assert_eq!(db.store.grabs().find_repeat(team, Live, &record("a", 1), NOW).await.unwrap(), None);
         let grab = Box::new(done(db, team).await);
         // Several keys may have the same answer.
         for key in ["a", "b"] {
-            let first = db.store.reuse(reuse(team, Live), record(key, 1), None).await.unwrap();
+            let first = db.store.grabs().reuse(reuse(team, Live), record(key, 1), None).await.unwrap();
             assert_eq!(first, Some(ReuseOutcome::Found(grab.clone())));
-            let again = db.store.reuse(reuse(team, Live), record(key, 1), None).await.unwrap();
+            let again = db.store.grabs().reuse(reuse(team, Live), record(key, 1), None).await.unwrap();
             assert_eq!(again, Some(ReuseOutcome::Repeated(Repeat::Cached(grab.clone()))));
-            let repeat = db.store.find_repeat(team, Live, &record(key, 1), NOW).await.unwrap();
+            let repeat = db.store.grabs().find_repeat(team, Live, &record(key, 1), NOW).await.unwrap();
             assert_eq!(repeat, Some(Repeat::Cached(grab.clone())));
-            let other = db.store.find_repeat(team, Live, &record(key, 2), NOW).await.unwrap();
+            let other = db.store.grabs().find_repeat(team, Live, &record(key, 2), NOW).await.unwrap();
             assert_eq!(other, Some(Repeat::Mismatch));
         }
         assert_eq!(db.credits(team).await, (4, 0));
         let later = NOW + 5 * SECOND + LIFE;
-        assert_eq!(db.store.find_repeat(team, Live, &record("a", 1), later).await.unwrap(), None);
-        assert_eq!(db.store.purge_keys(later, 10).await.unwrap(), 2);
+        assert_eq!(db.store.grabs().find_repeat(team, Live, &record("a", 1), later).await.unwrap(), None);
+        assert_eq!(db.store.grabs().purge_keys(later, 10).await.unwrap(), 2);
         // A key that is used again for a new grab answers as usual.
         let new = NewGrab { idempotency: Some(record("a", 3)), ..db.new_grab(team, Class::Sync) };
-        db.store.create(new).await.unwrap();
-        assert_eq!(db.store.find_repeat(team, Live, &record("a", 3), NOW).await.unwrap(), Some(Repeat::InFlight));
+        db.store.grabs().create(new).await.unwrap();
+        assert_eq!(db.store.grabs().find_repeat(team, Live, &record("a", 3), NOW).await.unwrap(), Some(Repeat::InFlight));
     }
 
     async fn grabs_of_other_keys_answer_nothing_for_a_key_that_may_not_read(db) {
         let team = db.team(5).await;
         let [own, other] = [(); 2].map(|()| KeyId(db.id()));
         for (number, key) in [own, other].into_iter().enumerate() {
-            db.store.create_key(new_key(team, key, None)).await.unwrap();
+            db.store.accounts().create_key(new_key(team, key, None)).await.unwrap();
             let once = Some(record(&format!("key-{number}"), 1));
             let base = db.new_grab(team, Class::Sync);
             let new = NewGrab { fingerprint: Some(FINGERPRINT), key: Some(key), idempotency: once, ..base };
-            db.store.create(new).await.unwrap();
+            db.store.grabs().create(new).await.unwrap();
             let leased = db.lease_one().await;
-            db.store.complete(completion(&leased)).await.unwrap().unwrap();
+            db.store.grabs().complete(completion(&leased)).await.unwrap().unwrap();
         }
         let of = |only_of| ReuseGrab { only_of, ..reuse(team, Live) };
         let newest = found(db, &of(None)).await.unwrap();
         let (of_own, of_other) = (found(db, &of(Some(own))).await.unwrap(), found(db, &of(Some(other))).await.unwrap());
         assert!(of_own != of_other && (newest == of_own || newest == of_other));
-        assert!(db.store.is_grab_of_key(of_own, own).await.unwrap());
-        assert!(!db.store.is_grab_of_key(of_other, own).await.unwrap());
+        assert!(db.store.grabs().is_grab_of_key(of_own, own).await.unwrap());
+        assert!(!db.store.grabs().is_grab_of_key(of_other, own).await.unwrap());
         assert_eq!(found(db, &of(Some(KeyId(db.id())))).await, None);
         // Idempotency keys likewise.
         let repeat = async |once, only_of| {
             let record = NewRecord { only_of, ..record(once, 1) };
-            db.store.find_repeat(team, Live, &record, NOW).await.unwrap()
+            db.store.grabs().find_repeat(team, Live, &record, NOW).await.unwrap()
         };
         assert!(matches!(repeat("key-0", Some(own)).await, Some(Repeat::Replay(_))));
         assert!(matches!(repeat("key-1", Some(own)).await, Some(Repeat::Mismatch)));
@@ -173,49 +173,49 @@ on_both! {
     async fn replaced_link_secret_is_known_to_whom_it_was_shown_only(db) {
         let (team, id, other) = (db.team(0).await, KeyId(db.id()), db.team(0).await);
         let (ada, bob) = (UserId(db.id()), UserId(db.id()));
-        db.store.create_key(new_key(team, id, Some(ada))).await.unwrap();
+        db.store.accounts().create_key(new_key(team, id, Some(ada))).await.unwrap();
         let known = async || {
-            let known = db.store.list_known_secrets(team, NOW).await.unwrap();
+            let known = db.store.accounts().list_known_secrets(team, NOW).await.unwrap();
             known.into_iter().map(|known| (known.secret, known.user)).collect::<Vec<_>>()
         };
         let (key, link) = (TeamSecret::Key(id), TeamSecret::Link(id));
         assert_eq!(known().await, [(key, Some(ada))]);
         for by in [Some(ada), Some(bob), None, Some(bob)] {
             let shown = ShownLinkSecret { by, ..shown(team, id, vec![1]) };
-            assert_eq!(db.store.set_link_secret(shown).await.unwrap(), Some(vec![1]));
+            assert_eq!(db.store.accounts().set_link_secret(shown).await.unwrap(), Some(vec![1]));
         }
         let mut of_link = known().await;
         of_link.sort();
         let mut expected = vec![(key, Some(ada)), (link, Some(ada)), (link, Some(bob))];
         expected.sort();
         assert_eq!(of_link, expected);
-        assert!(!db.store.replace_link_secret(shown(other, id, vec![9])).await.unwrap(), "another team's");
+        assert!(!db.store.accounts().replace_link_secret(shown(other, id, vec![9])).await.unwrap(), "another team's");
         let replaced = ShownLinkSecret { by: Some(bob), ..shown(team, id, vec![2]) };
-        assert!(db.store.replace_link_secret(replaced).await.unwrap());
+        assert!(db.store.accounts().replace_link_secret(replaced).await.unwrap());
         assert_eq!(known().await, [(key, Some(ada)), (link, Some(bob))]);
-        assert_eq!(db.store.find_link_signer(id).await.unwrap().unwrap().sealed_secret, Some(vec![2]));
-        assert!(db.store.revoke_key(id, NOW).await.unwrap());
+        assert_eq!(db.store.accounts().find_link_signer(id).await.unwrap().unwrap().sealed_secret, Some(vec![2]));
+        assert!(db.store.accounts().revoke_key(id, NOW).await.unwrap());
         assert_eq!(known().await, []);
-        assert!(!db.store.replace_link_secret(shown(team, id, vec![3])).await.unwrap());
+        assert!(!db.store.accounts().replace_link_secret(shown(team, id, vec![3])).await.unwrap());
     }
 
     async fn link_secret_is_set_once_for_keys_in_use_of_the_team(db) {
         let (team, other) = (db.team(0).await, db.team(0).await);
         let id = KeyId(db.id());
-        db.store.create_key(new_key(team, id, None)).await.unwrap();
-        let signer = || async { db.store.find_link_signer(id).await.unwrap() };
+        db.store.accounts().create_key(new_key(team, id, None)).await.unwrap();
+        let signer = || async { db.store.accounts().find_link_signer(id).await.unwrap() };
         let before = signer().await.unwrap();
         assert_eq!((before.caller.team, before.caller.environment), (team, Test));
         assert_eq!((before.sealed_secret, before.is_suspended), (None, false));
-        assert_eq!(db.store.set_link_secret(shown(other, id, vec![9])).await.unwrap(), None);
-        assert_eq!(db.store.set_link_secret(shown(team, id, vec![1])).await.unwrap(), Some(vec![1]));
-        assert_eq!(db.store.set_link_secret(shown(team, id, vec![2])).await.unwrap(), Some(vec![1]));
+        assert_eq!(db.store.accounts().set_link_secret(shown(other, id, vec![9])).await.unwrap(), None);
+        assert_eq!(db.store.accounts().set_link_secret(shown(team, id, vec![1])).await.unwrap(), Some(vec![1]));
+        assert_eq!(db.store.accounts().set_link_secret(shown(team, id, vec![2])).await.unwrap(), Some(vec![1]));
         assert_eq!(signer().await.unwrap().sealed_secret, Some(vec![1]));
-        db.store.suspend_team(team, "a reason", NOW).await.unwrap();
+        db.store.accounts().suspend_team(team, "a reason", NOW).await.unwrap();
         assert!(signer().await.unwrap().is_suspended);
-        assert!(db.store.revoke_key(id, NOW).await.unwrap());
+        assert!(db.store.accounts().revoke_key(id, NOW).await.unwrap());
         assert_eq!(signer().await, None);
-        assert_eq!(db.store.set_link_secret(shown(team, id, vec![3])).await.unwrap(), None);
+        assert_eq!(db.store.accounts().set_link_secret(shown(team, id, vec![3])).await.unwrap(), None);
     }
 }
 
@@ -241,7 +241,7 @@ async fn find_reusable_uses_its_index() {
     db.execute_raw(explain).await.unwrap();
     // The settings apply only to new connections.
     let store = grabd_store::Store::open(&db.url).await.unwrap();
-    assert_eq!(store.find_reusable(&reuse(team, Test)).await.unwrap(), None);
+    assert_eq!(store.grabs().find_reusable(&reuse(team, Test)).await.unwrap(), None);
     store.close().await;
     let log = db.server_log();
     let plan = log.split("plan:\n").skip(1).find(|plan| plan.contains("\"fingerprint\" =")).unwrap_or_default();

@@ -23,7 +23,7 @@ async fn second_service_on_a_database_is_refused_until_the_first_exits() {
     assert!(!address.is_empty() && since.starts_with("20"), "{address} {since}");
     // Commands need no lock.
     second.migrate().await.unwrap();
-    assert_eq!(second.list_teams().await.unwrap(), []);
+    assert_eq!(second.accounts().list_teams().await.unwrap(), []);
     // A lock of another database is not affected.
     let elsewhere = TestDb::postgres().await;
     elsewhere.store.lock_service(Duration::ZERO).await.unwrap().unwrap().release().await;

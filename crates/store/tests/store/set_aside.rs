@@ -46,10 +46,13 @@ impl TestDb {
             by: None,
             now: NOW,
         };
-        self.store.register_endpoint(new).await.unwrap();
+        self.store.webhooks().register_endpoint(new).await.unwrap();
         let target = EndpointRef { team, environment, grant: None, endpoint: id };
         let delivery = DeliveryId(self.id());
-        assert!(matches!(self.store.test_endpoint(target, delivery, NOW).await.unwrap(), ResendOutcome::Due(_)));
+        assert!(matches!(
+            self.store.webhooks().test_endpoint(target, delivery, NOW).await.unwrap(),
+            ResendOutcome::Due(_)
+        ));
         (target, delivery)
     }
 }
@@ -62,11 +65,11 @@ async fn record(db: &TestDb, attempt: &DeliveryAttempt, now: Timestamp) {
     let DeliveryAttempt { delivery, endpoint, number, .. } = *attempt;
     let after = AfterDelivery::Delivered;
     let result = DeliveryAttemptResult { delivery, endpoint, number, at: now, now, answer: Ok(200), after };
-    db.store.record_attempt(result).await.unwrap();
+    db.store.webhooks().record_attempt(result).await.unwrap();
 }
 
 async fn lease_all(db: &TestDb, slots: usize, now: Timestamp) -> Vec<TeamId> {
-    let leased = db.store.lease(db.lease_request(Class::Sync, slots, now)).await.unwrap();
+    let leased = db.store.grabs().lease(db.lease_request(Class::Sync, slots, now)).await.unwrap();
     leased.iter().map(|job| job.team).collect()
 }
 
@@ -83,7 +86,7 @@ on_both! {
         // Its deadline ends it, although it cannot be read.
         assert_eq!(db.credits(bad_team).await, (1, 1));
         let deadline = NOW + SYNC_DEADLINE;
-        let ended: Vec<_> = db.store.expire_jobs(deadline, 9).await.unwrap().iter().map(|grab| grab.team).collect();
+        let ended: Vec<_> = db.store.grabs().expire_jobs(deadline, 9).await.unwrap().iter().map(|grab| grab.team).collect();
         assert_eq!(ended, [team]);
         assert_eq!((db.credits(bad_team).await, db.credits(team).await), ((1, 0), (1, 0)));
     }
@@ -108,12 +111,12 @@ on_both! {
         let id = db.literal(bad.0);
         db.corrupt(&format!("UPDATE job SET lot_id = lot_id + 1000, deadline_at = 1 WHERE grab_id = {id}")).await;
         let now = NOW + SYNC_DEADLINE;
-        assert_eq!(db.store.expire_jobs(now, 1).await.unwrap(), [], "the bad job is the first one");
-        assert_eq!(db.store.expire_jobs(now, 1).await.unwrap()[0].id, good);
+        assert_eq!(db.store.grabs().expire_jobs(now, 1).await.unwrap(), [], "the bad job is the first one");
+        assert_eq!(db.store.grabs().expire_jobs(now, 1).await.unwrap()[0].id, good);
         assert_eq!(db.rows_set_aside("deadlines"), 1);
         db.corrupt(&format!("UPDATE job SET lot_id = lot_id - 1000 WHERE grab_id = {id}")).await;
-        assert_eq!(db.store.expire_jobs(now, 9).await.unwrap(), [], "it is left out for a while");
-        assert_eq!(db.store.expire_jobs(now + SET_ASIDE, 9).await.unwrap()[0].id, bad);
+        assert_eq!(db.store.grabs().expire_jobs(now, 9).await.unwrap(), [], "it is left out for a while");
+        assert_eq!(db.store.grabs().expire_jobs(now + SET_ASIDE, 9).await.unwrap()[0].id, bad);
     }
 
     async fn lease_that_cannot_be_released_does_not_delay_others(db) {
@@ -121,7 +124,7 @@ on_both! {
         let (bad, good) = (db.leased(team).await, db.leased(team).await);
         let id = db.literal(bad.grab.0);
         db.corrupt(&format!("UPDATE job SET upload_key = 'x', lease_until = 1 WHERE grab_id = {id}")).await;
-        let reclaim = || db.store.reclaim_leases(LostLeases::All, NOW, 1);
+        let reclaim = || db.store.grabs().reclaim_leases(LostLeases::All, NOW, 1);
         assert_eq!(reclaim().await.unwrap(), [], "the bad lease is the first one");
         assert_eq!(reclaim().await.unwrap()[0].0, good.grab);
         assert_eq!(reclaim().await.unwrap(), []);
@@ -142,8 +145,8 @@ on_both! {
             }
         }
         let now = NOW + Duration::from_secs(9);
-        assert_eq!(db.store.expire_lots(now, 1).await.unwrap(), 0, "the bad lot is the first one");
-        assert_eq!(db.store.expire_lots(now, 1).await.unwrap(), 1);
+        assert_eq!(db.store.credits().expire_lots(now, 1).await.unwrap(), 0, "the bad lot is the first one");
+        assert_eq!(db.store.credits().expire_lots(now, 1).await.unwrap(), 1);
         assert_eq!(db.credits(team).await, (0, 0));
         assert_eq!(db.rows_set_aside("lots"), 1);
     }
@@ -153,11 +156,11 @@ on_both! {
         for (not_before, key) in ["../x", undeletable.as_str(), good.as_str()].into_iter().enumerate() {
             db.corrupt(&format!("INSERT INTO image_gc (key, not_before) VALUES ('{key}', {not_before})")).await;
         }
-        assert_eq!(db.store.due_images(NOW, 1).await.unwrap(), std::slice::from_ref(&undeletable));
-        db.store.set_image_aside(&undeletable, NOW);
-        assert_eq!(db.store.due_images(NOW, 1).await.unwrap(), [good]);
+        assert_eq!(db.store.grabs().due_images(NOW, 1).await.unwrap(), std::slice::from_ref(&undeletable));
+        db.store.grabs().set_image_aside(&undeletable, NOW);
+        assert_eq!(db.store.grabs().due_images(NOW, 1).await.unwrap(), [good]);
         assert_eq!(db.rows_set_aside("images"), 2);
-        assert_eq!(db.store.due_images(NOW + SET_ASIDE, 1).await.unwrap(), [undeletable]);
+        assert_eq!(db.store.grabs().due_images(NOW + SET_ASIDE, 1).await.unwrap(), [undeletable]);
     }
 
     async fn grab_that_cannot_be_read_does_not_hide_others_from_watchers(db) {
@@ -165,7 +168,7 @@ on_both! {
         let (bad, good) = (db.pending(team).await, db.pending(team).await);
         let id = db.literal(bad.0);
         db.corrupt(&format!("UPDATE grab SET request = '{{' WHERE id = {id}")).await;
-        let found: Vec<_> = db.store.find_grabs(&[bad, good]).await.unwrap().iter().map(|grab| grab.id).collect();
+        let found: Vec<_> = db.store.grabs().find_grabs(&[bad, good]).await.unwrap().iter().map(|grab| grab.id).collect();
         assert_eq!(found, [good]);
     }
 
@@ -208,9 +211,9 @@ on_both! {
         db.grant(target.team, LotKind::Prepaid, 1, None).await;
         let id = db.literal(target.endpoint.0);
         db.corrupt(&format!("UPDATE webhook_endpoint SET events = 'x' WHERE id = {id}")).await;
-        db.store.create(db.new_grab(target.team, Class::Async)).await.unwrap();
-        let leased = db.store.lease(db.lease_request(Class::Async, 1, NOW)).await.unwrap().pop().unwrap();
-        let ended = db.store.complete(completion(&leased)).await.unwrap().unwrap();
+        db.store.grabs().create(db.new_grab(target.team, Class::Async)).await.unwrap();
+        let leased = db.store.grabs().lease(db.lease_request(Class::Async, 1, NOW)).await.unwrap().pop().unwrap();
+        let ended = db.store.grabs().complete(completion(&leased)).await.unwrap().unwrap();
         assert_eq!(ended.grab.status(), Status::Done);
     }
 
@@ -224,7 +227,7 @@ on_both! {
         let seen: Vec<_> = attempts.iter().map(|attempt| (attempt.endpoint, attempt.number)).collect();
         assert_eq!(seen, [(other.endpoint, 1), (target.endpoint, 32_767)]);
         record(db, &attempts[1], NOW).await;
-        let page = db.store.list_deliveries(target.endpoint, None, 9, NOW).await.unwrap().unwrap();
+        let page = db.store.webhooks().list_deliveries(target.endpoint, None, 9, NOW).await.unwrap().unwrap();
         assert_eq!(page.deliveries[0].status_code, Some(200));
     }
 
@@ -234,7 +237,7 @@ on_both! {
             let attempts = lease_due(db, NOW).await;
             assert_eq!(attempts[0].number, sent);
             record(db, &attempts[0], NOW).await;
-            let again = db.store.redeliver(target, delivery, NOW).await.unwrap();
+            let again = db.store.webhooks().redeliver(target, delivery, NOW).await.unwrap();
             match sent < MAX_SENDS {
                 true => assert!(matches!(again, ResendOutcome::Due(_)), "{sent}"),
                 false => assert_eq!(again, ResendOutcome::TooManyAttempts(MAX_SENDS)),

@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// Reads all at once, so that the first one is in progress when the others come. Returns whether each was found.
 async fn found(db: &TestDb, reads: &[(TeamId, GrabId)]) -> Vec<bool> {
-    let reads = reads.iter().map(|(team, id)| db.store.find_grab(*team, Live, *id));
+    let reads = reads.iter().map(|(team, id)| db.store.grabs().find_grab(*team, Live, *id));
     join_all(reads).await.into_iter().map(|grab| grab.unwrap().is_some()).collect()
 }
 
@@ -25,14 +25,14 @@ on_both! {
         for _ in 0..150 {
             reads.push((team, db.pending(team).await));
         }
-        let grabs = join_all(reads.iter().map(|(team, id)| db.store.find_grab(*team, Live, *id))).await;
+        let grabs = join_all(reads.iter().map(|(team, id)| db.store.grabs().find_grab(*team, Live, *id))).await;
         for ((_, id), grab) in reads.iter().zip(grabs) {
             assert_eq!(grab.unwrap().unwrap().id, *id);
         }
         let (mine, unknown) = (reads[0].1, GrabId(db.id()));
         let mixed = [(team, mine), (team, theirs), (other, theirs), (other, mine), (team, unknown), (team, mine)];
         assert_eq!(found(db, &mixed).await, [true, false, true, false, false, true]);
-        let as_test = join_all([Live, Test, Live].map(|environment| db.store.find_grab(team, environment, mine))).await;
+        let as_test = join_all([Live, Test, Live].map(|environment| db.store.grabs().find_grab(team, environment, mine))).await;
         let as_test: Vec<bool> = as_test.into_iter().map(|grab| grab.unwrap().is_some()).collect();
         assert_eq!(as_test, [true, false, true]);
     }
@@ -42,8 +42,8 @@ on_both! {
         let id = db.pending(team).await;
         let mut abandoned = 0;
         while abandoned < 3 {
-            let mut first = Box::pin(db.store.find_grab(team, Live, id));
-            let mut second = Box::pin(db.store.find_grab(team, Live, id));
+            let mut first = Box::pin(db.store.grabs().find_grab(team, Live, id));
+            let mut second = Box::pin(db.store.grabs().find_grab(team, Live, id));
             // The database may answer before the first poll returns.
             if first.as_mut().now_or_never().is_some() || second.as_mut().now_or_never().is_some() {
                 continue;
@@ -61,7 +61,7 @@ on_both! {
         let literal = db.literal(bad.0);
         db.execute_raw(&format!("UPDATE grab SET request = '{{' WHERE id = {literal}")).await.unwrap();
         let reads = [(team, mine), (other, bad), (team, mine), (other, bad)];
-        let results = join_all(reads.map(|(team, id)| db.store.find_grab(team, Live, id))).await;
+        let results = join_all(reads.map(|(team, id)| db.store.grabs().find_grab(team, Live, id))).await;
         assert_eq!(results.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true, false]);
     }
 }

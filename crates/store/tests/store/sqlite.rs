@@ -42,15 +42,15 @@ async fn in_memory_database_works() {
     store.migrate().await.unwrap();
     assert!(store.schema_is_current().await.unwrap());
     store.ping().await.unwrap();
-    assert_eq!(store.list_teams().await.unwrap(), []);
-    assert_eq!(store.verify_ledger().await.unwrap(), []);
+    assert_eq!(store.accounts().list_teams().await.unwrap(), []);
+    assert_eq!(store.credits().verify_ledger().await.unwrap(), []);
     store.close().await;
 }
 
 #[tokio::test]
 async fn opening_errors_are_classified() {
     let store = Store::open("sqlite::memory:").await.unwrap();
-    assert!(matches!(store.list_teams().await, Err(Error::Schema(_))));
+    assert!(matches!(store.accounts().list_teams().await, Err(Error::Schema(_))));
     assert!(matches!(Store::open("mysql://localhost/x").await, Err(Error::Url)));
     assert!(matches!(Store::open("sqlite:///nowhere/at/all.sqlite").await, Err(Error::Unavailable(_))));
     store.close().await;
@@ -64,7 +64,7 @@ async fn two_processes_can_write_concurrently() {
     let other_process = Store::open(&db.url).await.unwrap();
     let creates = (0..200).map(|n| {
         let store = if n % 2 == 0 { &db.store } else { &other_process };
-        store.create(db.new_grab(team, Class::Sync))
+        store.grabs().create(db.new_grab(team, Class::Sync))
     });
     for created in join_all(creates).await {
         assert!(matches!(created, Ok(Created::Pending)), "{created:?}");
@@ -84,7 +84,7 @@ async fn writer_waits_for_another_processs_transaction() {
     db.execute_raw("UPDATE team SET name = 'A team'").await.unwrap();
     let (store, new) = (db.store.clone(), placeholder(GrabId(db.id()), team, done(Some(ImageKey::new(1, "png")))));
     wait_for_another_writer(&db, team, async move {
-        assert_eq!(store.create_placeholder(new).await.unwrap(), PlaceholderOutcome::Stored);
+        assert_eq!(store.grabs().create_placeholder(new).await.unwrap(), PlaceholderOutcome::Stored);
     })
     .await;
     db.finish().await;
@@ -93,7 +93,7 @@ async fn writer_waits_for_another_processs_transaction() {
 fn create(db: &TestDb, team: TeamId) -> impl Future<Output = ()> + Send + use<> {
     let (store, new) = (db.store.clone(), db.new_grab(team, Class::Sync));
     async move {
-        let created = store.create(new).await;
+        let created = store.grabs().create(new).await;
         assert!(matches!(created, Ok(Created::Pending)), "{created:?}");
     }
 }
@@ -105,12 +105,12 @@ async fn wait_for_another_writer(db: &TestDb, team: TeamId, change: impl Future<
     let waiting = TaskTracker::new().spawn(change);
     // Reads continue with the old data. They take long enough for the change to reach the lock.
     for _ in 0..100 {
-        assert_eq!(db.store.find_team(team).await.unwrap().unwrap().name, "A team");
+        assert_eq!(db.store.accounts().find_team(team).await.unwrap().unwrap().name, "A team");
     }
     assert!(!waiting.is_finished());
     other.commit().await.unwrap();
     waiting.await.unwrap();
-    assert_eq!(db.store.find_team(team).await.unwrap().unwrap().name, "renamed");
+    assert_eq!(db.store.accounts().find_team(team).await.unwrap().unwrap().name, "renamed");
     raw.close().await.unwrap();
 }
 
@@ -133,7 +133,7 @@ async fn failed_change_in_a_batch_rolls_back_only_itself() {
             // Detected only after the job was deleted.
             done.upload_key = ImageKey::new(99, "png");
         }
-        db.store.complete(done)
+        db.store.grabs().complete(done)
     });
     let (ended, committed) = tokio::join!(join_all(completes), other.commit());
     committed.unwrap();
@@ -165,17 +165,17 @@ async fn writer_recovers_after_sqlite_rolls_back_the_transaction() {
     let other = raw.begin().await.unwrap();
     other.execute_unprepared("UPDATE team SET name = 'renamed'").await.unwrap();
     let refs = ["alone", "before", "too much", "after"];
-    let grants = refs.map(|source_ref| db.store.grant(grant(team, source_ref.into())));
+    let grants = refs.map(|source_ref| db.store.credits().grant(grant(team, source_ref.into())));
     let (granted, committed) = tokio::join!(join_all(grants), other.commit());
     committed.unwrap();
     let succeeded = granted.iter().filter(|granted| granted.is_ok()).count();
     assert!(granted[2].is_err());
-    assert_eq!(db.store.lots(team).await.unwrap().len(), succeeded, "{granted:?}");
+    assert_eq!(db.store.credits().lots(team).await.unwrap().len(), succeeded, "{granted:?}");
     for round in 0..3 {
-        let next = db.store.grant(grant(team, format!("next {round}"))).await;
+        let next = db.store.credits().grant(grant(team, format!("next {round}"))).await;
         assert!(matches!(next, Ok(GrantOutcome::New(_))), "{next:?}");
     }
-    assert_eq!(db.store.lots(team).await.unwrap().len(), succeeded + 3);
+    assert_eq!(db.store.credits().lots(team).await.unwrap().len(), succeeded + 3);
     // The transactions of the new connection still wait for another writer before they read.
     db.execute_raw("UPDATE team SET name = 'A team'").await.unwrap();
     wait_for_another_writer(&db, team, create(&db, team)).await;
@@ -187,7 +187,7 @@ async fn writer_recovers_after_sqlite_rolls_back_the_transaction() {
 async fn close_writes_queued_changes_and_rejects_later_ones() {
     let db = TestDb::sqlite().await;
     let team = db.team(100).await;
-    let create = || maybe_done(db.store.create(db.new_grab(team, Class::Sync)));
+    let create = || maybe_done(db.store.grabs().create(db.new_grab(team, Class::Sync)));
     let mut creates: Vec<_> = (0..100).map(|_| Box::pin(create())).collect();
     // After one poll, each change is in the queue, or done already.
     for create in &mut creates {
@@ -198,12 +198,12 @@ async fn close_writes_queued_changes_and_rejects_later_ones() {
         let created = create.as_mut().take_output();
         assert!(matches!(created, Some(Ok(Created::Pending))), "{created:?}");
     }
-    let late = db.store.create(db.new_grab(team, Class::Sync)).await;
+    let late = db.store.grabs().create(db.new_grab(team, Class::Sync)).await;
     assert!(matches!(late, Err(Error::Closed)), "{late:?}");
-    let read = db.store.lots(team).await;
+    let read = db.store.credits().lots(team).await;
     assert!(matches!(read, Err(Error::Closed)), "{read:?}");
     let reopened = Store::open(&db.url).await.unwrap();
-    assert_eq!(reopened.lots(team).await.unwrap()[0].held, 100);
-    assert_eq!(reopened.verify_ledger().await.unwrap(), []);
+    assert_eq!(reopened.credits().lots(team).await.unwrap()[0].held, 100);
+    assert_eq!(reopened.credits().verify_ledger().await.unwrap(), []);
     reopened.close().await;
 }

@@ -29,7 +29,7 @@ async fn owner(db: &TestDb, text: &str) -> (UserId, TeamId) {
     let initial_team = InitialTeam::New(team, "A team".into());
     let person =
         NewPerson { id, email: email(text), password_hash: "former".into(), initial_team, verified: true, now: NOW };
-    db.store.create_person(person).await.unwrap();
+    db.store.accounts().create_person(person).await.unwrap();
     (id, team)
 }
 
@@ -37,8 +37,8 @@ async fn owner(db: &TestDb, text: &str) -> (UserId, TeamId) {
 async fn join(db: &TestDb, team: TeamId, by: UserId, user: UserId, text: &str, role: Role) {
     let new = invitation(db, team, by, text, role);
     let hash = new.hash;
-    db.store.invite(new).await.unwrap().unwrap();
-    assert_eq!(db.store.accept_invitation(hash, user, email(text), NOW).await.unwrap(), Ok(team));
+    db.store.accounts().invite(new).await.unwrap().unwrap();
+    assert_eq!(db.store.accounts().accept_invitation(hash, user, email(text), NOW).await.unwrap(), Ok(team));
 }
 
 fn invitation(db: &TestDb, team: TeamId, by: UserId, text: &str, role: Role) -> NewInvitation {
@@ -78,7 +78,7 @@ fn key(db: &TestDb, team: TeamId) -> NewKey {
 }
 
 async fn roles(db: &TestDb, team: TeamId) -> Vec<Role> {
-    db.store.list_members(team).await.unwrap().iter().map(|member| member.role).collect()
+    db.store.accounts().list_members(team).await.unwrap().iter().map(|member| member.role).collect()
 }
 
 on_both! {
@@ -88,21 +88,21 @@ on_both! {
         let store = &db.store;
         let new = key(db, team);
         let (id, hash) = (new.id, new.hash);
-        assert_eq!(store.create_team_key(new, ada).await.unwrap(), Ok(()));
-        assert_eq!(store.create_team_key(key(db, team), eve).await.unwrap(), Err(TeamRuleError::NotMember));
-        assert_eq!(store.revoke_team_key(team, id, eve, NOW).await.unwrap(), Err(TeamRuleError::NotMember));
+        assert_eq!(store.accounts().create_team_key(new, ada).await.unwrap(), Ok(()));
+        assert_eq!(store.accounts().create_team_key(key(db, team), eve).await.unwrap(), Err(TeamRuleError::NotMember));
+        assert_eq!(store.accounts().revoke_team_key(team, id, eve, NOW).await.unwrap(), Err(TeamRuleError::NotMember));
         let (bob, other) = owner(db, "bob@example.com").await;
         // A key is not found through another team.
-        assert_eq!(store.revoke_team_key(other, id, bob, NOW).await.unwrap(), Err(TeamRuleError::NotFound));
-        assert!(store.authenticate(&hash).await.unwrap().is_some());
+        assert_eq!(store.accounts().revoke_team_key(other, id, bob, NOW).await.unwrap(), Err(TeamRuleError::NotFound));
+        assert!(store.accounts().authenticate(&hash).await.unwrap().is_some());
 
         join(db, team, ada, bob, "bob@example.com", Role::Member).await;
-        assert_eq!(store.create_team_key(key(db, team), bob).await.unwrap(), Ok(()));
-        assert_eq!(store.revoke_team_key(team, id, bob, NOW).await.unwrap(), Ok(()));
-        assert_eq!(store.revoke_team_key(team, id, ada, NOW).await.unwrap(), Err(TeamRuleError::NotFound));
-        assert_eq!(store.authenticate(&hash).await.unwrap(), None);
+        assert_eq!(store.accounts().create_team_key(key(db, team), bob).await.unwrap(), Ok(()));
+        assert_eq!(store.accounts().revoke_team_key(team, id, bob, NOW).await.unwrap(), Ok(()));
+        assert_eq!(store.accounts().revoke_team_key(team, id, ada, NOW).await.unwrap(), Err(TeamRuleError::NotFound));
+        assert_eq!(store.accounts().authenticate(&hash).await.unwrap(), None);
         db.execute_raw("UPDATE team SET status = 1").await.unwrap();
-        assert_eq!(store.create_team_key(key(db, team), ada).await.unwrap(), Err(TeamRuleError::NotMember));
+        assert_eq!(store.accounts().create_team_key(key(db, team), ada).await.unwrap(), Err(TeamRuleError::NotMember));
     }
 
     async fn open_keys_of_a_team_are_limited(db) {
@@ -111,11 +111,11 @@ on_both! {
         for _ in 0..KEYS {
             let new = key(db, team);
             last = Some(new.id);
-            assert_eq!(db.store.create_team_key(new, ada).await.unwrap(), Ok(()));
+            assert_eq!(db.store.accounts().create_team_key(new, ada).await.unwrap(), Ok(()));
         }
-        assert_eq!(db.store.create_team_key(key(db, team), ada).await.unwrap(), Err(TeamRuleError::LimitReached));
-        assert_eq!(db.store.revoke_team_key(team, last.unwrap(), ada, NOW).await.unwrap(), Ok(()));
-        assert_eq!(db.store.create_team_key(key(db, team), ada).await.unwrap(), Ok(()));
+        assert_eq!(db.store.accounts().create_team_key(key(db, team), ada).await.unwrap(), Err(TeamRuleError::LimitReached));
+        assert_eq!(db.store.accounts().revoke_team_key(team, last.unwrap(), ada, NOW).await.unwrap(), Ok(()));
+        assert_eq!(db.store.accounts().create_team_key(key(db, team), ada).await.unwrap(), Ok(()));
     }
 
     async fn only_owners_rename_the_team_and_manage_members(db) {
@@ -125,28 +125,28 @@ on_both! {
         let store = &db.store;
         join(db, team, ada, bob, "bob@example.com", Role::Member).await;
         for (by, refusal) in [(bob, TeamRuleError::NotOwner), (eve, TeamRuleError::NotMember)] {
-            assert_eq!(store.rename_team(team, name("Theirs"), by).await.unwrap(), Err(refusal));
-            assert_eq!(store.set_role(team, bob, Role::Owner, by).await.unwrap(), Err(refusal));
-            assert_eq!(store.remove_team_member(team, ada, by).await.unwrap(), Err(refusal));
+            assert_eq!(store.accounts().rename_team(team, name("Theirs"), by).await.unwrap(), Err(refusal));
+            assert_eq!(store.accounts().set_role(team, bob, Role::Owner, by).await.unwrap(), Err(refusal));
+            assert_eq!(store.accounts().remove_team_member(team, ada, by).await.unwrap(), Err(refusal));
             let new = invitation(db, team, by, "x@example.com", Role::Owner);
-            assert_eq!(store.invite(new).await.unwrap(), Err(refusal));
+            assert_eq!(store.accounts().invite(new).await.unwrap(), Err(refusal));
         }
         let new = invitation(db, team, ada, "x@example.com", Role::Member);
         let id = new.id;
-        store.invite(new).await.unwrap().unwrap();
-        assert_eq!(store.withdraw_invitation(team, id, bob).await.unwrap(), Err(TeamRuleError::NotOwner));
-        assert_eq!(store.withdraw_invitation(elsewhere, id, eve).await.unwrap(), Err(TeamRuleError::NotFound));
-        assert_eq!(store.withdraw_invitation(team, id, ada).await.unwrap(), Ok(()));
-        assert_eq!(store.withdraw_invitation(team, id, ada).await.unwrap(), Err(TeamRuleError::NotFound));
+        store.accounts().invite(new).await.unwrap().unwrap();
+        assert_eq!(store.accounts().withdraw_invitation(team, id, bob).await.unwrap(), Err(TeamRuleError::NotOwner));
+        assert_eq!(store.accounts().withdraw_invitation(elsewhere, id, eve).await.unwrap(), Err(TeamRuleError::NotFound));
+        assert_eq!(store.accounts().withdraw_invitation(team, id, ada).await.unwrap(), Ok(()));
+        assert_eq!(store.accounts().withdraw_invitation(team, id, ada).await.unwrap(), Err(TeamRuleError::NotFound));
         // Members cannot be changed through a team they do not belong to.
-        assert_eq!(store.set_role(elsewhere, bob, Role::Owner, eve).await.unwrap(), Err(TeamRuleError::NotFound));
-        assert_eq!(store.remove_team_member(elsewhere, bob, eve).await.unwrap(), Err(TeamRuleError::NotFound));
+        assert_eq!(store.accounts().set_role(elsewhere, bob, Role::Owner, eve).await.unwrap(), Err(TeamRuleError::NotFound));
+        assert_eq!(store.accounts().remove_team_member(elsewhere, bob, eve).await.unwrap(), Err(TeamRuleError::NotFound));
 
-        assert_eq!(store.rename_team(team, name("Ours"), ada).await.unwrap(), Ok(()));
-        assert_eq!(store.find_membership(team, bob).await.unwrap(), Some(("Ours".to_owned(), Role::Member)));
-        assert_eq!(store.set_role(team, bob, Role::Owner, ada).await.unwrap(), Ok(()));
-        assert_eq!(store.remove_team_member(team, ada, bob).await.unwrap(), Ok(()));
-        assert_eq!(store.find_membership(team, ada).await.unwrap(), None);
+        assert_eq!(store.accounts().rename_team(team, name("Ours"), ada).await.unwrap(), Ok(()));
+        assert_eq!(store.accounts().find_membership(team, bob).await.unwrap(), Some(("Ours".to_owned(), Role::Member)));
+        assert_eq!(store.accounts().set_role(team, bob, Role::Owner, ada).await.unwrap(), Ok(()));
+        assert_eq!(store.accounts().remove_team_member(team, ada, bob).await.unwrap(), Ok(()));
+        assert_eq!(store.accounts().find_membership(team, ada).await.unwrap(), None);
     }
 
     async fn last_owner_cannot_leave_or_lose_the_role(db) {
@@ -154,12 +154,12 @@ on_both! {
         let (bob, _) = owner(db, "bob@example.com").await;
         let store = &db.store;
         join(db, team, ada, bob, "bob@example.com", Role::Member).await;
-        assert_eq!(store.leave_team(team, ada).await.unwrap(), Err(TeamRuleError::LastOwner));
-        assert_eq!(store.remove_team_member(team, ada, ada).await.unwrap(), Err(TeamRuleError::LastOwner));
-        assert_eq!(store.set_role(team, ada, Role::Member, ada).await.unwrap(), Err(TeamRuleError::LastOwner));
-        assert_eq!(store.set_role(team, ada, Role::Owner, ada).await.unwrap(), Ok(()));
-        assert_eq!(store.leave_team(team, bob).await.unwrap(), Ok(()));
-        assert_eq!(store.leave_team(team, bob).await.unwrap(), Err(TeamRuleError::NotMember));
+        assert_eq!(store.accounts().leave_team(team, ada).await.unwrap(), Err(TeamRuleError::LastOwner));
+        assert_eq!(store.accounts().remove_team_member(team, ada, ada).await.unwrap(), Err(TeamRuleError::LastOwner));
+        assert_eq!(store.accounts().set_role(team, ada, Role::Member, ada).await.unwrap(), Err(TeamRuleError::LastOwner));
+        assert_eq!(store.accounts().set_role(team, ada, Role::Owner, ada).await.unwrap(), Ok(()));
+        assert_eq!(store.accounts().leave_team(team, bob).await.unwrap(), Ok(()));
+        assert_eq!(store.accounts().leave_team(team, bob).await.unwrap(), Err(TeamRuleError::NotMember));
         assert_eq!(roles(db, team).await, [Role::Owner]);
     }
 
@@ -173,7 +173,7 @@ on_both! {
         for round in 0..ROUNDS {
             let team = TeamId(db.id());
             let (first, _) = people[0];
-            db.store.create_owned_team(team, name("A team"), first, NOW).await.unwrap().unwrap();
+            db.store.accounts().create_owned_team(team, name("A team"), first, NOW).await.unwrap().unwrap();
             for (user, text) in &people[1..] {
                 join(db, team, first, *user, text, Role::Owner).await;
             }
@@ -184,9 +184,9 @@ on_both! {
                     let (store, user) = (db.store.clone(), *user);
                     TaskTracker::new().spawn(async move {
                         match (number + round) % 3 {
-                            0 => store.leave_team(team, user).await,
-                            1 => store.remove_team_member(team, user, user).await,
-                            _ => store.set_role(team, user, Role::Member, user).await,
+                            0 => store.accounts().leave_team(team, user).await,
+                            1 => store.accounts().remove_team_member(team, user, user).await,
+                            _ => store.accounts().set_role(team, user, Role::Member, user).await,
                         }
                     })
                 })
@@ -210,21 +210,21 @@ on_both! {
         let store = &db.store;
         let new = invitation(db, team, ada, "bob@example.com", Role::Owner);
         let hash = new.hash;
-        store.invite(new.clone()).await.unwrap().unwrap();
+        store.accounts().invite(new.clone()).await.unwrap().unwrap();
         let late = NOW + INVITATION_LIFE;
         let unknown = Err(TeamRuleError::NotFound);
-        assert_eq!(store.accept_invitation(hash, bob, email("bob@example.com"), late).await.unwrap(), unknown);
-        assert_eq!(store.accept_invitation(hash, eve, email("eve@example.com"), NOW).await.unwrap(), unknown);
-        assert_eq!(store.accept_invitation([9; 32], bob, email("bob@example.com"), NOW).await.unwrap(), unknown);
+        assert_eq!(store.accounts().accept_invitation(hash, bob, email("bob@example.com"), late).await.unwrap(), unknown);
+        assert_eq!(store.accounts().accept_invitation(hash, eve, email("eve@example.com"), NOW).await.unwrap(), unknown);
+        assert_eq!(store.accounts().accept_invitation([9; 32], bob, email("bob@example.com"), NOW).await.unwrap(), unknown);
         // A new invitation of the same address replaces it.
         let next = invitation(db, team, ada, "bob@example.com", Role::Member);
         let next_hash = next.hash;
-        store.invite(next).await.unwrap().unwrap();
-        assert_eq!(store.accept_invitation(hash, bob, email("bob@example.com"), NOW).await.unwrap(), unknown);
+        store.accounts().invite(next).await.unwrap().unwrap();
+        assert_eq!(store.accounts().accept_invitation(hash, bob, email("bob@example.com"), NOW).await.unwrap(), unknown);
         let attempts = (0..8).map(|_| {
             let store = store.clone();
             TaskTracker::new()
-                .spawn(async move { store.accept_invitation(next_hash, bob, email("bob@example.com"), NOW).await })
+                .spawn(async move { store.accounts().accept_invitation(next_hash, bob, email("bob@example.com"), NOW).await })
         });
         let outcomes = join_all(attempts.collect::<Vec<_>>()).await;
         let accepted =
@@ -232,38 +232,38 @@ on_both! {
         assert_eq!(accepted, 1);
         assert_eq!(roles(db, team).await, [Role::Owner, Role::Member]);
         let again = invitation(db, team, ada, "bob@example.com", Role::Owner);
-        assert_eq!(store.invite(again).await.unwrap(), Err(TeamRuleError::AlreadyMember));
+        assert_eq!(store.accounts().invite(again).await.unwrap(), Err(TeamRuleError::AlreadyMember));
     }
 
     async fn invited_person_signs_up_with_a_new_account(db) {
         let (ada, team) = owner(db, "ada@example.com").await;
         let new = invitation(db, team, ada, "bob@example.com", Role::Member);
         let hash = new.hash;
-        db.store.invite(new).await.unwrap().unwrap();
+        db.store.accounts().invite(new).await.unwrap().unwrap();
         let sign_up = |hash| {
             let user = UserId(db.id());
             InvitedSignUp { hash, user, password_hash: "new".into(), verified: false, now: NOW }
         };
         let unknown = SignUpOutcome::Refused(TeamRuleError::NotFound);
-        assert_eq!(db.store.sign_up_invited(sign_up([9; 32])).await.unwrap(), unknown);
+        assert_eq!(db.store.accounts().sign_up_invited(sign_up([9; 32])).await.unwrap(), unknown);
         let late = InvitedSignUp { now: NOW + INVITATION_LIFE, ..sign_up(hash) };
-        assert_eq!(db.store.sign_up_invited(late).await.unwrap(), unknown);
+        assert_eq!(db.store.accounts().sign_up_invited(late).await.unwrap(), unknown);
         assert!(matches!(
-            db.store.sign_up_invited(sign_up(hash)).await.unwrap(),
+            db.store.accounts().sign_up_invited(sign_up(hash)).await.unwrap(),
             SignUpOutcome::Joined { team: joined, .. } if joined == team
         ));
-        assert_eq!(db.store.sign_up_invited(sign_up(hash)).await.unwrap(), unknown);
-        let bob = db.store.find_person(&email("bob@example.com")).await.unwrap().unwrap();
-        assert_eq!(db.store.list_memberships(bob.id).await.unwrap(), [(team, "A team".to_owned(), Role::Member)]);
+        assert_eq!(db.store.accounts().sign_up_invited(sign_up(hash)).await.unwrap(), unknown);
+        let bob = db.store.accounts().find_person(&email("bob@example.com")).await.unwrap().unwrap();
+        assert_eq!(db.store.accounts().list_memberships(bob.id).await.unwrap(), [(team, "A team".to_owned(), Role::Member)]);
 
         // An address in use cannot be taken over.
         owner(db, "eve@example.com").await;
         let new = invitation(db, team, ada, "eve@example.com", Role::Member);
         let hash = new.hash;
-        db.store.invite(new).await.unwrap().unwrap();
-        assert_eq!(db.store.sign_up_invited(sign_up(hash)).await.unwrap(), SignUpOutcome::EmailTaken);
+        db.store.accounts().invite(new).await.unwrap().unwrap();
+        assert_eq!(db.store.accounts().sign_up_invited(sign_up(hash)).await.unwrap(), SignUpOutcome::EmailTaken);
         assert_eq!(roles(db, team).await.len(), 2);
-        assert!(db.store.find_invitation(&hash, NOW).await.unwrap().is_some());
+        assert!(db.store.accounts().find_invitation(&hash, NOW).await.unwrap().is_some());
     }
 
     async fn invitation_ends_when_the_inviter_is_no_longer_owner(db) {
@@ -274,14 +274,14 @@ on_both! {
             join(db, team, ada, bob, "bob@example.com", Role::Owner).await;
             let new = invitation(db, team, bob, "x@example.com", Role::Owner);
             let hash = new.hash;
-            store.invite(new).await.unwrap().unwrap();
-            assert_eq!(store.list_invitations(team, NOW).await.unwrap().len(), 1);
+            store.accounts().invite(new).await.unwrap().unwrap();
+            assert_eq!(store.accounts().list_invitations(team, NOW).await.unwrap().len(), 1);
             match end {
-                0 => store.leave_team(team, bob).await.unwrap().unwrap(),
-                1 => store.remove_team_member(team, bob, ada).await.unwrap().unwrap(),
-                _ => store.set_role(team, bob, Role::Member, ada).await.unwrap().unwrap(),
+                0 => store.accounts().leave_team(team, bob).await.unwrap().unwrap(),
+                1 => store.accounts().remove_team_member(team, bob, ada).await.unwrap().unwrap(),
+                _ => store.accounts().set_role(team, bob, Role::Member, ada).await.unwrap().unwrap(),
             }
-            assert_eq!(store.find_invitation(&hash, NOW).await.unwrap(), None, "{end}");
+            assert_eq!(store.accounts().find_invitation(&hash, NOW).await.unwrap(), None, "{end}");
         }
     }
 
@@ -289,16 +289,16 @@ on_both! {
         let (ada, team) = owner(db, "ada@example.com").await;
         for number in 0..INVITATIONS {
             let new = invitation(db, team, ada, &format!("{number}@example.com"), Role::Member);
-            assert_eq!(db.store.invite(new).await.unwrap(), Ok(()));
+            assert_eq!(db.store.accounts().invite(new).await.unwrap(), Ok(()));
         }
         let one_more = invitation(db, team, ada, "more@example.com", Role::Member);
-        assert_eq!(db.store.invite(one_more.clone()).await.unwrap(), Err(TeamRuleError::LimitReached));
+        assert_eq!(db.store.accounts().invite(one_more.clone()).await.unwrap(), Err(TeamRuleError::LimitReached));
         // Expired invitations do not count.
         let later = NewInvitation { now: NOW + INVITATION_LIFE, ..one_more };
-        assert_eq!(db.store.invite(later).await.unwrap(), Ok(()));
+        assert_eq!(db.store.accounts().invite(later).await.unwrap(), Ok(()));
         let creates = (0..TEAMS + 3).map(|_| {
             let (store, id) = (db.store.clone(), TeamId(db.id()));
-            TaskTracker::new().spawn(async move { store.create_owned_team(id, name("Another"), ada, NOW).await })
+            TaskTracker::new().spawn(async move { store.accounts().create_owned_team(id, name("Another"), ada, NOW).await })
         });
         let created = join_all(creates.collect::<Vec<_>>()).await;
         let created = created.iter().filter(|created| created.as_ref().unwrap().as_ref().unwrap().is_ok()).count();
@@ -311,16 +311,16 @@ on_both! {
         let store = &db.store;
         let expires_at = NOW + Duration::from_secs(60);
         for (hash, user) in [(1, ada), (2, ada), (3, ada), (4, eve)] {
-            store.open_session(NewSession { hash: [hash; 32], user, now: NOW, expires_at }).await.unwrap();
+            store.accounts().open_session(NewSession { hash: [hash; 32], user, now: NOW, expires_at }).await.unwrap();
         }
-        store.set_session_agent([1; 32], "A browser".into()).await.unwrap();
-        store.create_password_reset([7; 32], ada, expires_at).await.unwrap();
-        let listed = store.list_sessions(ada, NOW).await.unwrap();
+        store.accounts().set_session_agent([1; 32], "A browser".into()).await.unwrap();
+        store.accounts().create_password_reset([7; 32], ada, expires_at).await.unwrap();
+        let listed = store.accounts().list_sessions(ada, NOW).await.unwrap();
         assert_eq!(listed.iter().map(|session| session.hash[0]).collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!(listed[0].agent.as_deref(), Some("A browser"));
-        assert_eq!(store.list_sessions(ada, expires_at).await.unwrap(), []);
-        assert!(!store.end_session(ada, [4; 32]).await.unwrap(), "another person's session");
-        assert!(store.end_session(ada, [3; 32]).await.unwrap());
+        assert_eq!(store.accounts().list_sessions(ada, expires_at).await.unwrap(), []);
+        assert!(!store.accounts().end_session(ada, [4; 32]).await.unwrap(), "another person's session");
+        assert!(store.accounts().end_session(ada, [3; 32]).await.unwrap());
 
         let change = |former: &str| PasswordChange {
             user: ada,
@@ -328,14 +328,14 @@ on_both! {
             password_hash: "next".into(),
             keep: [2; 32],
         };
-        assert!(!store.change_password(change("another")).await.unwrap());
-        assert_eq!(store.list_sessions(ada, NOW).await.unwrap().len(), 2);
-        assert!(store.change_password(change("former")).await.unwrap());
-        let left: Vec<_> = store.list_sessions(ada, NOW).await.unwrap().iter().map(|session| session.hash[0]).collect();
+        assert!(!store.accounts().change_password(change("another")).await.unwrap());
+        assert_eq!(store.accounts().list_sessions(ada, NOW).await.unwrap().len(), 2);
+        assert!(store.accounts().change_password(change("former")).await.unwrap());
+        let left: Vec<_> = store.accounts().list_sessions(ada, NOW).await.unwrap().iter().map(|session| session.hash[0]).collect();
         assert_eq!(left, [2]);
-        assert_eq!(store.list_sessions(eve, NOW).await.unwrap().len(), 1);
-        assert_eq!(store.find_reset(&[7; 32], NOW).await.unwrap(), None);
-        assert_eq!(store.find_login(&email("ada@example.com")).await.unwrap().unwrap().password_hash, "next");
+        assert_eq!(store.accounts().list_sessions(eve, NOW).await.unwrap().len(), 1);
+        assert_eq!(store.accounts().find_reset(&[7; 32], NOW).await.unwrap(), None);
+        assert_eq!(store.accounts().find_login(&email("ada@example.com")).await.unwrap().unwrap().password_hash, "next");
     }
 
     async fn password_reset_is_used_once_before_expiry_and_ends_all_sessions(db) {
@@ -344,37 +344,37 @@ on_both! {
         let store = &db.store;
         let expires_at = NOW + Duration::from_secs(60);
         for (hash, user) in [(1, ada), (2, ada), (4, eve)] {
-            store.open_session(NewSession { hash: [hash; 32], user, now: NOW, expires_at }).await.unwrap();
+            store.accounts().open_session(NewSession { hash: [hash; 32], user, now: NOW, expires_at }).await.unwrap();
         }
-        store.create_password_reset([7; 32], ada, expires_at).await.unwrap();
-        store.create_password_reset([8; 32], ada, expires_at).await.unwrap();
-        store.create_password_reset([9; 32], eve, expires_at).await.unwrap();
-        assert_eq!(store.reset_password([7; 32], "next".into(), expires_at).await.unwrap(), None);
-        assert_eq!(store.reset_password([6; 32], "next".into(), NOW).await.unwrap(), None);
+        store.accounts().create_password_reset([7; 32], ada, expires_at).await.unwrap();
+        store.accounts().create_password_reset([8; 32], ada, expires_at).await.unwrap();
+        store.accounts().create_password_reset([9; 32], eve, expires_at).await.unwrap();
+        assert_eq!(store.accounts().reset_password([7; 32], "next".into(), expires_at).await.unwrap(), None);
+        assert_eq!(store.accounts().reset_password([6; 32], "next".into(), NOW).await.unwrap(), None);
         // Repeat, because not every round is a race.
         for round in 20..40 {
-            store.create_password_reset([round; 32], ada, expires_at).await.unwrap();
+            store.accounts().create_password_reset([round; 32], ada, expires_at).await.unwrap();
             let attempts = (0..8).map(|_| {
                 let store = store.clone();
-                TaskTracker::new().spawn(async move { store.reset_password([round; 32], "next".into(), NOW).await })
+                TaskTracker::new().spawn(async move { store.accounts().reset_password([round; 32], "next".into(), NOW).await })
             });
             let outcomes = join_all(attempts.collect::<Vec<_>>()).await;
             let used = outcomes.iter().filter(|outcome| outcome.as_ref().unwrap().as_ref().unwrap().is_some()).count();
             assert_eq!(used, 1);
         }
-        assert_eq!(store.list_sessions(ada, NOW).await.unwrap(), []);
-        assert_eq!(store.list_sessions(eve, NOW).await.unwrap().len(), 1);
-        assert_eq!(store.find_reset(&[8; 32], NOW).await.unwrap(), None, "other reset tokens are deleted");
-        assert_eq!(store.find_reset(&[9; 32], NOW).await.unwrap(), Some(eve));
-        assert_eq!(store.find_login(&email("ada@example.com")).await.unwrap().unwrap().password_hash, "next");
+        assert_eq!(store.accounts().list_sessions(ada, NOW).await.unwrap(), []);
+        assert_eq!(store.accounts().list_sessions(eve, NOW).await.unwrap().len(), 1);
+        assert_eq!(store.accounts().find_reset(&[8; 32], NOW).await.unwrap(), None, "other reset tokens are deleted");
+        assert_eq!(store.accounts().find_reset(&[9; 32], NOW).await.unwrap(), Some(eve));
+        assert_eq!(store.accounts().find_login(&email("ada@example.com")).await.unwrap().unwrap().password_hash, "next");
     }
 
     async fn expired_invitations_and_resets_are_purged(db) {
         let (ada, team) = owner(db, "ada@example.com").await;
         let new = invitation(db, team, ada, "bob@example.com", Role::Member);
-        db.store.invite(new).await.unwrap().unwrap();
-        db.store.create_password_reset([7; 32], ada, NOW + INVITATION_LIFE).await.unwrap();
-        assert_eq!(db.store.purge_links(NOW, 10).await.unwrap(), 0);
-        assert_eq!(db.store.purge_links(NOW + INVITATION_LIFE, 10).await.unwrap(), 2);
+        db.store.accounts().invite(new).await.unwrap().unwrap();
+        db.store.accounts().create_password_reset([7; 32], ada, NOW + INVITATION_LIFE).await.unwrap();
+        assert_eq!(db.store.accounts().purge_links(NOW, 10).await.unwrap(), 0);
+        assert_eq!(db.store.accounts().purge_links(NOW + INVITATION_LIFE, 10).await.unwrap(), 2);
     }
 }

@@ -27,12 +27,12 @@ async fn sign_up(db: &TestDb, email: &str, verified: bool) -> (UserId, TeamId) {
     let initial_team = InitialTeam::New(team, "A team".into());
     let email = Email::parse(email).unwrap();
     let person = NewPerson { id, email, password_hash: "x".into(), initial_team, verified, now: NOW };
-    db.store.create_person(person).await.unwrap();
+    db.store.accounts().create_person(person).await.unwrap();
     (id, team)
 }
 
 async fn expire(db: &TestDb, now: Timestamp) -> ExpiredPeople {
-    db.store.expire_unverified(now - DAY * 30, None, now, 50, 9).await.unwrap()
+    db.store.retention().expire_unverified(now - DAY * 30, None, now, 50, 9).await.unwrap()
 }
 
 async fn invite(db: &TestDb, team: TeamId, by: UserId, email: &str) {
@@ -47,7 +47,7 @@ async fn invite(db: &TestDb, team: TeamId, by: UserId, email: &str) {
         expires_at: LATER + DAY,
         mailed: false,
     };
-    db.store.invite(new).await.unwrap().unwrap();
+    db.store.accounts().invite(new).await.unwrap().unwrap();
 }
 
 async fn create_key(db: &TestDb, team: TeamId, by: UserId, environment: Environment, now: Timestamp) -> KeyId {
@@ -64,7 +64,7 @@ async fn create_key(db: &TestDb, team: TeamId, by: UserId, environment: Environm
         now,
     };
     let id = key.id;
-    db.store.create_team_key(key, by).await.unwrap().unwrap();
+    db.store.accounts().create_team_key(key, by).await.unwrap().unwrap();
     id
 }
 
@@ -85,7 +85,7 @@ async fn capture(db: &TestDb, team: TeamId) {
         fingerprint,
         ceiling: None,
     };
-    assert_eq!(db.store.create_placeholder(new).await.unwrap(), PlaceholderOutcome::Stored);
+    assert_eq!(db.store.grabs().create_placeholder(new).await.unwrap(), PlaceholderOutcome::Stored);
 }
 
 async fn register_webhook(db: &TestDb, team: TeamId) {
@@ -102,7 +102,7 @@ async fn register_webhook(db: &TestDb, team: TeamId) {
         by: None,
         now: NOW,
     };
-    db.store.register_endpoint(new).await.unwrap();
+    db.store.webhooks().register_endpoint(new).await.unwrap();
 }
 
 /// Everything that keeps an account, each of which is tested alone.
@@ -137,14 +137,14 @@ async fn give(db: &TestDb, reason: &str, user: UserId, team: TeamId, email: &str
     };
     match reason {
         "verified" => set("verified_at = 1").await,
-        "operator" => assert!(store.set_operator(user, true).await.unwrap()),
-        "suspended" => assert!(store.suspend_person(user, "spam", NOW).await.unwrap()),
+        "operator" => assert!(store.accounts().set_operator(user, true).await.unwrap()),
+        "suspended" => assert!(store.accounts().suspend_person(user, "spam", NOW).await.unwrap()),
         "session" => {
             let session = NewSession { hash: [1; 32], user, now: NOW, expires_at: LATER + DAY };
-            store.open_session(session).await.unwrap();
+            store.accounts().open_session(session).await.unwrap();
         }
-        "verification link" => store.create_verification([2; 32], user, LATER + DAY).await.unwrap(),
-        "password link" => store.create_password_reset([3; 32], user, LATER + DAY).await.unwrap(),
+        "verification link" => store.accounts().create_verification([2; 32], user, LATER + DAY).await.unwrap(),
+        "password link" => store.accounts().create_password_reset([3; 32], user, LATER + DAY).await.unwrap(),
         "invited elsewhere" => {
             let (bob, theirs) = sign_up(db, "bob@example.com", true).await;
             invite(db, theirs, bob, email).await;
@@ -157,14 +157,14 @@ async fn give(db: &TestDb, reason: &str, user: UserId, team: TeamId, email: &str
         }
         "other member" => {
             let (bob, _) = sign_up(db, "bob@example.com", true).await;
-            store.add_member(team, bob, NOW).await.unwrap();
+            store.accounts().add_member(team, bob, NOW).await.unwrap();
         }
         "only a member" => {
             let (_, theirs) = sign_up(db, "bob@example.com", true).await;
-            store.add_member(theirs, user, NOW).await.unwrap();
+            store.accounts().add_member(theirs, user, NOW).await.unwrap();
         }
         "suspended team" => {
-            store.suspend_team(team, "spam", NOW).await.unwrap();
+            store.accounts().suspend_team(team, "spam", NOW).await.unwrap();
         }
         "credits" => {
             db.grant(team, grabd_domain::credits::LotKind::Prepaid, 1, None).await;
@@ -172,24 +172,24 @@ async fn give(db: &TestDb, reason: &str, user: UserId, team: TeamId, email: &str
         "spent credits" => {
             db.grant(team, grabd_domain::credits::LotKind::Prepaid, 1, None).await;
             let leased = db.leased(team).await;
-            store.complete(crate::harness::completion(&leased)).await.unwrap().unwrap();
-            store.purge_grabs(PurgedGrabs::Live, LATER, LATER, 9).await.unwrap();
+            store.grabs().complete(crate::harness::completion(&leased)).await.unwrap().unwrap();
+            store.retention().purge_grabs(PurgedGrabs::Live, LATER, LATER, 9).await.unwrap();
         }
         "grab" => capture(db, team).await,
         "purged grab" => {
             capture(db, team).await;
             // With the one of the case before.
-            assert_eq!(store.purge_grabs(PurgedGrabs::Test, NOW + DAY, NOW + DAY, 9).await.unwrap(), 2);
+            assert_eq!(store.retention().purge_grabs(PurgedGrabs::Test, NOW + DAY, NOW + DAY, 9).await.unwrap(), 2);
         }
         "live key" => drop(create_key(db, team, user, Environment::Live, NOW).await),
         "new test key" => drop(create_key(db, team, user, Environment::Test, LATER - DAY).await),
         "used test key" => {
             let key = create_key(db, team, user, Environment::Test, NOW).await;
-            store.touch_keys(vec![key], LATER - DAY).await.unwrap();
+            store.accounts().touch_keys(vec![key], LATER - DAY).await.unwrap();
         }
         "webhook" => register_webhook(db, team).await,
         "own limit" => {
-            store.change_team_limits(team, vec![LimitChange::parse("keys=5").unwrap()], NOW).await.unwrap();
+            store.limits().change_team_limits(team, vec![LimitChange::parse("keys=5").unwrap()], NOW).await.unwrap();
         }
         other => panic!("{other} is not in the list"),
     }
@@ -201,12 +201,12 @@ on_both! {
         assert_eq!(expire(db, LATER - Duration::from_millis(1)).await, ExpiredPeople::default());
         let done = expire(db, LATER).await;
         assert_eq!(done, ExpiredPeople { expired: vec![(eve, vec![team])], next: None });
-        assert!(db.store.find_person_by_id(eve).await.unwrap().is_none());
-        assert_eq!(db.store.find_team(team).await.unwrap().unwrap().deleted_at, Some(LATER));
-        let mut erasures = db.store.list_erasures().await.unwrap();
+        assert!(db.store.accounts().find_person_by_id(eve).await.unwrap().is_none());
+        assert_eq!(db.store.accounts().find_team(team).await.unwrap().unwrap().deleted_at, Some(LATER));
+        let mut erasures = db.store.retention().list_erasures().await.unwrap();
         erasures.sort_by_key(|erasure| matches!(erasure, Erasure::Person(_)));
         assert_eq!(erasures, [Erasure::Team(team), Erasure::Person(eve)]);
-        let trail = db.store.list_audit(Timestamp::from_ms(0), None, 9).await.unwrap();
+        let trail = db.store.audit().list_audit(Timestamp::from_ms(0), None, 9).await.unwrap();
         let entries: Vec<_> =
             trail.iter().map(|entry| (entry.actor.as_str(), entry.action.as_str(), entry.target.clone())).collect();
         assert_eq!(entries, [("service", "user.expire", eve.to_string())]);
@@ -219,7 +219,7 @@ on_both! {
             let (eve, team) = sign_up(db, email, false).await;
             give(db, reason, eve, team, email).await;
             assert_eq!(expire(db, LATER).await.expired, [], "{reason}");
-            assert!(db.store.find_person_by_id(eve).await.unwrap().is_some(), "{reason}");
+            assert!(db.store.accounts().find_person_by_id(eve).await.unwrap().is_some(), "{reason}");
             // The next case begins without it. People and sessions of this one are in nobody's way.
             db.execute_raw("DELETE FROM api_key").await.unwrap();
             db.execute_raw("DELETE FROM \"user\"").await.unwrap();
@@ -231,11 +231,11 @@ on_both! {
     async fn what_has_expired_itself_keeps_no_account(db) {
         let (eve, team) = sign_up(db, "eve@example.com", false).await;
         let session = NewSession { hash: [1; 32], user: eve, now: NOW, expires_at: LATER };
-        db.store.open_session(session).await.unwrap();
-        db.store.create_verification([2; 32], eve, LATER).await.unwrap();
-        db.store.create_password_reset([3; 32], eve, LATER).await.unwrap();
+        db.store.accounts().open_session(session).await.unwrap();
+        db.store.accounts().create_verification([2; 32], eve, LATER).await.unwrap();
+        db.store.accounts().create_password_reset([3; 32], eve, LATER).await.unwrap();
         let key = create_key(db, team, eve, Environment::Test, NOW).await;
-        db.store.touch_keys(vec![key], NOW + DAY).await.unwrap();
+        db.store.accounts().touch_keys(vec![key], NOW + DAY).await.unwrap();
         assert_eq!(expire(db, LATER + DAY - Duration::from_millis(1)).await.expired, []);
         assert_eq!(expire(db, LATER + DAY).await.expired, [(eve, vec![team])]);
     }
@@ -249,7 +249,7 @@ on_both! {
         // The second one is kept.
         capture(db, people[1].1[0]).await;
         let round = async |after, limit, room| {
-            let done = db.store.expire_unverified(LATER - DAY * 30, after, LATER, limit, room).await.unwrap();
+            let done = db.store.retention().expire_unverified(LATER - DAY * 30, after, LATER, limit, room).await.unwrap();
             (done.expired, done.next)
         };
         let position = |at: usize| Some((NOW, people[at].0));

@@ -26,24 +26,24 @@ async fn person(db: &TestDb, email: &str, verified: bool) -> (UserId, TeamId) {
     let (id, team) = (UserId(db.id()), TeamId(db.id()));
     let (email, initial_team) = (Email::parse(email).unwrap(), InitialTeam::New(team, "A team".into()));
     let person = NewPerson { id, email, password_hash: "former".into(), initial_team, verified, now: NOW };
-    db.store.create_person(person).await.unwrap();
+    db.store.accounts().create_person(person).await.unwrap();
     (id, team)
 }
 
 async fn verified_at(store: &Store, user: UserId) -> Option<Timestamp> {
-    store.find_person_by_id(user).await.unwrap().unwrap().verified_at
+    store.accounts().find_person_by_id(user).await.unwrap().unwrap().verified_at
 }
 
 async fn password(store: &Store, email: &str) -> String {
-    store.find_login(&Email::parse(email).unwrap()).await.unwrap().unwrap().password_hash
+    store.accounts().find_login(&Email::parse(email).unwrap()).await.unwrap().unwrap().password_hash
 }
 
 /// Gives access to the account in the ways that are open to whoever created it. Returns the hash of a key.
 async fn prepare_access(db: &TestDb, user: UserId, team: TeamId) -> [u8; 32] {
     let session = NewSession { hash: [1; 32], user, now: NOW, expires_at: NOW + VERIFICATION_LIFE };
-    db.store.open_session(session).await.unwrap();
-    db.store.create_password_reset([2; 32], user, NOW + VERIFICATION_LIFE).await.unwrap();
-    db.store.remember_device(NewDevice { user, hash: [3; 32], network: [4; 32], now: NOW }).await.unwrap();
+    db.store.accounts().open_session(session).await.unwrap();
+    db.store.accounts().create_password_reset([2; 32], user, NOW + VERIFICATION_LIFE).await.unwrap();
+    db.store.accounts().remember_device(NewDevice { user, hash: [3; 32], network: [4; 32], now: NOW }).await.unwrap();
     let hash = [5; 32];
     let key = NewKey {
         id: KeyId(db.id()),
@@ -57,16 +57,16 @@ async fn prepare_access(db: &TestDb, user: UserId, team: TeamId) -> [u8; 32] {
         created_by: None,
         now: NOW,
     };
-    db.store.create_team_key(key, user).await.unwrap().unwrap();
-    assert!(db.store.authenticate(&hash).await.unwrap().is_some());
+    db.store.accounts().create_team_key(key, user).await.unwrap().unwrap();
+    assert!(db.store.accounts().authenticate(&hash).await.unwrap().is_some());
     hash
 }
 
 async fn assert_no_access(store: &Store, user: UserId, key: [u8; 32]) {
-    assert!(store.find_session(&[1; 32], NOW).await.unwrap().is_none());
-    assert!(store.find_reset(&[2; 32], NOW).await.unwrap().is_none());
-    assert_eq!(store.list_devices(user, NOW - MOMENT).await.unwrap(), []);
-    assert!(store.authenticate(&key).await.unwrap().is_none());
+    assert!(store.accounts().find_session(&[1; 32], NOW).await.unwrap().is_none());
+    assert!(store.accounts().find_reset(&[2; 32], NOW).await.unwrap().is_none());
+    assert_eq!(store.accounts().list_devices(user, NOW - MOMENT).await.unwrap(), []);
+    assert!(store.accounts().authenticate(&key).await.unwrap().is_none());
 }
 
 on_both! {
@@ -75,20 +75,20 @@ on_both! {
         let key = prepare_access(db, ada, team).await;
         let (eve, _) = stranger(db, "eve@example.com").await;
         for hash in [[7; 32], [8; 32]] {
-            db.store.create_verification(hash, ada, NOW + VERIFICATION_LIFE).await.unwrap();
+            db.store.accounts().create_verification(hash, ada, NOW + VERIFICATION_LIFE).await.unwrap();
         }
-        assert_eq!(db.store.find_verification(&[7; 32], NOW).await.unwrap(), Some(ada));
-        assert!(!db.store.verify_email([7; 32], eve, NOW).await.unwrap(), "the token is for somebody else");
-        assert!(!db.store.verify_email([7; 32], ada, NOW + VERIFICATION_LIFE).await.unwrap(), "it has expired");
+        assert_eq!(db.store.accounts().find_verification(&[7; 32], NOW).await.unwrap(), Some(ada));
+        assert!(!db.store.accounts().verify_email([7; 32], eve, NOW).await.unwrap(), "the token is for somebody else");
+        assert!(!db.store.accounts().verify_email([7; 32], ada, NOW + VERIFICATION_LIFE).await.unwrap(), "it has expired");
         assert_eq!(verified_at(&db.store, ada).await, None);
-        assert!(db.store.verify_email([7; 32], ada, LATER).await.unwrap());
+        assert!(db.store.accounts().verify_email([7; 32], ada, LATER).await.unwrap());
         assert_eq!(verified_at(&db.store, ada).await, Some(LATER));
         assert_eq!(password(&db.store, "ada@example.com").await, "former");
-        assert!(db.store.find_session(&[1; 32], NOW).await.unwrap().is_some());
-        assert!(db.store.authenticate(&key).await.unwrap().is_some());
+        assert!(db.store.accounts().find_session(&[1; 32], NOW).await.unwrap().is_some());
+        assert!(db.store.accounts().authenticate(&key).await.unwrap().is_some());
         for hash in [[7; 32], [8; 32]] {
-            assert!(!db.store.verify_email(hash, ada, LATER).await.unwrap(), "all tokens are used up");
-            assert_eq!(db.store.take_over_account(hash, "new".into(), LATER).await.unwrap(), None);
+            assert!(!db.store.accounts().verify_email(hash, ada, LATER).await.unwrap(), "all tokens are used up");
+            assert_eq!(db.store.accounts().take_over_account(hash, "new".into(), LATER).await.unwrap(), None);
         }
         assert_eq!(verified_at(&db.store, eve).await, None);
     }
@@ -96,21 +96,21 @@ on_both! {
     async fn reader_of_the_mail_takes_the_account_over_and_all_former_access_ends(db) {
         let (ada, team) = stranger(db, "ada@example.com").await;
         let key = prepare_access(db, ada, team).await;
-        db.store.create_verification([7; 32], ada, NOW + VERIFICATION_LIFE).await.unwrap();
+        db.store.accounts().create_verification([7; 32], ada, NOW + VERIFICATION_LIFE).await.unwrap();
         let expired = NOW + VERIFICATION_LIFE;
-        assert_eq!(db.store.take_over_account([7; 32], "new".into(), expired).await.unwrap(), None);
-        assert_eq!(db.store.take_over_account([7; 32], "new".into(), LATER).await.unwrap(), Some(ada));
+        assert_eq!(db.store.accounts().take_over_account([7; 32], "new".into(), expired).await.unwrap(), None);
+        assert_eq!(db.store.accounts().take_over_account([7; 32], "new".into(), LATER).await.unwrap(), Some(ada));
         assert_eq!(verified_at(&db.store, ada).await, Some(LATER));
         assert_eq!(password(&db.store, "ada@example.com").await, "new");
         assert_no_access(&db.store, ada, key).await;
-        assert_eq!(db.store.take_over_account([7; 32], "again".into(), LATER).await.unwrap(), None);
+        assert_eq!(db.store.accounts().take_over_account([7; 32], "again".into(), LATER).await.unwrap(), None);
         assert_eq!(password(&db.store, "ada@example.com").await, "new");
     }
 
     async fn password_reset_of_an_unverified_account_verifies_it_and_ends_all_former_access(db) {
         let (ada, team) = stranger(db, "ada@example.com").await;
         let key = prepare_access(db, ada, team).await;
-        assert_eq!(db.store.reset_password([2; 32], "new".into(), LATER).await.unwrap(), Some(ada));
+        assert_eq!(db.store.accounts().reset_password([2; 32], "new".into(), LATER).await.unwrap(), Some(ada));
         assert_eq!(verified_at(&db.store, ada).await, Some(LATER));
         assert_eq!(password(&db.store, "ada@example.com").await, "new");
         assert_no_access(&db.store, ada, key).await;
@@ -119,20 +119,20 @@ on_both! {
     async fn password_reset_of_a_verified_account_keeps_its_keys(db) {
         let (ada, team) = person(db, "ada@example.com", true).await;
         let key = prepare_access(db, ada, team).await;
-        assert_eq!(db.store.reset_password([2; 32], "new".into(), LATER).await.unwrap(), Some(ada));
+        assert_eq!(db.store.accounts().reset_password([2; 32], "new".into(), LATER).await.unwrap(), Some(ada));
         assert_eq!(verified_at(&db.store, ada).await, Some(NOW));
-        assert!(db.store.authenticate(&key).await.unwrap().is_some());
-        assert_eq!(db.store.list_devices(ada, NOW - MOMENT).await.unwrap(), []);
+        assert!(db.store.accounts().authenticate(&key).await.unwrap().is_some());
+        assert_eq!(db.store.accounts().list_devices(ada, NOW - MOMENT).await.unwrap(), []);
     }
 
     async fn keys_of_a_shared_team_survive_a_take_over(db) {
         let (ada, team) = stranger(db, "ada@example.com").await;
         let key = prepare_access(db, ada, team).await;
         let (bob, _) = person(db, "bob@example.com", true).await;
-        assert_eq!(db.store.add_member(team, bob, NOW).await.unwrap(), Some(Role::Member));
-        db.store.create_verification([7; 32], ada, NOW + VERIFICATION_LIFE).await.unwrap();
-        assert_eq!(db.store.take_over_account([7; 32], "new".into(), LATER).await.unwrap(), Some(ada));
-        assert!(db.store.authenticate(&key).await.unwrap().is_some());
+        assert_eq!(db.store.accounts().add_member(team, bob, NOW).await.unwrap(), Some(Role::Member));
+        db.store.accounts().create_verification([7; 32], ada, NOW + VERIFICATION_LIFE).await.unwrap();
+        assert_eq!(db.store.accounts().take_over_account([7; 32], "new".into(), LATER).await.unwrap(), Some(ada));
+        assert!(db.store.accounts().authenticate(&key).await.unwrap().is_some());
     }
 
     async fn mailed_invitation_verifies_the_address_and_others_do_not(db) {
@@ -152,27 +152,27 @@ on_both! {
                 expires_at: NOW + INVITATION_LIFE,
                 mailed,
             };
-            db.store.invite(invitation(&email, [10 + number; 32])).await.unwrap().unwrap();
+            db.store.accounts().invite(invitation(&email, [10 + number; 32])).await.unwrap().unwrap();
             let user = UserId(db.id());
             let sign_up =
                 InvitedSignUp { hash: [10 + number; 32], user, password_hash: "x".into(), verified: false, now: LATER };
-            let joined = db.store.sign_up_invited(sign_up.clone()).await.unwrap();
+            let joined = db.store.accounts().sign_up_invited(sign_up.clone()).await.unwrap();
             assert_eq!(joined, SignUpOutcome::Joined { team, user });
             assert_eq!(verified_at(&db.store, user).await, mailed.then_some(LATER));
 
             // An unverified account is taken over only with a link that was mailed.
             let known = Email::parse(&known).unwrap();
-            db.store.invite(invitation(&known, [20 + number; 32])).await.unwrap().unwrap();
+            db.store.accounts().invite(invitation(&known, [20 + number; 32])).await.unwrap().unwrap();
             let sign_up = InvitedSignUp { hash: [20 + number; 32], ..sign_up };
             if mailed {
                 let key = prepare_access(db, stranger, own).await;
-                let joined = db.store.sign_up_invited(sign_up).await.unwrap();
+                let joined = db.store.accounts().sign_up_invited(sign_up).await.unwrap();
                 assert_eq!(joined, SignUpOutcome::Joined { team, user: stranger });
                 assert_eq!(password(&db.store, known.as_str()).await, "x");
                 assert_no_access(&db.store, stranger, key).await;
             } else {
-                assert_eq!(db.store.sign_up_invited(sign_up).await.unwrap(), SignUpOutcome::EmailTaken);
-                let accepted = db.store.accept_invitation([20 + number; 32], stranger, known, LATER).await.unwrap();
+                assert_eq!(db.store.accounts().sign_up_invited(sign_up).await.unwrap(), SignUpOutcome::EmailTaken);
+                let accepted = db.store.accounts().accept_invitation([20 + number; 32], stranger, known, LATER).await.unwrap();
                 assert_eq!((accepted, verified_at(&db.store, stranger).await), (Ok(team), None));
             }
         }
@@ -189,8 +189,8 @@ on_both! {
             mailed: true,
         };
         let email = invitation.email.clone();
-        db.store.invite(invitation).await.unwrap().unwrap();
-        assert_eq!(db.store.accept_invitation([30; 32], bob, email, LATER).await.unwrap(), Ok(team));
+        db.store.accounts().invite(invitation).await.unwrap().unwrap();
+        assert_eq!(db.store.accounts().accept_invitation([30; 32], bob, email, LATER).await.unwrap(), Ok(team));
         assert_eq!(verified_at(&db.store, bob).await, Some(LATER));
     }
 
@@ -199,15 +199,15 @@ on_both! {
         let count = u8::try_from(VERIFICATIONS).unwrap() + 2;
         for number in 0..count {
             let expires_at = NOW + VERIFICATION_LIFE + MOMENT * u32::from(number);
-            db.store.create_verification([number; 32], ada, expires_at).await.unwrap();
+            db.store.accounts().create_verification([number; 32], ada, expires_at).await.unwrap();
         }
         for number in 0..count {
-            let found = db.store.find_verification(&[number; 32], NOW).await.unwrap();
+            let found = db.store.accounts().find_verification(&[number; 32], NOW).await.unwrap();
             assert_eq!(found.is_some(), number >= 2, "{number}");
         }
-        assert_eq!(db.store.purge_links(NOW + VERIFICATION_LIFE + MOMENT, 99).await.unwrap(), 0);
-        assert_eq!(db.store.purge_links(NOW + VERIFICATION_LIFE + MOMENT * 3, 99).await.unwrap(), 2);
-        assert_eq!(db.store.purge_links(NOW + VERIFICATION_LIFE * 2, 2).await.unwrap(), 2, "limited");
+        assert_eq!(db.store.accounts().purge_links(NOW + VERIFICATION_LIFE + MOMENT, 99).await.unwrap(), 0);
+        assert_eq!(db.store.accounts().purge_links(NOW + VERIFICATION_LIFE + MOMENT * 3, 99).await.unwrap(), 2);
+        assert_eq!(db.store.accounts().purge_links(NOW + VERIFICATION_LIFE * 2, 2).await.unwrap(), 2, "limited");
     }
 
     async fn devices_are_limited_and_purged(db) {
@@ -221,26 +221,26 @@ on_both! {
         };
         let count = u8::try_from(DEVICES).unwrap();
         for number in 1..=count {
-            db.store.remember_device(device(ada, number)).await.unwrap();
+            db.store.accounts().remember_device(device(ada, number)).await.unwrap();
         }
         // A later sign-in updates the device, so that the second one is now the oldest.
         let again = NewDevice { network: [99; 32], now: LATER, ..device(ada, 1) };
-        db.store.remember_device(again).await.unwrap();
-        db.store.remember_device(device(ada, count + 1)).await.unwrap();
-        db.store.remember_device(device(bob, 1)).await.unwrap();
-        let listed = db.store.list_devices(ada, NOW).await.unwrap();
+        db.store.accounts().remember_device(again).await.unwrap();
+        db.store.accounts().remember_device(device(ada, count + 1)).await.unwrap();
+        db.store.accounts().remember_device(device(bob, 1)).await.unwrap();
+        let listed = db.store.accounts().list_devices(ada, NOW).await.unwrap();
         assert_eq!(listed.len(), usize::from(count));
         assert_eq!(listed[0], Device { hash: [1; 32], network: [99; 32] });
         assert!(!listed.iter().any(|device| device.hash == [2; 32]));
-        assert_eq!(db.store.list_devices(bob, NOW).await.unwrap(), [Device { hash: [1; 32], network: [1; 32] }]);
-        assert_eq!(db.store.list_devices(bob, NOW + MOMENT).await.unwrap(), []);
-        assert!(db.store.is_known_device(&[1; 32], NOW).await.unwrap());
-        assert!(!db.store.is_known_device(&[2; 32], NOW).await.unwrap());
+        assert_eq!(db.store.accounts().list_devices(bob, NOW).await.unwrap(), [Device { hash: [1; 32], network: [1; 32] }]);
+        assert_eq!(db.store.accounts().list_devices(bob, NOW + MOMENT).await.unwrap(), []);
+        assert!(db.store.accounts().is_known_device(&[1; 32], NOW).await.unwrap());
+        assert!(!db.store.accounts().is_known_device(&[2; 32], NOW).await.unwrap());
 
-        assert_eq!(db.store.purge_devices(NOW + DEVICE_LIFE, 99).await.unwrap(), 0);
+        assert_eq!(db.store.accounts().purge_devices(NOW + DEVICE_LIFE, 99).await.unwrap(), 0);
         // Bob's, and Ada's third.
-        assert_eq!(db.store.purge_devices(NOW + DEVICE_LIFE + MOMENT * 3, 1).await.unwrap(), 1, "limited");
-        assert_eq!(db.store.purge_devices(NOW + DEVICE_LIFE + MOMENT * 3, 99).await.unwrap(), 1);
-        assert_eq!(db.store.list_devices(bob, NOW - MOMENT).await.unwrap(), []);
+        assert_eq!(db.store.accounts().purge_devices(NOW + DEVICE_LIFE + MOMENT * 3, 1).await.unwrap(), 1, "limited");
+        assert_eq!(db.store.accounts().purge_devices(NOW + DEVICE_LIFE + MOMENT * 3, 99).await.unwrap(), 1);
+        assert_eq!(db.store.accounts().list_devices(bob, NOW - MOMENT).await.unwrap(), []);
     }
 }

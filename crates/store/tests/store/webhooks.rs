@@ -50,15 +50,15 @@ fn rotated(target: EndpointRef, secret: Vec<u8>, previous_until: Timestamp) -> N
 pub(crate) async fn endpoint(db: &TestDb, team: TeamId, events: &[&str]) -> EndpointRef {
     let new = new_endpoint(db, team, Environment::Live, events);
     let target = EndpointRef { team, environment: Environment::Live, grant: None, endpoint: new.id };
-    assert!(matches!(db.store.register_endpoint(new).await.unwrap(), RegisterOutcome::Registered(_)));
+    assert!(matches!(db.store.webhooks().register_endpoint(new).await.unwrap(), RegisterOutcome::Registered(_)));
     target
 }
 
 /// Creates and completes a grab.
 async fn done(db: &TestDb, team: TeamId, class: Class) {
-    db.store.create(db.new_grab(team, class)).await.unwrap();
-    let leased = db.store.lease(db.lease_request(class, 1, NOW)).await.unwrap().pop().unwrap();
-    assert!(db.store.complete(completion(&leased)).await.unwrap().is_some());
+    db.store.grabs().create(db.new_grab(team, class)).await.unwrap();
+    let leased = db.store.grabs().lease(db.lease_request(class, 1, NOW)).await.unwrap().pop().unwrap();
+    assert!(db.store.grabs().complete(completion(&leased)).await.unwrap().is_some());
 }
 
 fn compose(content: &MessageContent) -> String {
@@ -88,11 +88,11 @@ async fn record(
     let DeliveryAttempt { delivery, endpoint, number, .. } = *attempt;
     let answer = code.ok_or(DeliveryError::TimedOut);
     let attempted = DeliveryAttemptResult { delivery, endpoint, number, at: now - TOOK, now, answer, after };
-    db.store.record_attempt(attempted).await.unwrap()
+    db.store.webhooks().record_attempt(attempted).await.unwrap()
 }
 
 async fn deliveries(db: &TestDb, endpoint: EndpointId, now: Timestamp) -> Vec<Delivery> {
-    db.store.list_deliveries(endpoint, None, 100, now).await.unwrap().unwrap().deliveries
+    db.store.webhooks().list_deliveries(endpoint, None, 100, now).await.unwrap().unwrap().deliveries
 }
 
 on_both! {
@@ -102,28 +102,28 @@ on_both! {
         let failures = endpoint(db, team, &["grab.failed"]).await;
         let disabled = endpoint(db, team, &[]).await;
         let off = EndpointUpdate { enabled: Some(false), ..EndpointUpdate::default() };
-        db.store.change_endpoint(disabled, off).await.unwrap().unwrap();
+        db.store.webhooks().change_endpoint(disabled, off).await.unwrap().unwrap();
         let test = new_endpoint(db, team, Environment::Test, &[]);
         let test_id = test.id;
-        db.store.register_endpoint(test).await.unwrap();
+        db.store.webhooks().register_endpoint(test).await.unwrap();
         let other_team = endpoint(db, db.team(0).await, &[]).await;
 
         done(db, team, Class::Async).await;
         let mut failed = db.new_grab(team, Class::Async);
         failed.deadline_at = NOW + Duration::from_secs(9);
         let failed_id = failed.id;
-        db.store.create(failed).await.unwrap();
-        assert!(db.store.fail(failing(failed_id, FailureSource::Cancel, NOW)).await.unwrap().is_some());
+        db.store.grabs().create(failed).await.unwrap();
+        assert!(db.store.grabs().fail(failing(failed_id, FailureSource::Cancel, NOW)).await.unwrap().is_some());
         let mut overdue = db.new_grab(team, Class::Async);
         overdue.deadline_at = NOW + Duration::from_secs(9);
-        db.store.create(overdue).await.unwrap();
-        assert_eq!(db.store.expire_jobs(later(9), 9).await.unwrap().len(), 1);
+        db.store.grabs().create(overdue).await.unwrap();
+        assert_eq!(db.store.grabs().expire_jobs(later(9), 9).await.unwrap().len(), 1);
         // Fails after the last attempt.
-        db.store.create(db.new_grab(team, Class::Async)).await.unwrap();
+        db.store.grabs().create(db.new_grab(team, Class::Async)).await.unwrap();
         for attempt in 1..=3 {
             let now = later(attempt);
-            let leased = db.store.lease(db.lease_request(Class::Async, 1, now)).await.unwrap().pop().unwrap();
-            db.store.release(leased.grab, leased.token, now).await.unwrap();
+            let leased = db.store.grabs().lease(db.lease_request(Class::Async, 1, now)).await.unwrap().pop().unwrap();
+            db.store.grabs().release(leased.grab, leased.token, now).await.unwrap();
         }
         // Synchronous grabs send no webhook.
         done(db, team, Class::Sync).await;
@@ -147,12 +147,12 @@ on_both! {
         let ends = endpoint(db, team, &["grab.done"]).await;
         let changes = endpoint(db, team, &["grab.changed"]).await;
         let compared = async |class, changed_ppm: Option<u32>| {
-            db.store.create(db.new_grab(team, class)).await.unwrap();
-            let leased = db.store.lease(db.lease_request(class, 1, NOW)).await.unwrap().pop().unwrap();
+            db.store.grabs().create(db.new_grab(team, class)).await.unwrap();
+            let leased = db.store.grabs().lease(db.lease_request(class, 1, NOW)).await.unwrap().pop().unwrap();
             let mut completed = completion(&leased);
             completed.metadata.difference =
                 changed_ppm.map(|changed_ppm| Difference { compared_to: leased.grab, changed_ppm, regions: Vec::new() });
-            assert!(db.store.complete(completed).await.unwrap().is_some());
+            assert!(db.store.grabs().complete(completed).await.unwrap().is_some());
         };
         let events = async |of: EndpointRef| {
             let found = deliveries(db, of.endpoint, NOW).await;
@@ -180,16 +180,16 @@ on_both! {
     async fn failed_commit_enqueues_no_delivery(db) {
         let team = db.team(2).await;
         let target = endpoint(db, team, &[]).await;
-        db.store.create(db.new_grab(team, Class::Async)).await.unwrap();
-        let leased = db.store.lease(db.lease_request(Class::Async, 1, NOW)).await.unwrap().pop().unwrap();
+        db.store.grabs().create(db.new_grab(team, Class::Async)).await.unwrap();
+        let leased = db.store.grabs().lease(db.lease_request(Class::Async, 1, NOW)).await.unwrap().pop().unwrap();
         // If the delivery cannot be written, the grab does not end and its credit stays held.
         db.execute_raw("ALTER TABLE delivery RENAME TO elsewhere").await.unwrap();
-        assert!(db.store.complete(completion(&leased)).await.is_err());
+        assert!(db.store.grabs().complete(completion(&leased)).await.is_err());
         db.execute_raw("ALTER TABLE elsewhere RENAME TO delivery").await.unwrap();
         assert!(!db.grab(team, leased.grab).await.status().is_terminal());
         assert_eq!(db.credits(team).await, (2, 1));
         assert_eq!(deliveries(db, target.endpoint, NOW).await, []);
-        assert!(db.store.complete(completion(&leased)).await.unwrap().is_some());
+        assert!(db.store.grabs().complete(completion(&leased)).await.unwrap().is_some());
         assert_eq!(deliveries(db, target.endpoint, NOW).await.len(), 1);
     }
 
@@ -228,7 +228,7 @@ on_both! {
         let other = endpoint(db, unowned, &[]).await;
         let removed = endpoint(db, unowned, &[]).await;
         for (at, target) in [(1, target), (2, other), (3, removed)] {
-            db.store.test_endpoint(target, DeliveryId(db.id()), later(at)).await.unwrap();
+            db.store.webhooks().test_endpoint(target, DeliveryId(db.id()), later(at)).await.unwrap();
         }
         let id = db.literal(removed.endpoint.0);
         db.execute_raw(&format!("DELETE FROM webhook_endpoint WHERE id = {id}")).await.unwrap();
@@ -239,7 +239,7 @@ on_both! {
             (removed.endpoint, AccountId(removed.endpoint.0), later(3)),
         ];
         assert_eq!(seen, expected);
-        let range = async |range, limit| db.store.due_deliveries(range, later(9), limit).await.unwrap().len();
+        let range = async |range, limit| db.store.webhooks().due_deliveries(range, later(9), limit).await.unwrap().len();
         assert_eq!((range(later(2)..=later(9), 9).await, range(later(1)..=later(1), 9).await), (2, 1));
         assert_eq!(range(later(1)..=later(9), 2).await, 2);
         // That of the removed endpoint is no longer due when it is leased.
@@ -250,7 +250,7 @@ on_both! {
     async fn due_delivery_remembers_that_its_last_attempt_timed_out(db) {
         let team = db.team(0).await;
         let target = endpoint(db, team, &[]).await;
-        db.store.test_endpoint(target, DeliveryId(db.id()), NOW).await.unwrap();
+        db.store.webhooks().test_endpoint(target, DeliveryId(db.id()), NOW).await.unwrap();
         assert!(!db.due(NOW, 1).await[0].has_timed_out);
         for (code, expected) in [(None, true), (Some(500), false)] {
             let attempt = lease_due(db, NOW, 1).await.remove(0);
@@ -285,7 +285,7 @@ on_both! {
         let again = AfterDelivery::Retry(restart + FAILING_LIMIT * 2);
         let ended = record(db, &fourth[0], restart + FAILING_LIMIT, None, again).await;
         assert_eq!(ended, Some(DisabledReason::Failing));
-        let found = db.store.find_endpoint(target).await.unwrap().unwrap();
+        let found = db.store.webhooks().find_endpoint(target).await.unwrap().unwrap();
         assert_eq!(found.disabled, Some(DisabledReason::Failing));
         // Disabling cancels its pending delivery, and nothing new is enqueued.
         assert!(!db.has_due(restart + FAILING_LIMIT * 9).await);
@@ -293,7 +293,7 @@ on_both! {
         assert!(!db.has_due(restart + FAILING_LIMIT * 9).await);
         // Enabling it clears its failures.
         let on = EndpointUpdate { enabled: Some(true), ..EndpointUpdate::default() };
-        assert_eq!(db.store.change_endpoint(target, on).await.unwrap().unwrap().disabled, None);
+        assert_eq!(db.store.webhooks().change_endpoint(target, on).await.unwrap().unwrap().disabled, None);
         done(db, team, Class::Async).await;
         let fifth = lease_due(db, restart + FAILING_LIMIT, 9).await;
         assert_eq!(record(db, &fifth[0], restart + FAILING_LIMIT, None, again).await, None);
@@ -309,9 +309,9 @@ on_both! {
         let statuses: Vec<_> =
             deliveries(db, target.endpoint, NOW).await.iter().map(|delivery| delivery.status).collect();
         assert_eq!(statuses, [DeliveryStatus::Exhausted; 2]);
-        let refused = db.store.test_endpoint(target, DeliveryId(db.id()), NOW).await.unwrap();
+        let refused = db.store.webhooks().test_endpoint(target, DeliveryId(db.id()), NOW).await.unwrap();
         assert_eq!(refused, ResendOutcome::Disabled);
-        assert_eq!(db.store.redeliver(target, attempts[0].delivery, NOW).await.unwrap(), ResendOutcome::Disabled);
+        assert_eq!(db.store.webhooks().redeliver(target, attempts[0].delivery, NOW).await.unwrap(), ResendOutcome::Disabled);
     }
 
     async fn removing_or_disabling_an_endpoint_cancels_its_deliveries(db) {
@@ -322,11 +322,11 @@ on_both! {
             done(db, team, Class::Async).await;
             let in_progress_attempt = lease_due(db, later(9), 1).await.remove(0);
             if remove {
-                assert!(db.store.remove_endpoint(target).await.unwrap());
-                assert!(!db.store.remove_endpoint(target).await.unwrap());
+                assert!(db.store.webhooks().remove_endpoint(target).await.unwrap());
+                assert!(!db.store.webhooks().remove_endpoint(target).await.unwrap());
             } else {
                 let off = EndpointUpdate { enabled: Some(false), ..EndpointUpdate::default() };
-                let changed = db.store.change_endpoint(target, off).await.unwrap().unwrap();
+                let changed = db.store.webhooks().change_endpoint(target, off).await.unwrap().unwrap();
                 assert_eq!(changed.disabled, Some(DisabledReason::Requested));
             }
             // The attempt in progress is not retried, whatever its result.
@@ -338,16 +338,16 @@ on_both! {
     async fn concurrent_registrations_respect_the_endpoint_limit(db) {
         let team = db.team(0).await;
         let new = || new_endpoint(db, team, Environment::Live, &[]);
-        let outcomes = join_all((0..14).map(|_| db.store.register_endpoint(new()))).await;
+        let outcomes = join_all((0..14).map(|_| db.store.webhooks().register_endpoint(new()))).await;
         let registered =
             outcomes.into_iter().filter(|outcome| matches!(outcome, Ok(RegisterOutcome::Registered(_)))).count();
         assert_eq!(registered, 10);
-        assert_eq!(db.store.list_endpoints(team, Environment::Live, None).await.unwrap().len(), 10);
-        assert_eq!(db.store.register_endpoint(new()).await.unwrap(), RegisterOutcome::TooMany { limit: 10 });
+        assert_eq!(db.store.webhooks().list_endpoints(team, Environment::Live, None).await.unwrap().len(), 10);
+        assert_eq!(db.store.webhooks().register_endpoint(new()).await.unwrap(), RegisterOutcome::TooMany { limit: 10 });
         let test = new_endpoint(db, team, Environment::Test, &[]);
-        assert!(matches!(db.store.register_endpoint(test).await.unwrap(), RegisterOutcome::Registered(_)));
+        assert!(matches!(db.store.webhooks().register_endpoint(test).await.unwrap(), RegisterOutcome::Registered(_)));
         let unknown_team = new_endpoint(db, TeamId(db.id()), Environment::Live, &[]);
-        assert_eq!(db.store.register_endpoint(unknown_team).await.unwrap(), RegisterOutcome::TeamInactive);
+        assert_eq!(db.store.webhooks().register_endpoint(unknown_team).await.unwrap(), RegisterOutcome::TeamInactive);
     }
 
     async fn endpoints_are_scoped_to_team_and_environment(db) {
@@ -356,13 +356,13 @@ on_both! {
         let theirs = [EndpointRef { team: other, ..target }, EndpointRef { environment: Environment::Test, ..target }];
         let id = DeliveryId(db.id());
         for theirs in theirs {
-            assert_eq!(db.store.find_endpoint(theirs).await.unwrap(), None);
-            assert_eq!(db.store.list_endpoints(theirs.team, theirs.environment, theirs.grant).await.unwrap(), []);
-            assert_eq!(db.store.change_endpoint(theirs, EndpointUpdate::default()).await.unwrap(), None);
-            assert_eq!(db.store.rotate_secret(rotated(theirs, vec![2], NOW)).await.unwrap(), None);
-            assert_eq!(db.store.test_endpoint(theirs, id, NOW).await.unwrap(), ResendOutcome::NoEndpoint);
-            assert_eq!(db.store.redeliver(theirs, id, NOW).await.unwrap(), ResendOutcome::NoEndpoint);
-            assert!(!db.store.remove_endpoint(theirs).await.unwrap());
+            assert_eq!(db.store.webhooks().find_endpoint(theirs).await.unwrap(), None);
+            assert_eq!(db.store.webhooks().list_endpoints(theirs.team, theirs.environment, theirs.grant).await.unwrap(), []);
+            assert_eq!(db.store.webhooks().change_endpoint(theirs, EndpointUpdate::default()).await.unwrap(), None);
+            assert_eq!(db.store.webhooks().rotate_secret(rotated(theirs, vec![2], NOW)).await.unwrap(), None);
+            assert_eq!(db.store.webhooks().test_endpoint(theirs, id, NOW).await.unwrap(), ResendOutcome::NoEndpoint);
+            assert_eq!(db.store.webhooks().redeliver(theirs, id, NOW).await.unwrap(), ResendOutcome::NoEndpoint);
+            assert!(!db.store.webhooks().remove_endpoint(theirs).await.unwrap());
         }
         let change = EndpointUpdate {
             url: TargetUrl::restore("https://example.org/"),
@@ -370,20 +370,20 @@ on_both! {
             description: Some("Another".into()),
             enabled: None,
         };
-        let changed = db.store.change_endpoint(target, change).await.unwrap().unwrap();
+        let changed = db.store.webhooks().change_endpoint(target, change).await.unwrap().unwrap();
         assert_eq!((changed.url.as_str(), changed.description.as_str()), ("https://example.org/", "Another"));
-        let found = db.store.find_endpoint(target).await.unwrap().unwrap();
+        let found = db.store.webhooks().find_endpoint(target).await.unwrap().unwrap();
         assert_eq!((&found, found.events.words()), (&changed, vec!["*"]));
-        assert_eq!(db.store.list_endpoints(team, Environment::Live, None).await.unwrap(), [found]);
+        assert_eq!(db.store.webhooks().list_endpoints(team, Environment::Live, None).await.unwrap(), [found]);
     }
 
     async fn previous_secret_signs_until_its_expiry(db) {
         let team = db.team(0).await;
         let target = endpoint(db, team, &[]).await;
-        assert!(db.store.rotate_secret(rotated(target, vec![2], later(100))).await.unwrap().is_some());
+        assert!(db.store.webhooks().rotate_secret(rotated(target, vec![2], later(100))).await.unwrap().is_some());
         for (now, secrets) in [(later(99), vec![vec![2], vec![1; 73]]), (later(100), vec![vec![2]])] {
             let id = DeliveryId(db.id());
-            let ResendOutcome::Due(test) = db.store.test_endpoint(target, id, now).await.unwrap() else {
+            let ResendOutcome::Due(test) = db.store.webhooks().test_endpoint(target, id, now).await.unwrap() else {
                 panic!("expected a due delivery")
             };
             assert_eq!((test.event, test.status, test.attempt), (Event::Test, DeliveryStatus::Pending, 0));
@@ -391,8 +391,8 @@ on_both! {
             assert_eq!((taken.secrets.clone(), taken.body.as_str()), (secrets, "webhook.test live -"));
             record(db, &taken, now, Some(200), AfterDelivery::Delivered).await;
         }
-        db.store.rotate_secret(rotated(target, vec![3], later(300))).await.unwrap();
-        db.store.test_endpoint(target, DeliveryId(db.id()), later(200)).await.unwrap();
+        db.store.webhooks().rotate_secret(rotated(target, vec![3], later(300))).await.unwrap();
+        db.store.webhooks().test_endpoint(target, DeliveryId(db.id()), later(200)).await.unwrap();
         assert_eq!(lease_due(db, later(200), 9).await[0].secrets, [vec![3], vec![2]]);
     }
 
@@ -402,11 +402,11 @@ on_both! {
         done(db, team, Class::Async).await;
         let first = lease_due(db, later(9), 9).await.remove(0);
         record(db, &first, later(9), Some(200), AfterDelivery::Delivered).await;
-        let nothing = db.store.redeliver(target, DeliveryId(db.id()), later(20)).await.unwrap();
+        let nothing = db.store.webhooks().redeliver(target, DeliveryId(db.id()), later(20)).await.unwrap();
         assert_eq!(nothing, ResendOutcome::NoDelivery);
         let other = endpoint(db, team, &[]).await;
-        assert_eq!(db.store.redeliver(other, first.delivery, later(20)).await.unwrap(), ResendOutcome::NoDelivery);
-        let ResendOutcome::Due(due) = db.store.redeliver(target, first.delivery, later(20)).await.unwrap() else {
+        assert_eq!(db.store.webhooks().redeliver(other, first.delivery, later(20)).await.unwrap(), ResendOutcome::NoDelivery);
+        let ResendOutcome::Due(due) = db.store.webhooks().redeliver(target, first.delivery, later(20)).await.unwrap() else {
             panic!("expected a due delivery");
         };
         assert_eq!(
@@ -423,7 +423,7 @@ on_both! {
         let other = endpoint(db, team, &[]).await;
         done(db, team, Class::Async).await;
         let created = deliveries(db, target.endpoint, NOW).await.pop().unwrap();
-        let find = async |endpoint, now| db.store.find_delivery(endpoint, created.id, now).await.unwrap();
+        let find = async |endpoint, now| db.store.webhooks().find_delivery(endpoint, created.id, now).await.unwrap();
         let message = find(target.endpoint, NOW).await.unwrap();
         assert_eq!((&message.delivery, message.body), (&created, None));
         assert!(message.grab.is_some());
@@ -454,13 +454,13 @@ on_both! {
         for second in 0..5 {
             let id = DeliveryId(db.id());
             // Two deliveries per second value.
-            db.store.test_endpoint(target, id, later(second / 2)).await.unwrap();
+            db.store.webhooks().test_endpoint(target, id, later(second / 2)).await.unwrap();
             expected.insert(0, id);
         }
         let mut seen = Vec::new();
         loop {
             let page =
-                db.store.list_deliveries(target.endpoint, seen.last().copied(), 2, later(9)).await.unwrap().unwrap();
+                db.store.webhooks().list_deliveries(target.endpoint, seen.last().copied(), 2, later(9)).await.unwrap().unwrap();
             seen.extend(page.deliveries.iter().map(|delivery| delivery.id));
             assert_eq!(page.has_more, seen.len() < 5);
             if !page.has_more {
@@ -468,14 +468,14 @@ on_both! {
             }
         }
         assert_eq!(seen, expected);
-        let nowhere = db.store.list_deliveries(target.endpoint, Some(DeliveryId(db.id())), 2, NOW).await.unwrap();
+        let nowhere = db.store.webhooks().list_deliveries(target.endpoint, Some(DeliveryId(db.id())), 2, NOW).await.unwrap();
         assert_eq!(nowhere, None);
 
         let month = NOW + DELIVERY_RETENTION;
         assert_eq!(deliveries(db, target.endpoint, month + Duration::from_millis(1)).await.len(), 3);
-        assert_eq!(db.store.purge_deliveries(month, 9).await.unwrap(), 0);
-        assert_eq!(db.store.purge_deliveries(month + Duration::from_millis(1), 1).await.unwrap(), 1);
-        assert_eq!(db.store.purge_deliveries(month + SYNC_DEADLINE, 9).await.unwrap(), 4);
+        assert_eq!(db.store.webhooks().purge_deliveries(month, 9).await.unwrap(), 0);
+        assert_eq!(db.store.webhooks().purge_deliveries(month + Duration::from_millis(1), 1).await.unwrap(), 1);
+        assert_eq!(db.store.webhooks().purge_deliveries(month + SYNC_DEADLINE, 9).await.unwrap(), 4);
         assert_eq!(deliveries(db, target.endpoint, NOW).await, []);
     }
 }

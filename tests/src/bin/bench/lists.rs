@@ -73,7 +73,10 @@ impl History {
         let store = Store::open(&format!("sqlite://{}", directory.join(format!("{grabs}.db")).display())).await?;
         store.migrate().await?;
         let team = TeamId(Uuid::from_u128(1));
-        store.create_team(NewTeam { id: team, name: "lists".to_owned(), now: Timestamp::from_ms(0) }).await?;
+        store
+            .accounts()
+            .create_team(NewTeam { id: team, name: "lists".to_owned(), now: Timestamp::from_ms(0) })
+            .await?;
         let request = CaptureRequest { url: Some("https://example.com/".to_owned()), ..CaptureRequest::default() };
         let spec = CaptureSpec::parse(&request)?;
         let began = Instant::now();
@@ -93,7 +96,7 @@ impl History {
                         fingerprint: None,
                         ceiling: None,
                     };
-                    store.create_placeholder(new).await?;
+                    store.grabs().create_placeholder(new).await?;
                     Ok(())
                 }
             })
@@ -105,7 +108,8 @@ impl History {
     async fn read(&self, status: Option<Status>, from_middle: bool) -> anyhow::Result<()> {
         let cursor = from_middle.then_some(Cursor::After(self.middle));
         let page = PageRequest { limit: LIMIT, status, cursor, ..PageRequest::default() };
-        let listed = self.store.list_grabs(self.team, Environment::Test, page).await?.context("the cursor is known")?;
+        let listed =
+            self.store.grabs().list_grabs(self.team, Environment::Test, page).await?.context("the cursor is known")?;
         ensure!(listed.grabs.len() == usize::try_from(LIMIT)?, "a page of {} grabs", listed.grabs.len());
         Ok(())
     }

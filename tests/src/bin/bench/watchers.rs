@@ -145,7 +145,7 @@ async fn cancel(store: &Store, ids: &[String]) -> anyhow::Result<HashMap<GrabId,
         let now = Clock::system().now();
         let failing =
             FailGrab { grab, source: FailureSource::Cancel, failure, metadata: RenderMetadata::default(), now };
-        if store.fail(failing).await?.is_some() {
+        if store.grabs().fail(failing).await?.is_some() {
             cancelled.insert(grab, now);
         }
     }
@@ -157,7 +157,7 @@ async fn cancel(store: &Store, ids: &[String]) -> anyhow::Result<HashMap<GrabId,
 async fn report(what: &str, store: &Store, ends: &HashMap<GrabId, Timestamp>) -> anyhow::Result<()> {
     let ids: Vec<GrabId> = ends.keys().copied().collect();
     let mut latency = Sample::default();
-    for grab in store.find_grabs(&ids).await? {
+    for grab in store.grabs().find_grabs(&ids).await? {
         if let (State::Done { finished_at, .. } | State::Failed { finished_at, .. }, Some(at)) =
             (&grab.state, ends.get(&grab.id))
         {

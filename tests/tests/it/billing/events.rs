@@ -127,7 +127,7 @@ async fn refund_before_its_payment_grants_only_the_rest() -> Result<()> {
     assert_eq!(billing.send_event("charge.refunded", &refunded(&session, 5_000)).await?, "refunded");
     assert_eq!(billing.send_event(COMPLETED, &completed(&session, true)).await?, "repeated");
     assert_eq!(billing.balance().await?.prepaid, 0);
-    assert_eq!(billing.app.service.store().verify_ledger().await?, []);
+    assert_eq!(billing.app.service.store().credits().verify_ledger().await?, []);
     billing.app.finish().await
 }
 
@@ -150,6 +150,6 @@ async fn dispute_takes_credits_until_it_is_won() -> Result<()> {
     assert_eq!(billing.send_event(COMPLETED, &completed(&second, true)).await?, "granted");
     assert_eq!(billing.send_event(created, &disputed(&second, "needs_response")).await?, "disputed");
     assert_eq!(billing.balance().await?.prepaid, 25_000);
-    assert_eq!(billing.app.service.store().verify_ledger().await?, []);
+    assert_eq!(billing.app.service.store().credits().verify_ledger().await?, []);
     billing.app.finish().await
 }

@@ -81,11 +81,11 @@ impl BillingTest {
     }
 
     async fn balance(&self) -> Result<Balance> {
-        Ok(Balance::of(&self.app.service.store().lots(self.app.team.team).await?, now()))
+        Ok(Balance::of(&self.app.service.store().credits().lots(self.app.team.team).await?, now()))
     }
 
     async fn entries(&self, kind: EntryKind) -> Result<Vec<Entry>> {
-        let entries = self.app.service.store().ledger(self.app.team.team, None, 100).await?;
+        let entries = self.app.service.store().credits().ledger(self.app.team.team, None, 100).await?;
         Ok(entries.into_iter().filter(|entry| entry.kind == kind).collect())
     }
 

@@ -91,7 +91,7 @@ impl CrashTest {
 
     async fn check_ledger(&self) -> Result<()> {
         let store = Store::open(&self.dirs.database_url()).await?;
-        let drift = store.verify_ledger().await?;
+        let drift = store.credits().verify_ledger().await?;
         store.close().await;
         ensure!(drift.is_empty(), "the ledger does not balance: {drift:?}");
         Ok(())

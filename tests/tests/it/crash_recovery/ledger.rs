@@ -28,7 +28,7 @@ impl CrashTest {
             }
             // Read directly, whether or not the service is running.
             let store = Store::open(&self.dirs.database_url()).await?;
-            let drift = store.verify_ledger().await?;
+            let drift = store.credits().verify_ledger().await?;
             store.close().await;
             ensure!(drift.is_empty(), "during the run, the ledger does not balance: {drift:?}");
         }

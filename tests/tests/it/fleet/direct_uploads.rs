@@ -85,7 +85,7 @@ impl BucketCluster {
 
     /// Fails if the grab has ended.
     async fn ensure_open(&self, grab: GrabId) -> Result<()> {
-        let grab = self.cluster.store.find_grabs(&[grab]).await?.pop().context("the grab")?;
+        let grab = self.cluster.store.grabs().find_grabs(&[grab]).await?.pop().context("the grab")?;
         ensure!(!grab.status().is_terminal(), "{grab:?}");
         Ok(())
     }
@@ -247,7 +247,7 @@ async fn late_report_of_an_uploaded_image_changes_nothing() -> Result<()> {
     upload(&lost, &picture(RED)).await?;
     // The lease is taken over, of which the first core learns nothing.
     let now = Timestamp::from_ms(i64::try_from(std::time::UNIX_EPOCH.elapsed()?.as_millis())?);
-    bucket.cluster.store.release(grab, lost.lease_token.parse()?, now).await?;
+    bucket.cluster.store.grabs().release(grab, lost.lease_token.parse()?, now).await?;
     let mut winner = HeldSession::attach_as(channel(&second).await?, 2).await?;
     let current = winner.assignment().await?;
     assert_eq!(current.grab_id, grab.to_string());

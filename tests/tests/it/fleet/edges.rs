@@ -51,7 +51,7 @@ async fn edges_together_admit_the_requests_per_minute_of_a_team() -> Result<()> 
     edges.0.stop().await?;
     edges.1.stop().await?;
     cluster.execute("UPDATE rate_cell SET tat = tat - 121000000").await?;
-    ensure!(cluster.store.purge_rate_cells().await? == 1, "the unused row is deleted");
+    ensure!(cluster.store.limits().purge_rate_cells().await? == 1, "the unused row is deleted");
     cluster.finish().await;
     Ok(())
 }

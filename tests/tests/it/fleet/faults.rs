@@ -97,7 +97,7 @@ async fn renderer_that_cannot_reach_one_core_works_for_the_other() -> Result<()>
         // Those that the first core had assigned are assigned again by the other one.
         load.answers(4 * ANSWERS).await?;
         poll("the end of the session", async || {
-            let nodes = cluster.store.list_nodes().await?;
+            let nodes = cluster.store.nodes().list_nodes().await?;
             Ok(nodes.iter().any(|node| node.role == "core" && node.slots == 0).then_some(()))
         })
         .await?;
@@ -123,7 +123,8 @@ async fn paused_core_loses_no_grab_and_no_credit() -> Result<()> {
     let pausing = async {
         load.answers(ANSWERS).await?;
         paused.signal(Signal::STOP)?;
-        let is_dead = async || Ok(cluster.store.list_nodes().await?.iter().any(|node| !node.is_alive).then_some(()));
+        let is_dead =
+            async || Ok(cluster.store.nodes().list_nodes().await?.iter().any(|node| !node.is_alive).then_some(()));
         poll("the death of the core", is_dead).await?;
         sleep(pause(DEAD_AFTER).saturating_sub(DEAD_AFTER)).await;
         load.answers(ANSWERS).await?;

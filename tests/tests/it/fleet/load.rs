@@ -216,7 +216,7 @@ impl<'a> Load<'a> {
     /// The grab of an idempotency key, if its create was answered.
     async fn grab_of(&self, key: &str) -> Result<Option<Grab>> {
         let id = self.seen().grabs.get(key).copied();
-        Ok(self.cluster.store.find_grabs(id.as_slice()).await?.pop())
+        Ok(self.cluster.store.grabs().find_grabs(id.as_slice()).await?.pop())
     }
 
     /// Creates a grab, with one edge or the other, until that is answered.

@@ -83,7 +83,7 @@ async fn cores_share_a_queue_and_each_grab_is_rendered_and_billed_once() -> Resu
 
     // A core that stops leaves at once, and the other one continues.
     first.stop().await?;
-    assert_eq!(cluster.store.list_nodes().await?.len(), 2);
+    assert_eq!(cluster.store.nodes().list_nodes().await?.len(), 2);
     let (status, grab) = cluster.create(&edge, false).await?;
     ensure!(status == 200, "{status} {grab}");
     // A core has no pages and no API for customers.
@@ -119,7 +119,7 @@ async fn leases_of_a_killed_core_are_taken_over_when_it_counts_as_dead() -> Resu
     let ended = cluster.wait_for_end(grab).await?;
     assert!(matches!(ended.state, State::Done { .. }) && ended.attempts == 2, "{ended:?}");
     assert_eq!(cluster.credits_left().await?, CREDITS - 1);
-    let dead: Vec<_> = cluster.store.list_nodes().await?.into_iter().filter(|node| !node.is_alive).collect();
+    let dead: Vec<_> = cluster.store.nodes().list_nodes().await?.into_iter().filter(|node| !node.is_alive).collect();
     assert!(dead.len() == 1 && dead[0].address == holder, "{dead:?}");
     drop((held, renderer));
     for process in [edge, other, third] {
@@ -151,7 +151,7 @@ async fn renderer_reports_the_end_of_a_core_to_another_one() -> Result<()> {
     let ended = cluster.wait_for_end(grab).await?;
     assert!(matches!(ended.state, State::Done { .. }) && ended.attempts == 2, "{ended:?}");
     assert_eq!(cluster.credits_left().await?, CREDITS - 1);
-    assert!(cluster.store.list_nodes().await?.iter().all(|node| node.is_alive), "it was not taken for dead");
+    assert!(cluster.store.nodes().list_nodes().await?.iter().all(|node| node.is_alive), "it was not taken for dead");
     drop(renderer);
     for process in [edge, other] {
         process.stop().await?;
@@ -212,7 +212,7 @@ async fn paused_core_cannot_finish_a_lease_that_was_taken_over() -> Result<()> {
     // It joins again under a new id, and takes work again.
     paused.wait_for_log("joined the cluster again").await?;
     poll("the new id", async || {
-        let nodes = cluster.store.list_nodes().await?;
+        let nodes = cluster.store.nodes().list_nodes().await?;
         let at = |alive: bool| nodes.iter().filter(|node| node.is_alive == alive).count();
         Ok(((at(true), at(false)) == (3, 1)).then_some(()))
     })

@@ -225,7 +225,7 @@ impl TestCluster {
     /// Waits until a grab has ended.
     pub(super) async fn wait_for_end(&self, grab: GrabId) -> Result<Grab> {
         poll("the end of a grab", async || {
-            let found = self.store.find_grabs(&[grab]).await?.pop().context("the grab exists")?;
+            let found = self.store.grabs().find_grabs(&[grab]).await?.pop().context("the grab exists")?;
             Ok(found.status().is_terminal().then_some(found))
         })
         .await
@@ -274,7 +274,7 @@ impl TestCluster {
         loop {
             let cursor = grabs.last().map(|last| Cursor::After(last.id));
             let page = PageRequest { limit: PAGE, cursor, ..PageRequest::default() };
-            let listed = self.store.list_grabs(self.team.team, Environment::Live, page).await?;
+            let listed = self.store.grabs().list_grabs(self.team.team, Environment::Live, page).await?;
             let listed = listed.context("the last grab is gone")?;
             grabs.extend(listed.grabs);
             if !listed.has_more {
@@ -322,9 +322,9 @@ impl TestCluster {
 
     /// The credits that are left, after a check of the ledger.
     pub(super) async fn credits_left(&self) -> Result<u32> {
-        let drift = self.store.verify_ledger().await?;
+        let drift = self.store.credits().verify_ledger().await?;
         ensure!(drift.is_empty(), "the ledger does not balance: {drift:?}");
-        let lots = self.store.lots(self.team.team).await?;
+        let lots = self.store.credits().lots(self.team.team).await?;
         ensure!(lots.iter().all(|lot| lot.held == 0), "a credit is still held: {lots:?}");
         Ok(lots.iter().map(|lot| lot.remaining).sum())
     }

@@ -71,7 +71,7 @@ async fn images_are_moved_to_a_bucket_and_back() -> Result<()> {
 
     // An interrupted move continues. What was copied of an image that was deleted meanwhile is deleted.
     let stale = ImageKey::new(77, "png");
-    app.service.store().mark_moving_images(vec![stale.clone()]).await?;
+    app.service.store().images().mark_moving_images(vec![stale.clone()]).await?;
     let options = server.options(&app.data_dir().join("other"));
     let storage = grabd_images::Images::open(&options)?;
     storage.put(&stale, red.clone(), std::time::Duration::from_secs(10)).await?;
@@ -82,7 +82,7 @@ async fn images_are_moved_to_a_bucket_and_back() -> Result<()> {
     let text_name = format!("{}.text", path_of(&first)?);
     assert_eq!(server.object(&text_name)?, b"text");
     assert!(!server.objects()?.contains(&stale.path()));
-    assert!(app.service.store().moving_images().await?.is_empty());
+    assert!(app.service.store().images().moving_images().await?.is_empty());
     assert_eq!(fetch(&app, &path_of(&first)?).await?, (200, red.clone()));
 
     // From now on, the bucket suffices. Back: the service must not forget it.

@@ -117,7 +117,7 @@ async fn billing_page_shows_the_ledger() -> Result<()> {
 
     let page = ada.get(&path).await?;
     assert_eq!(page.status, 200);
-    let balance = Balance::of(&store.lots(team).await?, now());
+    let balance = Balance::of(&store.credits().lots(team).await?, now());
     assert_eq!(balance.total(), 4);
     assert!(page.body.contains("<dd>4</dd><dd>credits</dd>"), "{}", page.body);
     // The subscription is spent first, so its lot is empty.
@@ -127,7 +127,7 @@ async fn billing_page_shows_the_ledger() -> Result<()> {
     assert_eq!(lot[1..], ["4 of 5", "Never"]);
 
     // All entries with their amounts. Spent credits link to their grab.
-    let entries = store.ledger(team, None, 100).await?;
+    let entries = store.credits().ledger(team, None, 100).await?;
     let shown = table(&page, "Latest ledger entries")?;
     let amounts: Vec<i32> =
         shown.iter().map(|row| row[2].replace('\u{2212}', "-").parse()).collect::<Result<_, _>>()?;
@@ -202,7 +202,7 @@ async fn ledger_is_paged_and_exported_completely() -> Result<()> {
     assert_eq!((file.header("content-disposition"), file.header("cache-control")), (&*name, "no-store"));
     let expected: Vec<_> = billing::ledger_csv(app.service.core(), team).try_collect().await?;
     assert_eq!(file.body.as_bytes(), expected.concat());
-    let entries = store.ledger(team, None, 1000).await?;
+    let entries = store.credits().ledger(team, None, 1000).await?;
     let lines: Vec<&str> = file.body.split_terminator("\r\n").collect();
     assert_eq!(lines[0], "entry,at,kind,credits,lot,grab_id,reference");
     for (line, entry) in lines[1..].iter().zip(&entries) {
@@ -252,7 +252,7 @@ async fn purchase_is_granted_once_by_the_event() -> Result<()> {
         assert_eq!(billing_app.pay(session).await?, "repeated");
         assert_eq!(ada.get(&success).await?.body, late.body);
     }
-    let entries = store.ledger(team, None, 10).await?;
+    let entries = store.credits().ledger(team, None, 10).await?;
     let [entry] = &entries[..] else { panic!("{entries:?}") };
     let reference = format!("stripe:{}", payment_id(session));
     assert_eq!((entry.kind, entry.amount, entry.reference.as_ref()), (EntryKind::Grant, 50_000, Some(&reference)));
@@ -465,7 +465,7 @@ pub(super) async fn history(app: &TestApp, team: TeamId) -> Result<()> {
                 fingerprint: None,
                 ceiling: None,
             };
-            store.create_placeholder(placeholder).await?;
+            store.grabs().create_placeholder(placeholder).await?;
         }
     }
     Ok(())
@@ -479,6 +479,7 @@ async fn create_live_grab(app: &TestApp, team: TeamId, spec: &CaptureSpec, at: T
     // The lease must not expire before the grab ends.
     let until = now() + DAY;
     let created = store
+        .grabs()
         .create(NewGrab {
             id,
             team,
@@ -508,13 +509,13 @@ async fn create_live_grab(app: &TestApp, team: TeamId, spec: &CaptureSpec, at: T
         true => {
             let (size_bytes, execution_ms, metadata) = (10, 2, RenderMetadata::default());
             let completion = Completion { grab: id, token, upload_key, size_bytes, execution_ms, metadata, now: at };
-            store.complete(completion).await?.context("a lease")?;
+            store.grabs().complete(completion).await?.context("a lease")?;
         }
         false => {
             let metadata = RenderMetadata::default();
             let failing =
                 FailGrab { grab: id, source: FailureSource::Lease(token), failure: blocked(), metadata, now: at };
-            store.fail(failing).await?.context("a lease")?;
+            store.grabs().fail(failing).await?.context("a lease")?;
         }
     }
     Ok(())

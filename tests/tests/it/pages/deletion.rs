@@ -79,7 +79,7 @@ async fn owner_exports_and_deletes_a_team_and_everything_is_erased() -> Result<(
         assert_eq!(request.send().await?.status(), 202);
     }
     app.site.wait_for_hits("/hang", 1).await;
-    store.change_team_limits(team, vec![LimitChange::parse("keys=7")?], Clock::system().now()).await?;
+    store.limits().change_team_limits(team, vec![LimitChange::parse("keys=7")?], Clock::system().now()).await?;
 
     let export = ada.get(&format!("/teams/{team}/export")).await?;
     assert!(export.header("content-disposition").starts_with("attachment; filename=\"grabd-team-"));
@@ -95,7 +95,7 @@ async fn owner_exports_and_deletes_a_team_and_everything_is_erased() -> Result<(
     }
 
     let page = format!("/teams/{team}/delete");
-    let name = store.find_team(team).await?.context("team")?.name;
+    let name = store.accounts().find_team(team).await?.context("team")?.name;
     for (name, password, complaint) in
         [("Another", PASSWORD, "name of the team exactly"), (&*name, "wrong password", "password is wrong")]
     {
@@ -110,14 +110,14 @@ async fn owner_exports_and_deletes_a_team_and_everything_is_erased() -> Result<(
         assert_eq!(app.get("/usage", key).await?.0, 401);
     }
     assert_eq!(ada.get(&format!("/teams/{team}/grabs")).await?.status, 404);
-    let balance = Balance::of(&store.lots(team).await?, Clock::system().now());
+    let balance = Balance::of(&store.credits().lots(team).await?, Clock::system().now());
     assert_eq!((balance.prepaid, balance.held), (8, 0), "credits of open grabs are released");
     // The sweep erases the rest.
     tokio::time::timeout(LIMIT, async {
         loop {
-            let left = store.export_grabs(team, Environment::Live, None, 9).await?.grabs.len();
+            let left = store.grabs().export_grabs(team, Environment::Live, None, 9).await?.grabs.len();
             let gone = app.client.get(&image).send().await?.status() == 404;
-            if left == 0 && gone && store.list_erasures().await?.is_empty() {
+            if left == 0 && gone && store.retention().list_erasures().await?.is_empty() {
                 return anyhow::Ok(());
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -125,8 +125,8 @@ async fn owner_exports_and_deletes_a_team_and_everything_is_erased() -> Result<(
     })
     .await
     .context("the erasure did not end")??;
-    assert_eq!(store.verify_ledger().await?, []);
-    let trail = store.list_audit(Timestamp::from_ms(0), None, 100).await?;
+    assert_eq!(store.credits().verify_ledger().await?, []);
+    let trail = store.audit().list_audit(Timestamp::from_ms(0), None, 100).await?;
     ensure!(trail.iter().any(|entry| entry.action == "team.delete"), "{trail:?}");
     app.finish().await
 }
@@ -159,9 +159,9 @@ async fn suspended_person_cannot_sign_in_and_is_told_so() -> Result<()> {
     let app = start_app(&[]).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     let store = app.service.store();
-    let people = store.list_people().await?;
+    let people = store.accounts().list_people().await?;
     let person = people.iter().find(|person| person.email.as_str() == "ada@example.com").context("a person")?.id;
-    store.suspend_person(person, "spam", Clock::system().now()).await?;
+    store.accounts().suspend_person(person, "spam", Clock::system().now()).await?;
     assert!(ada.get("/account").await?.location().starts_with("/sign-in"));
     let mut again = Visitor::new(&app);
     let refused = again.sign_in("ada@example.com", VISITOR_PASSWORD, "").await?;
@@ -169,7 +169,7 @@ async fn suspended_person_cannot_sign_in_and_is_told_so() -> Result<()> {
     assert!(!refused.body.contains("spam"), "the reason is for operators");
     let wrong = again.sign_in("ada@example.com", "a wrong password", "").await?;
     assert_eq!(wrong.status, 422, "only who knows the password learns of the suspension");
-    store.restore_person(person, Clock::system().now()).await?;
+    store.accounts().restore_person(person, Clock::system().now()).await?;
     assert_eq!(again.sign_in("ada@example.com", VISITOR_PASSWORD, "").await?.status, 303);
     app.finish().await
 }

@@ -76,8 +76,8 @@ async fn pages_say_which_options_are_no_longer_kept() -> Result<()> {
     assert!(shown.body.contains("a{} a{}") && !shown.body.contains("o longer kept"), "{}", shown.body);
     let store = app.service.store();
     let tomorrow = Clock::system().now() + Duration::from_secs(24 * 60 * 60);
-    let progress = store.request_progress(tomorrow).await?;
-    assert_eq!(store.shorten_requests(progress, tomorrow, tomorrow, 9).await?.shortened, 1);
+    let progress = store.retention().request_progress(tomorrow).await?;
+    assert_eq!(store.retention().shorten_requests(progress, tomorrow, tomorrow, 9).await?.shortened, 1);
     let shown = ada.get(&page).await?;
     for expected in ["no longer kept (SHA-256 ", "No longer kept, and missing here: CSS."] {
         assert!(shown.body.contains(expected), "{expected}: {}", shown.body);

@@ -249,7 +249,7 @@ async fn operator_pages_pass_all_audits() -> Result<()> {
     let others = "The society of those whose names are long";
     for number in 0..30_u32 {
         let (id, now) = (TeamId(Uuid::from_u128(u128::from(number) + 1)), Clock::system().now());
-        busy.service.store().create_team(NewTeam { id, name: format!("{others} {number}"), now }).await?;
+        busy.service.store().accounts().create_team(NewTeam { id, name: format!("{others} {number}"), now }).await?;
     }
     // An endpoint that does not support TLS, two failures, and a queue that stays full during the walk.
     let hook = busy.site.url("/tiny").replace("http:", "https:");

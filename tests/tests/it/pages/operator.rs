@@ -36,8 +36,8 @@ const ROUTES: [(&str, bool); 13] = [
 /// Makes a person an operator, or ends that.
 pub(super) async fn set_operator(app: &TestApp, email: &str, operator: bool) -> Result<()> {
     let store = app.service.store();
-    let person = store.find_person(&Email::parse(email)?).await?.context("no person has this address")?;
-    ensure!(store.set_operator(person.id, operator).await?);
+    let person = store.accounts().find_person(&Email::parse(email)?).await?.context("no person has this address")?;
+    ensure!(store.accounts().set_operator(person.id, operator).await?);
     Ok(())
 }
 
@@ -239,7 +239,7 @@ async fn operator_pages_are_not_found_for_others() -> Result<()> {
     }
     assert!(olga.is_signed_in().await?, "still signed in as an ordinary person");
     assert!(!olga.get("/apps").await?.body.contains("/operator"));
-    assert_eq!(app.service.store().lots(team).await?, []);
+    assert_eq!(app.service.store().credits().lots(team).await?, []);
     app.finish().await
 }
 
@@ -268,7 +268,8 @@ async fn operator_grant_is_applied_once_and_logged() -> Result<()> {
     let path = format!("/operator/teams/{team}");
     let page = olga.get(&path).await?;
     let store = app.service.store();
-    let credits = async || Ok::<_, anyhow::Error>(store.lots(team).await?.iter().map(|lot| lot.remaining).sum::<u32>());
+    let credits =
+        async || Ok::<_, anyhow::Error>(store.credits().lots(team).await?.iter().map(|lot| lot.remaining).sum::<u32>());
     let form = grant(&page, "25", "sorry for the outage")?;
     for _ in 0..2 {
         let answer = send(&mut olga, &format!("{path}/credits"), &form).await?;
@@ -276,7 +277,7 @@ async fn operator_grant_is_applied_once_and_logged() -> Result<()> {
     }
     assert!(olga.get(&format!("{path}?granted")).await?.body.contains("Credits granted."));
     assert_eq!(credits().await?, 25);
-    let entries = app.service.store().ledger(team, None, 9).await?;
+    let entries = app.service.store().credits().ledger(team, None, 9).await?;
     let references: Vec<_> = entries.iter().map(|entry| (entry.amount, entry.reference.as_deref())).collect();
     assert_eq!(references, [(25, Some("ref:sorry for the outage"))]);
 
@@ -360,7 +361,7 @@ async fn operator_changes_a_limit_of_a_team_which_is_recorded() -> Result<()> {
     assert_eq!(send(&mut olga, &format!("{path}/limits"), &form(&page, "async_queue", "")?).await?.status, 303);
     let page = olga.get(&path).await?;
     assert_eq!(row(&page, "Open asynchronous grabs <code class=\"source\">async_queue</code>")?, "40 40");
-    let trail = app.service.store().list_audit(grabd_domain::Timestamp::from_ms(0), None, 9).await?;
+    let trail = app.service.store().audit().list_audit(grabd_domain::Timestamp::from_ms(0), None, 9).await?;
     let of_limits = trail.iter().filter(|entry| entry.action == "team.limits" && entry.team == Some(team));
     let mut details: Vec<_> = of_limits.filter_map(|entry| entry.detail.as_deref()).collect();
     details.sort_unstable();
@@ -376,7 +377,7 @@ async fn operator_changes_a_limit_of_a_team_which_is_recorded() -> Result<()> {
     assert_eq!(send(&mut olga, &format!("{path}/limits"), &form(&page, "keys", "5")?).await?.status, 403);
     let mut ada = ada;
     assert_eq!(send(&mut ada, &format!("{path}/limits"), &form(&page, "keys", "5")?).await?.status, 404);
-    assert_eq!(app.service.store().team_limits(team).await?, []);
+    assert_eq!(app.service.store().limits().team_limits(team).await?, []);
     app.finish().await
 }
 
@@ -421,7 +422,7 @@ async fn operator_adds_and_removes_domain_rules_which_apply_at_once_and_are_reco
         let answer = send(&mut olga, "/operator/domains", &domain_rule(&page, domain, rule)?).await?;
         assert!(answer.status == 422 && answer.body.contains(expected), "{domain} {rule}: {}", answer.body);
     }
-    assert_eq!(app.service.store().list_domain_rules().await?, []);
+    assert_eq!(app.service.store().operator().list_domain_rules().await?, []);
 
     // A denied domain is refused from the next request on, and its subdomains are.
     assert_eq!(capture(&app, "https://www.example.com/").await?, 200);
@@ -452,7 +453,7 @@ async fn operator_adds_and_removes_domain_rules_which_apply_at_once_and_are_reco
         olga.headers.clear();
         assert_eq!(send(&mut ada, path, &form).await?.status, 404, "{path}");
     }
-    assert_eq!(app.service.store().list_domain_rules().await?.len(), 1);
+    assert_eq!(app.service.store().operator().list_domain_rules().await?.len(), 1);
 
     // Rules of the configuration stay.
     let token = [("form_token", page.hidden_field("form_token")?)];
@@ -467,7 +468,7 @@ async fn operator_adds_and_removes_domain_rules_which_apply_at_once_and_are_reco
     let statuses = (capture(&app, "https://example.org/").await?, capture(&app, "https://config.example.net/").await?);
     assert_eq!(statuses, (200, 400));
 
-    let trail = app.service.store().list_audit(grabd_domain::Timestamp::from_ms(0), None, 50).await?;
+    let trail = app.service.store().audit().list_audit(grabd_domain::Timestamp::from_ms(0), None, 50).await?;
     let of_rules = trail.iter().rev().filter(|entry| entry.action.starts_with("domain."));
     let entries: Vec<_> = of_rules.map(|entry| (&*entry.action, &*entry.target, entry.email.as_deref())).collect();
     let olgas = |action| (action, "example.com", Some("olga@example.com"));
@@ -514,7 +515,7 @@ async fn teams_can_be_searched_and_paged() -> Result<()> {
     for number in 0..30_u32 {
         let id = TeamId(Uuid::from_u128(u128::from(number) + 1));
         let name = format!("Club {number} <b>");
-        app.service.store().create_team(NewTeam { id, name, now: Clock::system().now() }).await?;
+        app.service.store().accounts().create_team(NewTeam { id, name, now: Clock::system().now() }).await?;
     }
     let rows = |page: &PageResponse| page.body.matches("<tr><th scope=\"row\">").count();
     let older = |page: &PageResponse| {

@@ -153,7 +153,7 @@ async fn passkey_is_added_used_renamed_and_removed() -> Result<()> {
     let refused = sign_in(&mut Visitor::new(&app), &mut passkey).await?;
     assert!(refused.status == 422 && refused.body.contains("This passkey is not known here"), "{}", refused.body);
     assert_eq!(Visitor::new(&app).sign_in(ADA, PASSWORD, "").await?.location(), "/grabs", "the second factor is off");
-    let trail = app.service.store().list_audit(Timestamp::from_ms(0), None, 100).await?;
+    let trail = app.service.store().audit().list_audit(Timestamp::from_ms(0), None, 100).await?;
     let mut actions: Vec<&str> = trail.iter().map(|entry| &*entry.action).collect();
     actions.retain(|action| action.starts_with("passkey"));
     actions.reverse();
@@ -309,20 +309,20 @@ async fn passkey_is_a_second_factor_of_operators_and_of_nobody_who_is_suspended(
     let status = ada.get("/account/second-factor").await?;
     assert!(status.body.contains("sign-in asks for a passkey or a recovery code"), "{}", status.body);
     assert_eq!(sign_in(&mut Visitor::new(&app), &mut passkey).await?.status, 303);
-    let trail = app.service.store().list_audit(Timestamp::from_ms(0), None, 100).await?;
+    let trail = app.service.store().audit().list_audit(Timestamp::from_ms(0), None, 100).await?;
     assert!(trail.iter().any(|entry| entry.action == "operator.sign_in" && entry.target == ADA), "{trail:?}");
     let user = trail.iter().find(|entry| entry.action == "passkey.add").context("an entry")?.target.parse()?;
     let store = app.service.store();
-    store.suspend_person(user, "abuse", app.service.core().now()).await?;
+    store.accounts().suspend_person(user, "abuse", app.service.core().now()).await?;
     let refused = sign_in(&mut Visitor::new(&app), &mut passkey).await?;
     assert!(refused.status == 403 && refused.body.contains("suspended"), "{}", refused.body);
-    store.restore_person(user, app.service.core().now()).await?;
+    store.accounts().restore_person(user, app.service.core().now()).await?;
     // Turning off the second factor removes the passkeys.
     let mut ada = Visitor::new(&app);
     assert_eq!(sign_in(&mut ada, &mut passkey).await?.status, 303);
     let fields = [("password", PASSWORD), ("code", &*codes[0])];
     assert_eq!(send(&mut ada, "/account/second-factor/off", &fields).await?.status, 303);
-    assert_eq!(store.list_passkeys(user).await?, []);
+    assert_eq!(store.accounts().list_passkeys(user).await?, []);
     assert_eq!(sign_in(&mut Visitor::new(&app), &mut passkey).await?.status, 422);
     app.finish().await
 }
@@ -392,7 +392,7 @@ async fn authenticator_app_is_added_beside_passkeys_and_replaced() -> Result<()>
         assert_eq!(answer.status, status, "{}", answer.body);
     }
     assert_eq!(sign_in(&mut Visitor::new(&app), &mut passkey).await?.status, 303);
-    let trail = app.service.store().list_audit(Timestamp::from_ms(0), None, 100).await?;
+    let trail = app.service.store().audit().list_audit(Timestamp::from_ms(0), None, 100).await?;
     assert_eq!(trail.iter().filter(|entry| entry.action == "second_factor.app").count(), 2);
     app.finish().await
 }

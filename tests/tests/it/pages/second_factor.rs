@@ -148,7 +148,7 @@ async fn second_factor_is_set_up_used_and_turned_off() -> Result<()> {
         assert_eq!(ada.get(path).await?.location(), PAGE);
         assert_eq!(send(&mut ada, path, &[("password", PASSWORD), ("code", &*new[1])]).await?.status, 409);
     }
-    let trail = app.service.store().list_audit(Timestamp::from_ms(0), None, 100).await?;
+    let trail = app.service.store().audit().list_audit(Timestamp::from_ms(0), None, 100).await?;
     let mut actions: Vec<&str> = trail.iter().map(|entry| &*entry.action).collect();
     actions.retain(|action| action.starts_with("second_factor"));
     actions.reverse();
@@ -334,7 +334,7 @@ async fn operator_pages_need_a_second_factor_if_the_setting_says_so() -> Result<
         let answer = send(&mut ada, path, &fields).await?;
         assert_eq!((answer.status, answer.location()), (303, needed), "{path}");
     }
-    let state = app.service.store().find_team(team).await?.context("the team")?;
+    let state = app.service.store().accounts().find_team(team).await?.context("the team")?;
     assert!(state.suspension.is_none(), "{state:?}");
     assert!(ada.get(needed).await?.body.contains("operator pages of this service need a second factor"));
     assert_eq!(ada.get("/grabs").await?.status, 303, "other pages are not affected");

@@ -68,11 +68,11 @@ async fn suspended_team_is_refused_everywhere_until_it_is_restored() -> Result<(
     assert_eq!(stranger.status, 404);
 
     // Open grabs ended uncharged, and the image stays.
-    let balance = Balance::of(&store.lots(team).await?, Clock::system().now());
+    let balance = Balance::of(&store.credits().lots(team).await?, Clock::system().now());
     assert_eq!((balance.prepaid, balance.held), (8, 0));
     assert_eq!(app.client.get(&image).send().await?.status(), 200);
 
-    let trail = store.list_audit(Timestamp::from_ms(0), None, 100).await?;
+    let trail = store.audit().list_audit(Timestamp::from_ms(0), None, 100).await?;
     let suspended: Vec<_> = trail.iter().filter(|entry| entry.action == "team.suspend").collect();
     let [entry] = &suspended[..] else { anyhow::bail!("{trail:?}") };
     assert_eq!(entry.email.as_deref(), Some("olga@example.com"));

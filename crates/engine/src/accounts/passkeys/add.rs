@@ -95,14 +95,14 @@ pub async fn confirm_new_passkey(
         return Err(SecondFactorError::Unverified.into());
     }
     let name = Name::parse(name)?;
-    let existing = core.store.list_passkeys(person.id).await.map_err(internal_error(step))?;
+    let existing = core.store.accounts().list_passkeys(person.id).await.map_err(internal_error(step))?;
     if existing.len() as u64 >= PASSKEYS {
         return Err(AddPasskeyError::TooMany);
     }
-    let was_on = core.store.has_second_factor(person.id).await.map_err(internal_error(step))?;
+    let was_on = core.store.accounts().has_second_factor(person.id).await.map_err(internal_error(step))?;
     if was_on {
         let checked = confirm(core, person, this, password, answer).await?;
-        let used = core.store_as(person.id).use_second_factor(person.id, checked.factor).await;
+        let used = core.store_as(person.id).accounts().use_second_factor(person.id, checked.factor).await;
         checked.finish(core, used.map_err(internal_error(step))?).map_err(SecondFactorError::from)?;
     } else {
         confirm_password(core, person, this, password).await.map_err(SecondFactorError::from)?;
@@ -163,7 +163,7 @@ pub async fn add_passkey(
         now,
     };
     let id = new.id;
-    match core.store_as(person.id).add_passkey(new).await.map_err(internal_error(step))? {
+    match core.store_as(person.id).accounts().add_passkey(new).await.map_err(internal_error(step))? {
         AddPasskeyOutcome::Added => {}
         AddPasskeyOutcome::Obsolete => return Err(AddPasskeyError::Expired),
         AddPasskeyOutcome::TooMany => return Err(AddPasskeyError::TooMany),

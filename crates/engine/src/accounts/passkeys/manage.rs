@@ -45,7 +45,7 @@ pub enum RenamePasskeyError {
 /// # Errors
 /// [`Fault::InternalError`] when the database fails.
 pub async fn list_passkeys(core: &Core, user: UserId) -> Result<Vec<PasskeyInfo>, Fault> {
-    let rows = core.store.list_passkeys(user).await.map_err(internal_error("accounts.list_passkeys"))?;
+    let rows = core.store.accounts().list_passkeys(user).await.map_err(internal_error("accounts.list_passkeys"))?;
     let info = |grabd_store::accounts::Passkey { id, name, created_at, last_used_at, .. }| PasskeyInfo {
         id,
         name,
@@ -61,7 +61,7 @@ pub async fn list_passkeys(core: &Core, user: UserId) -> Result<Vec<PasskeyInfo>
 /// See [`RenamePasskeyError`].
 pub async fn rename_passkey(core: &Core, user: UserId, id: PasskeyId, name: &str) -> Result<(), RenamePasskeyError> {
     let name = Name::parse(name)?.as_str().to_owned();
-    let renamed = core.store_as(user).rename_passkey(user, id, name).await;
+    let renamed = core.store_as(user).accounts().rename_passkey(user, id, name).await;
     match renamed.map_err(internal_error("accounts.rename_passkey"))? {
         true => Ok(()),
         false => Err(RenamePasskeyError::Unknown),
@@ -82,7 +82,7 @@ pub async fn remove_passkey(
     answer: FactorAnswer<'_>,
 ) -> Result<bool, SecondFactorError> {
     let checked = confirm(core, person, this, password, answer).await?;
-    let outcome = core.store_as(person.id).remove_passkey(person.id, id, checked.factor).await;
+    let outcome = core.store_as(person.id).accounts().remove_passkey(person.id, id, checked.factor).await;
     let turned_off = match outcome.map_err(internal_error("accounts.remove_passkey"))? {
         RemovePasskeyOutcome::Removed { turned_off } => turned_off,
         RemovePasskeyOutcome::Unknown => {

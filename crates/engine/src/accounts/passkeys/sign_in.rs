@@ -50,13 +50,13 @@ pub async fn sign_in_with_passkey(
     let user = verified.user;
     let (token, session) = new_session(user, now);
     let sign_in = SecondFactorSignIn { session, password_hash: None, factor: verified.factor };
-    let outcome = core.store_as(user).sign_in_with_second_factor(sign_in).await;
+    let outcome = core.store_as(user).accounts().sign_in_with_second_factor(sign_in).await;
     match outcome.map_err(internal_error(step))? {
         SecondFactorSignInOutcome::SignedIn => {}
         SecondFactorSignInOutcome::CodeRefused => return Err(PasskeyError::AlreadyUsed.into()),
         SecondFactorSignInOutcome::PasswordObsolete => return Err(PasskeySignInError::Suspended),
     }
-    if let Some(person) = core.store.find_person_by_id(user).await.map_err(internal_error(step))? {
+    if let Some(person) = core.store.accounts().find_person_by_id(user).await.map_err(internal_error(step))? {
         record_operator(core, user, &person.email).await?;
     }
     Ok(token)

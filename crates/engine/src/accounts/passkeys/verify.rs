@@ -101,7 +101,7 @@ pub(in crate::accounts) async fn verify(
     let opened = sealed::open::<AuthenticationState>(&core.vault, PURPOSE, answer.token, now);
     let (state, challenge) = opened.ok_or(PasskeyError::Expired)?;
     let answer: PublicKeyCredential = parse(answer.answer).ok_or(PasskeyError::Invalid)?;
-    let found = core.store.find_passkey(answer.get_credential_id()).await.map_err(internal_error(step))?;
+    let found = core.store.accounts().find_passkey(answer.get_credential_id()).await.map_err(internal_error(step))?;
     let passkey = found.ok_or(PasskeyError::Unknown)?;
     if user.is_some_and(|user| user != passkey.user) {
         return Err(PasskeyError::Unknown);

@@ -107,7 +107,7 @@ async fn grant_purchase(core: &Core, event: &str, session: &Session) -> Result<O
         SessionOutcome::Unexpected(why) => return Ok(unexpected(event, session, why)),
     };
     let Purchase { team, credits, source_ref } = purchase;
-    let found = core.store.find_team(team).await.map_err(internal_error("stripe.team"))?;
+    let found = core.store.accounts().find_team(team).await.map_err(internal_error("stripe.team"))?;
     if found.is_none_or(|found| found.deleted_at.is_some()) {
         tracing::error!(
             stripe.event = event,
@@ -119,7 +119,7 @@ async fn grant_purchase(core: &Core, event: &str, session: &Session) -> Result<O
     }
     let now = core.clock.now();
     let grant = Grant { team, kind: LotKind::Prepaid, credits, expires_at: None, source_ref, now };
-    match core.store.grant_purchase(grabd_store::credits::Purchase(grant)).await {
+    match core.store.credits().grant_purchase(grabd_store::credits::Purchase(grant)).await {
         Ok((GrantOutcome::New(_), reversed)) => {
             tracing::info!(stripe.session = session.id, team.id = %team, credits, "credits bought");
             if let Some(ClawbackOutcome { lot, taken, .. }) = reversed {
@@ -158,7 +158,7 @@ async fn refund(core: &Core, event: &str, charge: &Charge) -> Result<Outcome, Fa
     let share = Share { parts: charge.amount_refunded, of: charge.amount };
     let reference = format!("refund of {source_ref}");
     let change = Clawback { source_ref, share, reference: reference.clone(), now: core.clock.now() };
-    match core.store.claw_back(change).await.map_err(internal_error("stripe.refund"))? {
+    match core.store.credits().claw_back(change).await.map_err(internal_error("stripe.refund"))? {
         Some(back) => {
             log_taken_back(event, &reference, back);
             Ok(Outcome::Refunded)
@@ -175,7 +175,7 @@ async fn dispute(core: &Core, event: &str, dispute: &Dispute) -> Result<Outcome,
     let (state, reference) = (dispute.state(), format!("dispute {} of {source_ref}", dispute.id));
     let change =
         grabd_store::credits::Dispute { source_ref, reference: reference.clone(), state, now: core.clock.now() };
-    let Some(back) = core.store.dispute(change).await.map_err(internal_error("stripe.dispute"))? else {
+    let Some(back) = core.store.credits().dispute(change).await.map_err(internal_error("stripe.dispute"))? else {
         return Ok(remembered(event, &reference));
     };
     match state {

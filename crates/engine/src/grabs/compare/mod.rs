@@ -38,7 +38,7 @@ pub(super) async fn check(
     only_of: Option<KeyId>,
 ) -> Result<(), Fault> {
     let Some(id) = spec.compare_to else { return Ok(()) };
-    let found = core.store.find_grab(caller.team, caller.environment, id).await;
+    let found = core.store.grabs().find_grab(caller.team, caller.environment, id).await;
     let refuse = |about: &str, allowed: &str| {
         Err(Fault::BadRequest(Field::new("compare_to", &format!("\"{id}\"{about}"), allowed)))
     };
@@ -46,7 +46,7 @@ pub(super) async fn check(
         return refuse("", "the id of a grab of the same team and environment");
     };
     if let Some(key) = only_of
-        && !core.store.is_grab_of_key(id, key).await.map_err(internal_error("grabs.compare"))?
+        && !core.store.grabs().is_grab_of_key(id, key).await.map_err(internal_error("grabs.compare"))?
     {
         return refuse("", "the id of a grab that the same API key has created, since it lacks the scope `read`");
     }
@@ -72,7 +72,7 @@ pub(super) async fn compare(
     limit: Duration,
 ) -> Result<(), NotCompleted> {
     let not_completed = |error: Error| error.not_completed(Derived::Difference);
-    let found = core.store.find_grabs(&[earlier]).await.map_err(NotCompleted::Database)?;
+    let found = core.store.grabs().find_grabs(&[earlier]).await.map_err(NotCompleted::Database)?;
     let State::Done { image: Some(earlier_key), metadata: earlier_metadata, .. } =
         image_of(found).map_err(not_completed)?.state
     else {
@@ -113,7 +113,7 @@ pub(super) async fn compare_placeholder(
 ) -> Result<(), Failure> {
     let failure = |error: Error| error.to_failure(Derived::Difference);
     let Some(earlier) = spec.compare_to else { return Ok(()) };
-    let found = core.store.find_grabs(&[earlier]).await.map_err(|error| failure(Error::from(error)))?;
+    let found = core.store.grabs().find_grabs(&[earlier]).await.map_err(|error| failure(Error::from(error)))?;
     let grab = image_of(found).map_err(failure)?;
     let measured = core.grabs.differences.measure(&core.tasks, &grab.spec, spec).await;
     let (changed, bytes) = measured.map_err(failure)?;

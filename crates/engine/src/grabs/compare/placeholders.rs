@@ -52,7 +52,7 @@ impl Differences {
         spec: &CaptureSpec,
     ) -> Result<Option<Bytes>, Error> {
         let Some(earlier) = spec.compare_to else { return Ok(None) };
-        let Some(earlier) = store.find_grabs(&[earlier]).await?.pop() else { return Ok(None) };
+        let Some(earlier) = store.grabs().find_grabs(&[earlier]).await?.pop() else { return Ok(None) };
         let mut memory = self.memory.reserve_at_most(FileKind::Difference.max_bytes(), COMPARE_LIMIT).await?;
         let (_, image) = self.write(tasks, &earlier.spec, spec, Vec::new()).await?;
         memory.shrink_to(u64::try_from(image.len()).unwrap_or(u64::MAX));

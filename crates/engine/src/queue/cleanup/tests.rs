@@ -52,7 +52,7 @@ async fn start(behind: Duration, retention: Retention) -> TestCore {
 async fn start_with(behind: Duration, retention: Retention, mail: Option<Smtp>) -> TestCore {
     let store = Store::open("sqlite::memory:").await.unwrap();
     store.migrate().await.unwrap();
-    let clock = Clock::manual(store.database_time().await.unwrap() - behind);
+    let clock = Clock::manual(store.retention().database_time().await.unwrap() - behind);
     let images = tempfile::tempdir().unwrap();
     let parts = Parts {
         store: store.clone(),
@@ -99,7 +99,7 @@ async fn start_with(behind: Duration, retention: Retention, mail: Option<Smtp>) 
         failpoints: Failpoints::default(),
     };
     let core = Core::start(parts).await.unwrap();
-    store.create_team(NewTeam { id: TEAM, name: "A team".into(), now: clock.now() }).await.unwrap();
+    store.accounts().create_team(NewTeam { id: TEAM, name: "A team".into(), now: clock.now() }).await.unwrap();
     TestCore { core, clock, images }
 }
 
@@ -113,11 +113,11 @@ impl TestCore {
         let (kind, now) = (LotKind::Subscription, self.clock.now());
         let source_ref = "a payment".to_owned();
         let grant = Grant { team: TEAM, kind, credits: 5, expires_at: Some(expires_at), source_ref, now };
-        self.core.store.grant(grant).await.unwrap();
+        self.core.store.credits().grant(grant).await.unwrap();
     }
 
     async fn remaining(&self) -> u32 {
-        self.core.store.lots(TEAM).await.unwrap().iter().map(|lot| lot.remaining).sum()
+        self.core.store.credits().lots(TEAM).await.unwrap().iter().map(|lot| lot.remaining).sum()
     }
 
     /// Creates this many test grabs that end now.
@@ -145,7 +145,7 @@ impl TestCore {
                 fingerprint: None,
                 ceiling: None,
             };
-            self.core.store.create_placeholder(new).await.unwrap();
+            self.core.store.grabs().create_placeholder(new).await.unwrap();
         }
     }
 
@@ -154,7 +154,7 @@ impl TestCore {
         let (store, now) = (&self.core.store, self.clock.now());
         let grant =
             Grant { team, kind: LotKind::Prepaid, credits: 1, expires_at: None, source_ref: format!("for {id}"), now };
-        store.grant(grant).await.unwrap();
+        store.credits().grant(grant).await.unwrap();
         let new = NewGrab {
             id,
             team,
@@ -172,15 +172,15 @@ impl TestCore {
             fingerprint: None,
             ceiling: None,
         };
-        assert_eq!(store.create(new).await.unwrap(), Created::Pending);
+        assert_eq!(store.grabs().create(new).await.unwrap(), Created::Pending);
         let failure = Failure::new(FailureReason::RenderFailed, "A test.");
         let (source, metadata) = (FailureSource::Cancel, RenderMetadata::default());
-        store.fail(FailGrab { grab: id, source, failure, metadata, now }).await.unwrap().unwrap();
+        store.grabs().fail(FailGrab { grab: id, source, failure, metadata, now }).await.unwrap().unwrap();
     }
 
     async fn test_grabs(&self) -> usize {
         let ids: Vec<_> = (0..3000).map(|number| GrabId(Uuid::from_u128(number))).collect();
-        self.core.store.find_grabs(&ids).await.unwrap().len()
+        self.core.store.grabs().find_grabs(&ids).await.unwrap().len()
     }
 }
 
@@ -259,7 +259,7 @@ async fn grabs_are_purged_after_the_retention_of_their_team() {
     let teams = [2, 3, 4].map(|id| TeamId(Uuid::from_u128(id)));
     for id in teams {
         let now = test.clock.now();
-        test.core.store.create_team(NewTeam { id, name: "A team".into(), now }).await.unwrap();
+        test.core.store.accounts().create_team(NewTeam { id, name: "A team".into(), now }).await.unwrap();
     }
     // Two grabs of each team: 10.. of the usual one, 20.. of the one with a day, and so on.
     for (at, team) in [TEAM, teams[0], teams[1], teams[2]].into_iter().enumerate() {
@@ -269,13 +269,13 @@ async fn grabs_are_purged_after_the_retention_of_their_team() {
     let ended = test.clock.now();
     let set = async |team, change: &str| {
         let change = LimitChange::parse(change).or_else(|_| LimitChange::reset(change)).unwrap();
-        test.core.store.change_team_limits(team, vec![change], ended).await.unwrap();
+        test.core.store.limits().change_team_limits(team, vec![change], ended).await.unwrap();
         test.core.limits.refresh(&test.core.store).await.unwrap();
     };
     let left = async |now: Timestamp| {
         retention::run(&test.core, now, TIME).await;
         let ids: Vec<_> = (0..99).map(|number| GrabId(Uuid::from_u128(number))).collect();
-        let found = test.core.store.find_grabs(&ids).await.unwrap();
+        let found = test.core.store.grabs().find_grabs(&ids).await.unwrap();
         let mut numbers: Vec<u128> = found.iter().map(|grab| grab.id.0.as_u128()).collect();
         numbers.sort_unstable();
         numbers
@@ -300,14 +300,14 @@ async fn grabs_are_purged_after_the_retention_of_their_team() {
 async fn failed_grabs_are_purged_after_the_retention_of_their_team() {
     let test = start(Duration::ZERO, Retention { failed_grabs: Some(DAY * 30), ..Retention::default() }).await;
     let (other, ended) = (TeamId(Uuid::from_u128(2)), test.clock.now());
-    test.core.store.create_team(NewTeam { id: other, name: "A team".into(), now: ended }).await.unwrap();
+    test.core.store.accounts().create_team(NewTeam { id: other, name: "A team".into(), now: ended }).await.unwrap();
     let ids = [1, 2].map(|number| GrabId(Uuid::from_u128(number)));
     for (id, team) in ids.into_iter().zip([TEAM, other]) {
         test.fail_live_grab(team, id, spec(None)).await;
     }
     test.create_test_grabs_of(TEAM, 3..4).await;
     let change = LimitChange::parse("failed_grabs_days=0").unwrap();
-    test.core.store.change_team_limits(other, vec![change], ended).await.unwrap();
+    test.core.store.limits().change_team_limits(other, vec![change], ended).await.unwrap();
     test.core.limits.refresh(&test.core.store).await.unwrap();
     let left = async |after: Duration| {
         retention::run(&test.core, ended + after, TIME).await;
@@ -316,7 +316,7 @@ async fn failed_grabs_are_purged_after_the_retention_of_their_team() {
     assert_eq!(left(DAY * 30).await, 3);
     assert_eq!(left(DAY * 30 + Duration::from_millis(1)).await, 2);
     assert_eq!(left(DAY * 300).await, 2);
-    assert_eq!(test.core.store.find_grabs(&ids).await.unwrap()[0].team, other);
+    assert_eq!(test.core.store.grabs().find_grabs(&ids).await.unwrap()[0].team, other);
     test.end().await;
 }
 
@@ -328,7 +328,7 @@ async fn long_options_are_kept_for_a_day_after_the_last_possible_end() {
     test.fail_live_grab(TEAM, id, spec(Some("x".repeat(999)))).await;
     let is_kept = async |after: Duration| {
         shorten::run(&test.core, created + after).await.unwrap();
-        test.core.store.find_grabs(&[id]).await.unwrap()[0].spec.changes.script.is_some()
+        test.core.store.grabs().find_grabs(&[id]).await.unwrap()[0].spec.changes.script.is_some()
     };
     assert!(is_kept(DAY + ASYNC_DEADLINE).await);
     assert!(!is_kept(DAY + ASYNC_DEADLINE + Duration::from_secs(61)).await);
@@ -351,8 +351,8 @@ async fn unverified_accounts_expire_only_with_a_mail_server_and_a_retention() {
         let initial_team = InitialTeam::New(TeamId(Uuid::from_u128(8)), "A team".into());
         let email = Email::parse("eve@example.com").unwrap();
         let person = NewPerson { id, email, password_hash: "x".into(), initial_team, verified: false, now };
-        test.core.store.create_person(person).await.unwrap();
-        let exists = async || test.core.store.find_person_by_id(id).await.unwrap().is_some();
+        test.core.store.accounts().create_person(person).await.unwrap();
+        let exists = async || test.core.store.accounts().find_person_by_id(id).await.unwrap().is_some();
         expiry::run(&test.core, now + DAY * 30).await.unwrap();
         assert!(exists().await, "it is not old enough");
         // The next round over all accounts begins an hour later.
@@ -360,7 +360,7 @@ async fn unverified_accounts_expire_only_with_a_mail_server_and_a_retention() {
         assert_eq!(exists().await, !expires);
         if expires {
             erasure::run(&test.core).await.unwrap();
-            assert_eq!(test.core.store.list_erasures().await.unwrap(), []);
+            assert_eq!(test.core.store.retention().list_erasures().await.unwrap(), []);
         }
         test.end().await;
     }
@@ -384,7 +384,7 @@ async fn image_that_cannot_be_deleted_delays_no_other() {
             metadata: RenderMetadata::default(),
             now: test.clock.now(),
         };
-        assert!(test.core.store.complete(completion).await.unwrap().is_none());
+        assert!(test.core.store.grabs().complete(completion).await.unwrap().is_none());
     }
     let mut clock = ClockCheck::new(test.clock.now(), Instant::now());
     clean_up(&test.core, &mut clock).await;

@@ -8,13 +8,14 @@ use sea_orm::sea_query::LockType;
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QuerySelect};
 
 use super::challenge::Challenge;
+use crate::Result;
 use crate::accounts::passwords::EndSessions;
 use crate::accounts::second_factor::codes::insert_codes;
 use crate::accounts::second_factor::factor::is_on;
+use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{passkey, second_factor, user};
-use crate::{Result, Store};
 
 /// A passkey to add.
 #[derive(Clone)]
@@ -56,14 +57,14 @@ pub enum AddPasskeyOutcome {
     AlreadyAdded,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Adds a passkey. If the second factor was off, it is turned on, and all other sessions of the person end.
     ///
     /// # Errors
     /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
-    pub async fn add_passkey(&self, new: NewPasskey) -> Result<AddPasskeyOutcome> {
+    pub async fn add_passkey(self, new: NewPasskey) -> Result<AddPasskeyOutcome> {
         let event = AuditEvent::new("passkey.add", &new.user, None).with(&new.id);
-        self.write_audited(new, event, |outcome| *outcome == AddPasskeyOutcome::Added).await
+        self.store.write_audited(new, event, |outcome| *outcome == AddPasskeyOutcome::Added).await
     }
 }
 

@@ -4,9 +4,10 @@ use grabd_domain::Timestamp;
 use sea_orm::ActiveValue::Set;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, TryInsertResult};
 
+use crate::Result;
+use crate::areas::Accounts;
 use crate::database::{Transaction, Tx};
 use crate::entities::answered_challenge;
-use crate::{Result, Store};
 
 /// A challenge that was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +23,13 @@ struct PurgeChallenges {
     limit: u32,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Deletes up to `limit` answered challenges that have expired, and returns their number.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn purge_challenges(&self, now: Timestamp, limit: u32) -> Result<u64> {
-        self.database.write(PurgeChallenges { now, limit }).await
+    pub async fn purge_challenges(self, now: Timestamp, limit: u32) -> Result<u64> {
+        self.store.database.write(PurgeChallenges { now, limit }).await
     }
 }
 

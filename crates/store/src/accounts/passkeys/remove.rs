@@ -4,11 +4,12 @@ use grabd_domain::ids::{PasskeyId, UserId};
 use sea_orm::sea_query::LockType;
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QuerySelect};
 
+use crate::Result;
 use crate::accounts::second_factor::factor::FactorUse;
+use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{passkey, second_factor, user};
-use crate::{Result, Store};
 
 struct RemovePasskey {
     user: UserId,
@@ -30,16 +31,16 @@ pub enum RemovePasskeyOutcome {
     CodeRefused,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Uses up a code, and removes a passkey. The second factor is turned off with the last passkey of a person without
     /// an authenticator app.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn remove_passkey(&self, user: UserId, id: PasskeyId, factor: FactorUse) -> Result<RemovePasskeyOutcome> {
+    pub async fn remove_passkey(self, user: UserId, id: PasskeyId, factor: FactorUse) -> Result<RemovePasskeyOutcome> {
         let event = AuditEvent::new("passkey.remove", &user, None).with(&id);
         let happened = |outcome: &RemovePasskeyOutcome| matches!(outcome, RemovePasskeyOutcome::Removed { .. });
-        self.write_audited(RemovePasskey { user, id, factor }, event, happened).await
+        self.store.write_audited(RemovePasskey { user, id, factor }, event, happened).await
     }
 }
 

@@ -4,10 +4,11 @@ use grabd_domain::ids::{PasskeyId, UserId};
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
+use crate::Result;
+use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::passkey;
-use crate::{Result, Store};
 
 struct RenamePasskey {
     user: UserId,
@@ -15,14 +16,14 @@ struct RenamePasskey {
     name: String,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Renames a passkey. `false` when the person has no such passkey.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn rename_passkey(&self, user: UserId, id: PasskeyId, name: String) -> Result<bool> {
+    pub async fn rename_passkey(self, user: UserId, id: PasskeyId, name: String) -> Result<bool> {
         let event = AuditEvent::new("passkey.rename", &user, None).with(&id);
-        self.write_audited(RenamePasskey { user, id, name }, event, |renamed| *renamed).await
+        self.store.write_audited(RenamePasskey { user, id, name }, event, |renamed| *renamed).await
     }
 }
 

@@ -7,9 +7,10 @@ use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationTrait};
 use uuid::Uuid;
 
+use crate::Result;
+use crate::areas::Accounts;
 use crate::codes::{self, ACTIVE, SUSPENDED, read_time};
 use crate::entities::{api_key, member, team};
-use crate::{Result, Store};
 
 /// A team.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,13 +74,13 @@ pub struct KeyCaller {
     pub expires_at: Option<Timestamp>,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// The caller that the key with this hash identifies. Ignores revoked keys and keys of inactive teams, but not
     /// expired keys, whose refusal says so. One indexed read.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn authenticate(&self, hash: &[u8; 32]) -> Result<Option<KeyCaller>> {
+    pub async fn authenticate(self, hash: &[u8; 32]) -> Result<Option<KeyCaller>> {
         let found: Option<(Uuid, Uuid, i16, i16, Option<i64>)> = api_key::Entity::find()
             .select_only()
             .columns([
@@ -94,7 +95,7 @@ impl Store {
             .filter(api_key::Column::RevokedAt.is_null())
             .filter(team::Column::Status.eq(ACTIVE))
             .into_tuple()
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         let caller = |(key, team, environment, scopes, expires_at)| {
             let environment = codes::read_environment(environment)?;
@@ -108,7 +109,7 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn is_key_suspended(&self, hash: &[u8; 32]) -> Result<bool> {
+    pub async fn is_key_suspended(self, hash: &[u8; 32]) -> Result<bool> {
         let found: Option<Uuid> = api_key::Entity::find()
             .select_only()
             .column(api_key::Column::Id)
@@ -117,7 +118,7 @@ impl Store {
             .filter(api_key::Column::RevokedAt.is_null())
             .filter(team::Column::Status.eq(SUSPENDED))
             .into_tuple()
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         Ok(found.is_some())
     }
@@ -126,24 +127,24 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_team(&self, id: TeamId) -> Result<Option<Team>> {
-        Ok(team::Entity::find_by_id(id.0).one(self.database.reader()).await?.map(Team::from))
+    pub async fn find_team(self, id: TeamId) -> Result<Option<Team>> {
+        Ok(team::Entity::find_by_id(id.0).one(self.store.database.reader()).await?.map(Team::from))
     }
 
     /// All teams, oldest first.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_teams(&self) -> Result<Vec<Team>> {
+    pub async fn list_teams(self) -> Result<Vec<Team>> {
         let oldest_first = team::Entity::find().order_by_asc(team::Column::CreatedAt).order_by_asc(team::Column::Id);
-        Ok(oldest_first.all(self.database.reader()).await?.into_iter().map(Team::from).collect())
+        Ok(oldest_first.all(self.store.database.reader()).await?.into_iter().map(Team::from).collect())
     }
 
     /// Up to `limit` active teams without members, oldest first.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_teams_without_members(&self, limit: u64) -> Result<Vec<Team>> {
+    pub async fn list_teams_without_members(self, limit: u64) -> Result<Vec<Team>> {
         let members = Query::select()
             .expr(Expr::val(1))
             .from(member::Entity)
@@ -155,19 +156,19 @@ impl Store {
             .order_by_asc(team::Column::CreatedAt)
             .order_by_asc(team::Column::Id)
             .limit(limit);
-        Ok(teams.all(self.database.reader()).await?.into_iter().map(Team::from).collect())
+        Ok(teams.all(self.store.database.reader()).await?.into_iter().map(Team::from).collect())
     }
 
     /// All keys of a team, including revoked ones, oldest first.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_keys(&self, team: TeamId) -> Result<Vec<Key>> {
+    pub async fn list_keys(self, team: TeamId) -> Result<Vec<Key>> {
         let keys = api_key::Entity::find()
             .filter(api_key::Column::TeamId.eq(team.0))
             .order_by_asc(api_key::Column::CreatedAt)
             .order_by_asc(api_key::Column::Id)
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         keys.into_iter().map(Key::try_from).collect()
     }

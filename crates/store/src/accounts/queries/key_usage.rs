@@ -8,10 +8,11 @@ use grabd_domain::{Day, Timestamp};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 use uuid::Uuid;
 
+use crate::Result;
+use crate::areas::Accounts;
 use crate::codes::{self, DONE};
 use crate::entities::{api_key, grab, key_tally};
 use crate::padded::padded;
-use crate::{Result, Store};
 
 /// What a key was used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,19 +23,19 @@ pub struct KeyUsage {
     pub credits: u64,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// What each key of a team was used for since a time, purged grabs included by whole days. Keys without grabs are
     /// left out.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn key_usage(&self, team: TeamId, since: Timestamp) -> Result<BTreeMap<KeyId, KeyUsage>> {
+    pub async fn key_usage(self, team: TeamId, since: Timestamp) -> Result<BTreeMap<KeyId, KeyUsage>> {
         let keys: Vec<(Uuid, i16)> = api_key::Entity::find()
             .select_only()
             .columns([api_key::Column::Id, api_key::Column::Env])
             .filter(api_key::Column::TeamId.eq(team.0))
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let ids = padded(keys.iter().map(|(key, _)| *key));
         let stored: Vec<(Uuid, i16, i64)> = grab::Entity::find()
@@ -47,7 +48,7 @@ impl Store {
             .group_by(grab::Column::KeyId)
             .group_by(grab::Column::Status)
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         // Of purged grabs, only those of whole days are known.
         let purged: Vec<(Uuid, i64, i64)> = key_tally::Entity::find()
@@ -56,7 +57,7 @@ impl Store {
             .filter(key_tally::Column::KeyId.is_in(ids))
             .filter(key_tally::Column::Day.gt(Day::of(since - Duration::from_millis(1)).number()))
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let stored =
             stored.into_iter().map(|(key, status, grabs)| (key, grabs, if status == DONE { grabs } else { 0 }));

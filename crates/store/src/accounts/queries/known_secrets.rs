@@ -5,10 +5,11 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{EndpointId, KeyId, TeamId, UserId};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
+use crate::Result;
+use crate::areas::Accounts;
 use crate::codes::{self, read_time};
 use crate::entities::{api_key, link_secret_view, webhook_endpoint};
 use crate::padded::padded;
-use crate::{Result, Store};
 
 /// A secret that can be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,13 +37,13 @@ pub struct KnownSecret {
     pub seen_at: Timestamp,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// The secrets of a team that are in use at this time, once for each person who has seen them.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_known_secrets(&self, team: TeamId, now: Timestamp) -> Result<Vec<KnownSecret>> {
-        let db = self.database.reader();
+    pub async fn list_known_secrets(self, team: TeamId, now: Timestamp) -> Result<Vec<KnownSecret>> {
+        let db = self.store.database.reader();
         let keys = api_key::Entity::find()
             .filter(api_key::Column::TeamId.eq(team.0))
             .filter(api_key::Column::RevokedAt.is_null())

@@ -5,9 +5,10 @@ use grabd_domain::credentials::{Caller, Principal, Scopes};
 use grabd_domain::ids::{KeyId, TeamId};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
+use crate::areas::Accounts;
 use crate::codes::{self, ACTIVE, SUSPENDED, read_time};
 use crate::entities::{api_key, team};
-use crate::{Error, Result, Store};
+use crate::{Error, Result};
 
 /// An API key that is in use, as the signer of links.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,17 +25,17 @@ pub struct LinkSigner {
     pub is_suspended: bool,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// The key with this id. Revoked keys and those of removed teams are not found. One indexed read.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_link_signer(&self, key: KeyId) -> Result<Option<LinkSigner>> {
+    pub async fn find_link_signer(self, key: KeyId) -> Result<Option<LinkSigner>> {
         let found = api_key::Entity::find_by_id(key.0)
             .find_also_related(team::Entity)
             .filter(api_key::Column::RevokedAt.is_null())
             .filter(team::Column::Status.is_in([ACTIVE, SUSPENDED]))
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         let Some((key, team)) = found else { return Ok(None) };
         let team = team.ok_or(Error::Inconsistent("API key without a team"))?;

@@ -4,8 +4,9 @@ use grabd_domain::Timestamp;
 use grabd_domain::ids::{PasskeyId, UserId};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
+use crate::Result;
+use crate::areas::Accounts;
 use crate::entities::passkey;
-use crate::{Result, Store};
 
 /// A passkey.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,16 +29,16 @@ pub struct Passkey {
     pub last_used_at: Option<Timestamp>,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// The passkeys of a person, oldest first.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_passkeys(&self, user: UserId) -> Result<Vec<Passkey>> {
+    pub async fn list_passkeys(self, user: UserId) -> Result<Vec<Passkey>> {
         let rows = passkey::Entity::find()
             .filter(passkey::Column::UserId.eq(user.0))
             .order_by_asc(passkey::Column::Id)
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         Ok(rows.into_iter().map(read).collect())
     }
@@ -46,10 +47,10 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_passkey(&self, credential_id: &[u8]) -> Result<Option<Passkey>> {
+    pub async fn find_passkey(self, credential_id: &[u8]) -> Result<Option<Passkey>> {
         let found = passkey::Entity::find()
             .filter(passkey::Column::CredentialId.eq(credential_id.to_vec()))
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         Ok(found.map(read))
     }

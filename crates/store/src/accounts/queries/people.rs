@@ -6,9 +6,10 @@ use grabd_domain::ids::{TeamId, UserId};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::accounts::queries::accounts::Suspension;
+use crate::areas::Accounts;
 use crate::codes::{self, ACTIVE, SUSPENDED, read_time};
 use crate::entities::{device, email_verification, member, session, team, user};
-use crate::{Error, Result, Store};
+use crate::{Error, Result};
 
 /// A person, without the password hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,13 +57,14 @@ pub struct OpenSession {
     pub seen_at: Timestamp,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// The credentials of the person with this address.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_login(&self, email: &Email) -> Result<Option<Login>> {
-        let found = user::Entity::find().filter(user::Column::Email.eq(email.as_str())).one(self.database.reader());
+    pub async fn find_login(self, email: &Email) -> Result<Option<Login>> {
+        let found =
+            user::Entity::find().filter(user::Column::Email.eq(email.as_str())).one(self.store.database.reader());
         Ok(found.await?.map(|row| Login { user: UserId(row.id), password_hash: row.password_hash }))
     }
 
@@ -70,8 +72,8 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_login_by_id(&self, user: UserId) -> Result<Option<Login>> {
-        let found = user::Entity::find_by_id(user.0).one(self.database.reader());
+    pub async fn find_login_by_id(self, user: UserId) -> Result<Option<Login>> {
+        let found = user::Entity::find_by_id(user.0).one(self.store.database.reader());
         Ok(found.await?.map(|row| Login { user: UserId(row.id), password_hash: row.password_hash }))
     }
 
@@ -79,8 +81,9 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_person(&self, email: &Email) -> Result<Option<Person>> {
-        let found = user::Entity::find().filter(user::Column::Email.eq(email.as_str())).one(self.database.reader());
+    pub async fn find_person(self, email: &Email) -> Result<Option<Person>> {
+        let found =
+            user::Entity::find().filter(user::Column::Email.eq(email.as_str())).one(self.store.database.reader());
         found.await?.map(read).transpose()
     }
 
@@ -88,12 +91,12 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_devices(&self, user: UserId, since: Timestamp) -> Result<Vec<Device>> {
+    pub async fn list_devices(self, user: UserId, since: Timestamp) -> Result<Vec<Device>> {
         let rows = device::Entity::find()
             .filter(device::Column::UserId.eq(user.0))
             .filter(device::Column::SeenAt.gt(since.as_ms()))
             .order_by_desc(device::Column::SeenAt)
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let hash = |hash: Vec<u8>| hash.try_into().map_err(|_| Error::Inconsistent("hash of the wrong length"));
         rows.into_iter().map(|row| Ok(Device { hash: hash(row.hash)?, network: hash(row.network)? })).collect()
@@ -103,12 +106,12 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn is_known_device(&self, hash: &[u8; 32], since: Timestamp) -> Result<bool> {
+    pub async fn is_known_device(self, hash: &[u8; 32], since: Timestamp) -> Result<bool> {
         let found = device::Entity::find()
             .filter(device::Column::Hash.eq(hash.to_vec()))
             .filter(device::Column::SeenAt.gt(since.as_ms()))
             .limit(1)
-            .one(self.database.reader());
+            .one(self.store.database.reader());
         Ok(found.await?.is_some())
     }
 
@@ -116,10 +119,10 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_verification(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<UserId>> {
+    pub async fn find_verification(self, hash: &[u8; 32], now: Timestamp) -> Result<Option<UserId>> {
         let found = email_verification::Entity::find_by_id(hash.to_vec())
             .filter(email_verification::Column::ExpiresAt.gt(now.as_ms()))
-            .one(self.database.reader());
+            .one(self.store.database.reader());
         Ok(found.await?.map(|row| UserId(row.user_id)))
     }
 
@@ -127,31 +130,31 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn has_people(&self) -> Result<bool> {
-        Ok(user::Entity::find().limit(1).one(self.database.reader()).await?.is_some())
+    pub async fn has_people(self) -> Result<bool> {
+        Ok(user::Entity::find().limit(1).one(self.store.database.reader()).await?.is_some())
     }
 
     /// All people, oldest first.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_people(&self) -> Result<Vec<Person>> {
+    pub async fn list_people(self) -> Result<Vec<Person>> {
         let oldest_first = user::Entity::find().order_by_asc(user::Column::CreatedAt).order_by_asc(user::Column::Id);
-        oldest_first.all(self.database.reader()).await?.into_iter().map(read).collect()
+        oldest_first.all(self.store.database.reader()).await?.into_iter().map(read).collect()
     }
 
     /// The active teams of a person, in the order they joined.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_memberships(&self, user: UserId) -> Result<Vec<(TeamId, String, Role)>> {
+    pub async fn list_memberships(self, user: UserId) -> Result<Vec<(TeamId, String, Role)>> {
         let rows = member::Entity::find()
             .find_also_related(team::Entity)
             .filter(member::Column::UserId.eq(user.0))
             .filter(team::Column::Status.eq(ACTIVE))
             .order_by_asc(member::Column::CreatedAt)
             .order_by_asc(member::Column::TeamId)
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let read = |(member, team): (member::Model, Option<team::Model>)| {
             let team = team.ok_or(Error::Inconsistent("membership without a team"))?;
@@ -164,14 +167,14 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_suspended_teams(&self, user: UserId) -> Result<Vec<(TeamId, String)>> {
+    pub async fn list_suspended_teams(self, user: UserId) -> Result<Vec<(TeamId, String)>> {
         let rows = member::Entity::find()
             .find_also_related(team::Entity)
             .filter(member::Column::UserId.eq(user.0))
             .filter(team::Column::Status.eq(SUSPENDED))
             .order_by_asc(member::Column::CreatedAt)
             .order_by_asc(member::Column::TeamId)
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         Ok(rows.into_iter().filter_map(|(_, team)| team.map(|team| (TeamId(team.id), team.name))).collect())
     }
@@ -180,13 +183,13 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_session(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<OpenSession>> {
+    pub async fn find_session(self, hash: &[u8; 32], now: Timestamp) -> Result<Option<OpenSession>> {
         let found = session::Entity::find_by_id(hash.to_vec())
             .find_also_related(user::Entity)
             .filter(session::Column::ExpiresAt.gt(now.as_ms()))
             .filter(user::Column::SuspendedAt.is_null())
             .limit(1)
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         let Some((session, person)) = found else { return Ok(None) };
         Ok(Some(OpenSession {

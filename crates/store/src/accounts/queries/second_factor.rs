@@ -4,8 +4,9 @@ use grabd_domain::Timestamp;
 use grabd_domain::ids::UserId;
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
 
+use crate::Result;
+use crate::areas::Accounts;
 use crate::entities::{recovery_code, second_factor};
-use crate::{Result, Store};
 
 /// A second factor that is on.
 #[derive(Clone, PartialEq, Eq)]
@@ -20,20 +21,20 @@ pub struct SecondFactor {
     pub recovery_codes: u64,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// The second factor of a person; `None` when it is off.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_second_factor(&self, user: UserId) -> Result<Option<SecondFactor>> {
-        let found = second_factor::Entity::find_by_id(user.0).one(self.database.reader()).await?;
+    pub async fn find_second_factor(self, user: UserId) -> Result<Option<SecondFactor>> {
+        let found = second_factor::Entity::find_by_id(user.0).one(self.store.database.reader()).await?;
         let Some(row) = found else { return Ok(None) };
         let codes = recovery_code::Entity::find().filter(recovery_code::Column::UserId.eq(user.0));
         Ok(Some(SecondFactor {
             secret: Some(row.secret).filter(|secret| !secret.is_empty()),
             last_step: row.last_step,
             created_at: Timestamp::from_ms(row.created_at),
-            recovery_codes: codes.count(self.database.reader()).await?,
+            recovery_codes: codes.count(self.store.database.reader()).await?,
         }))
     }
 
@@ -41,7 +42,7 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn has_second_factor(&self, user: UserId) -> Result<bool> {
-        Ok(second_factor::Entity::find_by_id(user.0).one(self.database.reader()).await?.is_some())
+    pub async fn has_second_factor(self, user: UserId) -> Result<bool> {
+        Ok(second_factor::Entity::find_by_id(user.0).one(self.store.database.reader()).await?.is_some())
     }
 }

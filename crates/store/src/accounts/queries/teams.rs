@@ -6,9 +6,10 @@ use grabd_domain::ids::{InvitationId, TeamId, UserId};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
 use crate::accounts::queries::people::{self, Person};
+use crate::areas::Accounts;
 use crate::codes::{self, ACTIVE};
 use crate::entities::{invitation, member, password_reset, session, team, user};
-use crate::{Error, Result, Store};
+use crate::{Error, Result};
 
 /// A member of a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,16 +58,16 @@ pub struct SessionInfo {
     pub agent: Option<String>,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Name of an active team and the role of a person in it.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_membership(&self, team: TeamId, user: UserId) -> Result<Option<(String, Role)>> {
+    pub async fn find_membership(self, team: TeamId, user: UserId) -> Result<Option<(String, Role)>> {
         let found = member::Entity::find_by_id((team.0, user.0))
             .find_also_related(team::Entity)
             .filter(team::Column::Status.eq(ACTIVE))
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         let Some((member, team)) = found else { return Ok(None) };
         let team = team.ok_or(Error::Inconsistent("membership without a team"))?;
@@ -77,13 +78,13 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_members(&self, team: TeamId) -> Result<Vec<Member>> {
+    pub async fn list_members(self, team: TeamId) -> Result<Vec<Member>> {
         let rows = member::Entity::find()
             .find_also_related(user::Entity)
             .filter(member::Column::TeamId.eq(team.0))
             .order_by_asc(member::Column::CreatedAt)
             .order_by_asc(member::Column::UserId)
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let read = |(member, user): (member::Model, Option<user::Model>)| {
             let user = user.ok_or(Error::Inconsistent("membership without a user"))?;
@@ -101,7 +102,7 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_invitations(&self, team: TeamId, now: Timestamp) -> Result<Vec<Invitation>> {
+    pub async fn list_invitations(self, team: TeamId, now: Timestamp) -> Result<Vec<Invitation>> {
         let rows = invitation::Entity::find()
             .find_also_related(team::Entity)
             .find_also(invitation::Entity, user::Entity)
@@ -109,7 +110,7 @@ impl Store {
             .filter(invitation::Column::ExpiresAt.gt(now.as_ms()))
             .order_by_desc(invitation::Column::CreatedAt)
             .order_by_desc(invitation::Column::Id)
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         rows.into_iter().map(read).collect()
     }
@@ -118,14 +119,14 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_invitation(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<Invitation>> {
+    pub async fn find_invitation(self, hash: &[u8; 32], now: Timestamp) -> Result<Option<Invitation>> {
         let found = invitation::Entity::find()
             .find_also_related(team::Entity)
             .find_also(invitation::Entity, user::Entity)
             .filter(invitation::Column::Hash.eq(hash.to_vec()))
             .filter(invitation::Column::ExpiresAt.gt(now.as_ms()))
             .filter(team::Column::Status.eq(ACTIVE))
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         found.map(read).transpose()
     }
@@ -134,10 +135,10 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_reset(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<UserId>> {
+    pub async fn find_reset(self, hash: &[u8; 32], now: Timestamp) -> Result<Option<UserId>> {
         let found = password_reset::Entity::find_by_id(hash.to_vec())
             .filter(password_reset::Column::ExpiresAt.gt(now.as_ms()))
-            .one(self.database.reader());
+            .one(self.store.database.reader());
         Ok(found.await?.map(|row| UserId(row.user_id)))
     }
 
@@ -145,21 +146,21 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_person_by_id(&self, user: UserId) -> Result<Option<Person>> {
-        user::Entity::find_by_id(user.0).one(self.database.reader()).await?.map(people::read).transpose()
+    pub async fn find_person_by_id(self, user: UserId) -> Result<Option<Person>> {
+        user::Entity::find_by_id(user.0).one(self.store.database.reader()).await?.map(people::read).transpose()
     }
 
     /// The unexpired sessions of a person, most recently used first.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_sessions(&self, user: UserId, now: Timestamp) -> Result<Vec<SessionInfo>> {
+    pub async fn list_sessions(self, user: UserId, now: Timestamp) -> Result<Vec<SessionInfo>> {
         let rows = session::Entity::find()
             .filter(session::Column::UserId.eq(user.0))
             .filter(session::Column::ExpiresAt.gt(now.as_ms()))
             .order_by_desc(session::Column::SeenAt)
             .order_by_asc(session::Column::Hash)
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let read = |row: session::Model| {
             let session::Model { hash, user_id: _, created_at, seen_at, expires_at: _, agent } = row;

@@ -5,10 +5,11 @@ use sea_orm::sea_query::{Expr, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
 use super::factor::FactorUse;
+use crate::Result;
+use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{second_factor, user};
-use crate::{Result, Store};
 
 /// An authenticator app that replaces the former one, if there is one.
 #[derive(Clone)]
@@ -23,15 +24,15 @@ pub struct NewAuthenticatorApp {
     pub factor: FactorUse,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Uses up a code, and sets the authenticator app. The recovery codes and the passkeys stay. `false`, without any
     /// change, when the code was used before or the person has no second factor.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn set_authenticator_app(&self, new: NewAuthenticatorApp) -> Result<bool> {
+    pub async fn set_authenticator_app(self, new: NewAuthenticatorApp) -> Result<bool> {
         let event = AuditEvent::new("second_factor.app", &new.user, None);
-        self.write_audited(new, event, |is_set| *is_set).await
+        self.store.write_audited(new, event, |is_set| *is_set).await
     }
 }
 

@@ -8,11 +8,12 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
 use super::codes::insert_codes;
 use super::factor::{FactorUse, is_on};
+use crate::Result;
 use crate::accounts::passwords::EndSessions;
+use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{recovery_code, second_factor, user};
-use crate::{Result, Store};
 
 /// A second factor to turn on. Contains only an encrypted secret, and hashes.
 #[derive(Clone)]
@@ -49,24 +50,24 @@ struct UseUp {
 
 struct RemoveSecondFactor(UserId);
 
-impl Store {
+impl Accounts<'_> {
     /// Turns on a second factor, and ends all other sessions of the person. `false`, without any change, when the person
     /// has one already.
     ///
     /// # Errors
     /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
-    pub async fn turn_on_second_factor(&self, new: NewSecondFactor) -> Result<bool> {
+    pub async fn turn_on_second_factor(self, new: NewSecondFactor) -> Result<bool> {
         let event = AuditEvent::new("second_factor.on", &new.user, None);
-        self.write_audited(new, event, |is_new| *is_new).await
+        self.store.write_audited(new, event, |is_new| *is_new).await
     }
 
     /// Uses up a code, and turns off the second factor, which removes its passkeys. `false`, without any change, when the code was used before.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn turn_off_second_factor(&self, user: UserId, factor: FactorUse) -> Result<bool> {
+    pub async fn turn_off_second_factor(self, user: UserId, factor: FactorUse) -> Result<bool> {
         let event = AuditEvent::new("second_factor.off", &user, None);
-        self.write_audited(TurnOff { user, factor }, event, |is_off| *is_off).await
+        self.store.write_audited(TurnOff { user, factor }, event, |is_off| *is_off).await
     }
 
     /// Uses up a code that confirms a change with several steps. The use of a recovery code is recorded in the audit trail.
@@ -74,9 +75,9 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn use_second_factor(&self, user: UserId, factor: FactorUse) -> Result<bool> {
+    pub async fn use_second_factor(self, user: UserId, factor: FactorUse) -> Result<bool> {
         let event = factor.event(user);
-        self.write_described(UseUp { user, factor }, move |used| event.clone().filter(|_| *used)).await
+        self.store.write_described(UseUp { user, factor }, move |used| event.clone().filter(|_| *used)).await
     }
 
     /// Uses up a code, and replaces all recovery codes. `false`, without any change, when the code was used before.
@@ -84,22 +85,22 @@ impl Store {
     /// # Errors
     /// Database errors only.
     pub async fn replace_recovery_codes(
-        &self,
+        self,
         user: UserId,
         factor: FactorUse,
         recovery_codes: Vec<[u8; 32]>,
     ) -> Result<bool> {
         let event = AuditEvent::new("second_factor.recovery_codes", &user, None);
-        self.write_audited(ReplaceCodes { user, factor, recovery_codes }, event, |replaced| *replaced).await
+        self.store.write_audited(ReplaceCodes { user, factor, recovery_codes }, event, |replaced| *replaced).await
     }
 
     /// Removes the second factor, with its passkeys, on behalf of an operator. `false` when the person has none.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn remove_second_factor(&self, user: UserId) -> Result<bool> {
+    pub async fn remove_second_factor(self, user: UserId) -> Result<bool> {
         let event = AuditEvent::new("second_factor.remove", &user, None);
-        self.write_audited(RemoveSecondFactor(user), event, |removed| *removed).await
+        self.store.write_audited(RemoveSecondFactor(user), event, |removed| *removed).await
     }
 }
 

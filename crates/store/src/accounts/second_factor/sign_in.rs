@@ -4,10 +4,11 @@ use sea_orm::sea_query::LockType;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
 use super::factor::FactorUse;
+use crate::Result;
 use crate::accounts::people::NewSession;
+use crate::areas::Accounts;
 use crate::database::{Transaction, Tx};
 use crate::entities::user;
-use crate::{Result, Store};
 
 /// A session to open with a code.
 #[derive(Clone)]
@@ -31,17 +32,17 @@ pub enum SecondFactorSignInOutcome {
     PasswordObsolete,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Uses up a code and opens a session. The use of a recovery code is recorded in the audit trail.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn sign_in_with_second_factor(&self, sign_in: SecondFactorSignIn) -> Result<SecondFactorSignInOutcome> {
+    pub async fn sign_in_with_second_factor(self, sign_in: SecondFactorSignIn) -> Result<SecondFactorSignInOutcome> {
         let event = sign_in.factor.event(sign_in.session.user);
         let describe = move |outcome: &SecondFactorSignInOutcome| {
             event.clone().filter(|_| *outcome == SecondFactorSignInOutcome::SignedIn)
         };
-        self.write_described(sign_in, describe).await
+        self.store.write_described(sign_in, describe).await
     }
 }
 

@@ -10,12 +10,13 @@ use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, TryInsertRe
 
 use super::{TeamResult, TeamRuleError, find_role};
 use crate::accounts::verification;
+use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{invitation, member, user};
 use crate::limits::limit_of;
 use crate::team_lock::lock_team;
-use crate::{Error, Result, Store};
+use crate::{Error, Result};
 
 struct AcceptInvitation {
     hash: [u8; 32],
@@ -55,14 +56,14 @@ pub enum SignUpOutcome {
     Refused(TeamRuleError),
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Adds a person to the team they were invited to. The invited address must be theirs. A link that was sent by
     /// e-mail verifies it.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
     pub async fn accept_invitation(
-        &self,
+        self,
         hash: [u8; 32],
         user: UserId,
         email: Email,
@@ -71,7 +72,7 @@ impl Store {
         let describe = move |outcome: &TeamResult<TeamId>| {
             outcome.as_ref().ok().map(|team| AuditEvent::new("member.join", &user, Some(*team)))
         };
-        self.write_described(AcceptInvitation { hash, user, email, now }, describe).await
+        self.store.write_described(AcceptInvitation { hash, user, email, now }, describe).await
     }
 
     /// Creates a person with the invited address and adds them to the team. An account whose address was never
@@ -79,13 +80,13 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn sign_up_invited(&self, sign_up: InvitedSignUp) -> Result<SignUpOutcome> {
+    pub async fn sign_up_invited(self, sign_up: InvitedSignUp) -> Result<SignUpOutcome> {
         let user = sign_up.user;
         let describe = move |outcome: &SignUpOutcome| match outcome {
             SignUpOutcome::Joined { team, .. } => Some(AuditEvent::new("member.join", &user, Some(*team))),
             SignUpOutcome::EmailTaken | SignUpOutcome::Refused(_) => None,
         };
-        self.write_described(sign_up, describe).await
+        self.store.write_described(sign_up, describe).await
     }
 }
 

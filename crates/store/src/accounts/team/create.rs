@@ -10,10 +10,11 @@ use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QuerySelect
 
 use super::{TeamResult, TeamRuleError, allowed, lock_as_owner};
 use crate::accounts::teams_and_keys::NewTeam;
+use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{member, team, user};
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
 struct CreateTeam {
     team: TeamId,
@@ -28,29 +29,29 @@ struct RenameTeam {
     by: UserId,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Creates a team owned by this person, without credits or keys.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
     pub async fn create_owned_team(
-        &self,
+        self,
         team: TeamId,
         name: TeamName,
         by: UserId,
         now: Timestamp,
     ) -> Result<TeamResult> {
         let event = AuditEvent::new("team.create", &team, Some(team));
-        self.write_audited(CreateTeam { team, name, by, now }, event, TeamResult::is_ok).await
+        self.store.write_audited(CreateTeam { team, name, by, now }, event, TeamResult::is_ok).await
     }
 
     /// Renames a team.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn rename_team(&self, team: TeamId, name: TeamName, by: UserId) -> Result<TeamResult> {
+    pub async fn rename_team(self, team: TeamId, name: TeamName, by: UserId) -> Result<TeamResult> {
         let event = AuditEvent::new("team.rename", &team, Some(team)).with(&name);
-        self.write_audited(RenameTeam { team, name, by }, event, TeamResult::is_ok).await
+        self.store.write_audited(RenameTeam { team, name, by }, event, TeamResult::is_ok).await
     }
 }
 

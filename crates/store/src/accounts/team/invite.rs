@@ -9,11 +9,12 @@ use sea_orm::ActiveValue::Set;
 use sea_orm::{ColumnTrait, EntityTrait, JoinType, PaginatorTrait, QueryFilter, QuerySelect, RelationTrait};
 
 use super::{TeamResult, TeamRuleError, allowed, lock_as_owner};
+use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{invitation, member, user};
 use crate::limits::limit_of;
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
 /// An invitation to create. Contains only a hash of the token.
 #[derive(Clone, Debug)]
@@ -44,24 +45,24 @@ struct WithdrawInvitation {
     by: UserId,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Invites a person. Replaces an earlier invitation of the same address to the same team.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn invite(&self, invitation: NewInvitation) -> Result<TeamResult> {
+    pub async fn invite(self, invitation: NewInvitation) -> Result<TeamResult> {
         let event =
             AuditEvent::new("member.invite", &invitation.email, Some(invitation.team)).with(&invitation.role.as_str());
-        self.write_audited(invitation, event, TeamResult::is_ok).await
+        self.store.write_audited(invitation, event, TeamResult::is_ok).await
     }
 
     /// Withdraws an invitation.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn withdraw_invitation(&self, team: TeamId, invitation: InvitationId, by: UserId) -> Result<TeamResult> {
+    pub async fn withdraw_invitation(self, team: TeamId, invitation: InvitationId, by: UserId) -> Result<TeamResult> {
         let event = AuditEvent::new("member.withdraw_invitation", &invitation, Some(team));
-        self.write_audited(WithdrawInvitation { team, invitation, by }, event, TeamResult::is_ok).await
+        self.store.write_audited(WithdrawInvitation { team, invitation, by }, event, TeamResult::is_ok).await
     }
 }
 

@@ -8,12 +8,13 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter};
 
 use super::{TeamResult, TeamRuleError, allowed, lock_as_member};
+use crate::Result;
 use crate::accounts::teams_and_keys::NewKey;
+use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::api_key;
 use crate::limits::limit_of;
-use crate::{Result, Store};
 
 struct CreateKey {
     key: NewKey,
@@ -27,23 +28,23 @@ struct RevokeKey {
     now: Timestamp,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Creates a key on behalf of a member of its team.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn create_team_key(&self, key: NewKey, by: UserId) -> Result<TeamResult> {
+    pub async fn create_team_key(self, key: NewKey, by: UserId) -> Result<TeamResult> {
         let event = AuditEvent::new("key.create", &key.id, Some(key.team)).with(&key.environment.as_str());
-        self.write_audited(CreateKey { key, by }, event, TeamResult::is_ok).await
+        self.store.write_audited(CreateKey { key, by }, event, TeamResult::is_ok).await
     }
 
     /// Revokes a key on behalf of a member of its team. A key that is already revoked is not found.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn revoke_team_key(&self, team: TeamId, key: KeyId, by: UserId, now: Timestamp) -> Result<TeamResult> {
+    pub async fn revoke_team_key(self, team: TeamId, key: KeyId, by: UserId, now: Timestamp) -> Result<TeamResult> {
         let event = AuditEvent::new("key.revoke", &key, Some(team));
-        self.write_audited(RevokeKey { team, key, by, now }, event, TeamResult::is_ok).await
+        self.store.write_audited(RevokeKey { team, key, by, now }, event, TeamResult::is_ok).await
     }
 }
 

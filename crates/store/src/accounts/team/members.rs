@@ -7,10 +7,11 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
 use super::{TeamResult, TeamRuleError, allowed, find_role, is_last_owner, lock_as_member, lock_as_owner};
+use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{invitation, member};
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
 struct SetRole {
     team: TeamId,
@@ -30,32 +31,32 @@ struct LeaveTeam {
     user: UserId,
 }
 
-impl Store {
+impl Accounts<'_> {
     /// Sets the role of a member.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn set_role(&self, team: TeamId, user: UserId, role: Role, by: UserId) -> Result<TeamResult> {
+    pub async fn set_role(self, team: TeamId, user: UserId, role: Role, by: UserId) -> Result<TeamResult> {
         let event = AuditEvent::new("member.role", &user, Some(team)).with(&role.as_str());
-        self.write_audited(SetRole { team, user, role, by }, event, TeamResult::is_ok).await
+        self.store.write_audited(SetRole { team, user, role, by }, event, TeamResult::is_ok).await
     }
 
     /// Removes a member and their OAuth grants for the team, on behalf of an owner.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn remove_team_member(&self, team: TeamId, user: UserId, by: UserId) -> Result<TeamResult> {
+    pub async fn remove_team_member(self, team: TeamId, user: UserId, by: UserId) -> Result<TeamResult> {
         let event = AuditEvent::new("member.remove", &user, Some(team));
-        self.write_audited(RemoveTeamMember { team, user, by }, event, TeamResult::is_ok).await
+        self.store.write_audited(RemoveTeamMember { team, user, by }, event, TeamResult::is_ok).await
     }
 
     /// Removes the person's own membership and their OAuth grants for the team.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn leave_team(&self, team: TeamId, user: UserId) -> Result<TeamResult> {
+    pub async fn leave_team(self, team: TeamId, user: UserId) -> Result<TeamResult> {
         let event = AuditEvent::new("member.leave", &user, Some(team));
-        self.write_audited(LeaveTeam { team, user }, event, TeamResult::is_ok).await
+        self.store.write_audited(LeaveTeam { team, user }, event, TeamResult::is_ok).await
     }
 }
 

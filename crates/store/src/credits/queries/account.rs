@@ -7,17 +7,18 @@ use grabd_domain::ids::{AccountId, TeamId};
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 use uuid::Uuid;
 
+use crate::Result;
+use crate::areas::Credits;
 use crate::codes;
 use crate::entities::{lot, member};
-use crate::{Result, Store};
 
-impl Store {
+impl Credits<'_> {
     /// The account of a team: its first owner, or the team itself. An account has paid if one of its teams ever had a
     /// subscription, or a lot whose reference starts with none of `free_references`.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn account(&self, team: TeamId, free_references: &[&str]) -> Result<Account> {
+    pub async fn account(self, team: TeamId, free_references: &[&str]) -> Result<Account> {
         let owner: Option<Uuid> = member::Entity::find()
             .select_only()
             .column(member::Column::UserId)
@@ -27,7 +28,7 @@ impl Store {
             .order_by_asc(member::Column::UserId)
             .limit(1)
             .into_tuple()
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         let mut of_account = Condition::any().add(lot::Column::TeamId.eq(team.0));
         if let Some(owner) = owner {
@@ -49,7 +50,7 @@ impl Store {
             .filter(Condition::any().add(subscription).add(not_free))
             .limit(1)
             .into_tuple()
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         Ok(Account { id: AccountId(owner.unwrap_or(team.0)), has_paid: paid.is_some() })
     }

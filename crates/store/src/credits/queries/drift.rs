@@ -3,8 +3,9 @@
 use grabd_domain::ids::{GrabId, LotId, TeamId};
 use sea_orm::{ConnectionTrait, QueryResult, Statement};
 
+use crate::areas::Credits;
 use crate::database::Tx;
-use crate::{Kind, Result, Store};
+use crate::{Kind, Result};
 
 /// A violated invariant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,13 +162,13 @@ const STALE_JOB: &str = "SELECT job.grab_id AS grab FROM job LEFT JOIN grab ON g
 const IMAGE_SCHEDULED_FOR_DELETION: &str =
     "SELECT grab.id AS grab FROM image_gc JOIN grab ON grab.image_key = image_gc.key ORDER BY grab.id";
 
-impl Store {
+impl Credits<'_> {
     /// Checks all invariants on one snapshot. Empty when all hold. Reads every row, so not for the hot path.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn verify_ledger(&self) -> Result<Vec<Drift>> {
-        let tx = self.database.snapshot().await?;
+    pub async fn verify_ledger(self) -> Result<Vec<Drift>> {
+        let tx = self.store.database.snapshot().await?;
         let mut drifts = Vec::new();
         for row in rows(&tx, REMAINING).await? {
             let (lot, remaining, ledger) = sums(&row)?;
@@ -195,7 +196,7 @@ impl Store {
             let (recorded, rows) = (row.try_get("", "says")?, row.try_get("", "adds_up")?);
             drifts.push(Drift::RowBytes { team: TeamId(row.try_get("", "team")?), recorded, rows });
         }
-        let (triggers, expected) = match self.kind() {
+        let (triggers, expected) = match self.store.kind() {
             Kind::Sqlite => (TRIGGERS_SQLITE, 2),
             Kind::Postgres => (TRIGGERS_POSTGRES, 1),
         };

@@ -5,9 +5,10 @@ use grabd_domain::credits::{EntryKind, Lot};
 use grabd_domain::ids::{GrabId, LotId, TeamId};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
+use crate::areas::Credits;
 use crate::codes;
 use crate::entities::{ledger, lot};
-use crate::{Error, Result, Store};
+use crate::{Error, Result};
 
 /// A ledger entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,18 +29,18 @@ pub struct Entry {
     pub at: Timestamp,
 }
 
-impl Store {
+impl Credits<'_> {
     /// All lots of a team in spending order, including expired and empty ones.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn lots(&self, team: TeamId) -> Result<Vec<Lot>> {
+    pub async fn lots(self, team: TeamId) -> Result<Vec<Lot>> {
         let rows = lot::Entity::find()
             .filter(lot::Column::TeamId.eq(team.0))
             .order_by_asc(lot::Column::Kind)
             .order_by_asc(lot::Column::ExpiresAt)
             .order_by_asc(lot::Column::Id)
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         rows.into_iter().map(Lot::try_from).collect()
     }
@@ -48,12 +49,13 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn ledger(&self, team: TeamId, before: Option<i64>, limit: u32) -> Result<Vec<Entry>> {
+    pub async fn ledger(self, team: TeamId, before: Option<i64>, limit: u32) -> Result<Vec<Entry>> {
         let mut page = ledger::Entity::find().filter(ledger::Column::TeamId.eq(team.0));
         if let Some(before) = before {
             page = page.filter(ledger::Column::Id.lt(before));
         }
-        let rows = page.order_by_desc(ledger::Column::Id).limit(u64::from(limit)).all(self.database.reader()).await?;
+        let rows =
+            page.order_by_desc(ledger::Column::Id).limit(u64::from(limit)).all(self.store.database.reader()).await?;
         rows.into_iter().map(Entry::try_from).collect()
     }
 }

@@ -5,8 +5,9 @@ use grabd_domain::credits::Lot;
 use grabd_domain::ids::TeamId;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
+use crate::Result;
+use crate::areas::Credits;
 use crate::entities::lot;
-use crate::{Result, Store};
 
 /// A lot with remaining credits and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,12 +20,12 @@ pub struct Holding {
     pub granted_at: Timestamp,
 }
 
-impl Store {
+impl Credits<'_> {
     /// Up to `limit` lots of a team that have remaining credits, in spending order.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn holdings(&self, team: TeamId, limit: u32) -> Result<Vec<Holding>> {
+    pub async fn holdings(self, team: TeamId, limit: u32) -> Result<Vec<Holding>> {
         let rows = lot::Entity::find()
             .filter(lot::Column::TeamId.eq(team.0))
             .filter(lot::Column::Remaining.gt(0))
@@ -32,7 +33,7 @@ impl Store {
             .order_by_asc(lot::Column::ExpiresAt)
             .order_by_asc(lot::Column::Id)
             .limit(u64::from(limit))
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let holding = |row: lot::Model| {
             let (source_ref, granted_at) = (row.source_ref.clone(), Timestamp::from_ms(row.created_at));

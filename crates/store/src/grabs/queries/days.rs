@@ -6,9 +6,10 @@ use grabd_domain::ids::TeamId;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect, Select};
 
+use crate::Result;
+use crate::areas::Grabs;
 use crate::codes::{self, DONE, FAILED};
 use crate::entities::{grab, grab_tally};
-use crate::{Result, Store};
 
 /// Number of grabs of one day and environment with the same result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,16 +24,16 @@ pub struct DailyOutcomeCount {
     pub grabs: u64,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Counts a team's ended grabs by day of creation from `first` to `last`, purged ones included, unordered.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn count_ended_by_day(&self, team: TeamId, first: Day, last: Day) -> Result<Vec<DailyOutcomeCount>> {
+    pub async fn count_ended_by_day(self, team: TeamId, first: Day, last: Day) -> Result<Vec<DailyOutcomeCount>> {
         let mut counted: Vec<(i16, i16, i64, i64)> =
-            query(team, first, last).into_tuple().all(self.database.reader()).await?;
+            query(team, first, last).into_tuple().all(self.store.database.reader()).await?;
         let purged: Vec<(i16, i16, i64, i64)> =
-            purged(team, first, last).into_tuple().all(self.database.reader()).await?;
+            purged(team, first, last).into_tuple().all(self.store.database.reader()).await?;
         for (environment, status, day, grabs) in purged {
             let same = counted.iter_mut().find(|(env, of, on, _)| (*env, *of, *on) == (environment, status, day));
             match same {

@@ -7,8 +7,9 @@ use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{QueryFilter, QueryOrder, QuerySelect};
 
+use crate::Result;
+use crate::areas::Grabs;
 use crate::entities::grab::{self, WithJob};
-use crate::{Result, Store};
 
 /// Position of a grab in the export. It stays valid when the grab is deleted meanwhile.
 pub type ExportCursor = (Timestamp, GrabId);
@@ -24,13 +25,13 @@ pub struct ExportPage {
     pub next: Option<ExportCursor>,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Up to `limit` grabs of a team in an environment, newest first, after a position.
     ///
     /// # Errors
     /// Database errors only.
     pub async fn export_grabs(
-        &self,
+        self,
         team: TeamId,
         environment: Environment,
         after: Option<ExportCursor>,
@@ -49,7 +50,7 @@ impl Store {
             .order_by_desc(grab::Column::Id)
             .limit(u64::from(limit))
             .into_model::<WithJob>()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let is_last = rows.len() < usize::try_from(limit).unwrap_or(usize::MAX);
         let next = rows.last().map(|last| (Timestamp::from_ms(last.row.created_at), GrabId(last.row.id)));

@@ -7,10 +7,11 @@ use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
+use crate::areas::Grabs;
 use crate::entities::grab::{self, WithJob};
 use crate::entities::job;
 use crate::padded::padded;
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
 /// Maximum ids per statement. Both databases allow more, but no process watches more grabs.
 const IDS_PER_STATEMENT: usize = 4096;
@@ -24,12 +25,12 @@ pub enum ShownImage {
     Placeholder(Box<CaptureSpec>),
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Finds a grab of a caller by a statement of its own.
-    pub(super) async fn find_scoped(&self, team: TeamId, environment: Environment, id: GrabId) -> Result<Option<Grab>> {
+    pub(super) async fn find_scoped(self, team: TeamId, environment: Environment, id: GrabId) -> Result<Option<Grab>> {
         let found = grab::with_job(grab::scoped(team, environment).filter(grab::Column::Id.eq(id.0)))
             .into_model::<WithJob>()
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         found.map(WithJob::read).transpose()
     }
@@ -38,7 +39,7 @@ impl Store {
     ///
     /// # Errors
     /// Errors of the database as a whole.
-    pub async fn find_grabs(&self, ids: &[GrabId]) -> Result<Vec<Grab>> {
+    pub async fn find_grabs(self, ids: &[GrabId]) -> Result<Vec<Grab>> {
         let mut grabs = Vec::with_capacity(ids.len());
         for ids in ids.chunks(IDS_PER_STATEMENT) {
             match self.read_grabs(ids).await {
@@ -47,7 +48,7 @@ impl Store {
                     for id in ids {
                         match self.read_grabs(&[*id]).await {
                             Ok(found) => grabs.extend(found),
-                            Err(error) if error.concerns_row() => self.set_aside.report("watchers", id, &error),
+                            Err(error) if error.concerns_row() => self.store.set_aside.report("watchers", id, &error),
                             Err(error) => return Err(error),
                         }
                     }
@@ -59,11 +60,11 @@ impl Store {
     }
 
     /// Reads grabs of all teams, in any order. Fails if one of them cannot be read.
-    pub(super) async fn read_grabs(&self, ids: &[GrabId]) -> Result<Vec<Grab>> {
+    pub(super) async fn read_grabs(self, ids: &[GrabId]) -> Result<Vec<Grab>> {
         let ids = padded(ids.iter().map(|id| id.0));
         let found = grab::with_job(grab::Entity::find().filter(grab::Column::Id.is_in(ids)))
             .into_model::<WithJob>()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         found.into_iter().map(WithJob::read).collect()
     }
@@ -72,14 +73,14 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_image(&self, key: &ImageKey) -> Result<Option<ShownImage>> {
+    pub async fn find_image(self, key: &ImageKey) -> Result<Option<ShownImage>> {
         let found: Option<(i16, String)> = grab::Entity::find()
             .select_only()
             .column(grab::Column::Env)
             .column(grab::Column::Request)
             .filter(grab::Column::ImageKey.eq(key.as_str()))
             .into_tuple()
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         let Some((env, request)) = found else { return Ok(None) };
         Ok(Some(match codes::read_environment(env)? {
@@ -92,15 +93,15 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn count_waiting(&self, class: Class) -> Result<u64> {
-        Ok(job::Entity::find().filter(job::is_waiting(class)).count(self.database.reader()).await?)
+    pub async fn count_waiting(self, class: Class) -> Result<u64> {
+        Ok(job::Entity::find().filter(job::is_waiting(class)).count(self.store.database.reader()).await?)
     }
 
     /// Whether a grab of this class waits for a slot. One index lookup.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn has_waiting(&self, class: Class) -> Result<bool> {
+    pub async fn has_waiting(self, class: Class) -> Result<bool> {
         let first: Option<Uuid> = job::Entity::find()
             .select_only()
             .column(job::Column::GrabId)
@@ -110,7 +111,7 @@ impl Store {
             .order_by_asc(job::Column::GrabId)
             .limit(1)
             .into_tuple()
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         Ok(first.is_some())
     }

@@ -11,6 +11,7 @@ use grabd_domain::grabs::Grab;
 use grabd_domain::ids::{GrabId, TeamId};
 use tokio::runtime::Handle;
 
+use crate::areas::Grabs;
 use crate::{Error, Result, Store};
 
 /// The read in progress. Its end lets the next one begin, also when the caller has gone or panicked.
@@ -28,16 +29,16 @@ impl Drop for Reading<'_> {
     }
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Finds a grab of a caller.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_grab(&self, team: TeamId, environment: Environment, id: GrabId) -> Result<Option<Grab>> {
-        let Some(answer) = self.shared_reads.join(id) else {
-            let _reading = Reading(self);
+    pub async fn find_grab(self, team: TeamId, environment: Environment, id: GrabId) -> Result<Option<Grab>> {
+        let Some(answer) = self.store.shared_reads.join(id) else {
+            let _reading = Reading(self.store);
             let found = self.find_scoped(team, environment, id).await;
-            return found.inspect_err(|error| self.shared_reads.fail_in_outage(error));
+            return found.inspect_err(|error| self.store.shared_reads.fail_in_outage(error));
         };
         match answer.await.unwrap_or(Err(Error::Closed)) {
             // The unreadable row may be that of another caller.
@@ -54,7 +55,7 @@ async fn answer_waiting(store: Store) {
     ids.sort_unstable();
     ids.dedup();
     let found: Result<HashMap<GrabId, Grab>> =
-        store.read_grabs(&ids).await.map(|grabs| grabs.into_iter().map(|grab| (grab.id, grab)).collect());
+        store.grabs().read_grabs(&ids).await.map(|grabs| grabs.into_iter().map(|grab| (grab.id, grab)).collect());
     if let Err(error) = &found {
         store.shared_reads.fail_in_outage(error);
     }

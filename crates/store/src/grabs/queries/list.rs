@@ -7,10 +7,11 @@ use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, Condition, Order, QueryFilter, QueryOrder, QuerySelect, Select};
 
+use crate::Result;
+use crate::areas::Grabs;
 use crate::codes::{DONE, FAILED, OPEN};
 use crate::entities::grab::{self, WithJob};
 use crate::entities::job;
-use crate::{Result, Store};
 
 /// A request for a page of grabs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,13 +48,13 @@ pub struct GrabList {
     pub has_more: bool,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Lists a page of a caller's grabs. `None` when the cursor is not a grab of this caller.
     ///
     /// # Errors
     /// Database errors only.
     pub async fn list_grabs(
-        &self,
+        self,
         team: TeamId,
         environment: Environment,
         page: PageRequest,
@@ -66,7 +67,7 @@ impl Store {
             },
         };
         let query = query(grab::scoped(team, environment), page, position);
-        let rows = query.into_model::<WithJob>().all(self.database.reader()).await?;
+        let rows = query.into_model::<WithJob>().all(self.store.database.reader()).await?;
         let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
         let has_more = rows.len() > limit;
         let mut grabs: Vec<Grab> = rows.into_iter().take(limit).map(WithJob::read).collect::<Result<_>>()?;
@@ -77,14 +78,14 @@ impl Store {
         Ok(Some(GrabList { grabs, has_more }))
     }
 
-    async fn position(&self, team: TeamId, environment: Environment, cursor: Cursor) -> Result<Option<Position>> {
+    async fn position(self, team: TeamId, environment: Environment, cursor: Cursor) -> Result<Option<Position>> {
         let (Cursor::After(id) | Cursor::Before(id)) = cursor;
         let created_at: Option<i64> = grab::scoped(team, environment)
             .select_only()
             .column(grab::Column::CreatedAt)
             .filter(grab::Column::Id.eq(id.0))
             .into_tuple()
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         Ok(created_at.map(|at| (at, id)))
     }

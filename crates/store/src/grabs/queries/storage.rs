@@ -7,9 +7,10 @@ use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, Select};
 use uuid::Uuid;
 
+use crate::areas::Grabs;
 use crate::entities::{member, team_storage};
 use crate::first_owner::first_owner;
-use crate::{Result, Store, codes};
+use crate::{Result, codes};
 
 /// What an account stores, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,13 +29,13 @@ struct Sums {
     charged: i64,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// What a team stores. One index lookup.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn storage_of_team(&self, team: TeamId) -> Result<StoredBytes> {
-        let row = team_storage::Entity::find_by_id(team.0).one(self.database.reader()).await?;
+    pub async fn storage_of_team(self, team: TeamId) -> Result<StoredBytes> {
+        let row = team_storage::Entity::find_by_id(team.0).one(self.store.database.reader()).await?;
         Ok(team_storage::read(row.as_ref()))
     }
 
@@ -42,7 +43,7 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn stored_bytes(&self, team: TeamId) -> Result<u64> {
+    pub async fn stored_bytes(self, team: TeamId) -> Result<u64> {
         Ok(u64::try_from(self.storage_of_team(team).await?.images).unwrap_or(0))
     }
 
@@ -50,7 +51,7 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn storage_of_others(&self, team: TeamId) -> Result<StoredBytes> {
+    pub async fn storage_of_others(self, team: TeamId) -> Result<StoredBytes> {
         let owner = || Expr::from(first_owner(Expr::value(team.0)));
         let owned = Query::select()
             .column((member::Entity, member::Column::TeamId))
@@ -63,7 +64,7 @@ impl Store {
             .filter(team_storage::Column::TeamId.ne(team.0))
             .filter(team_storage::Column::TeamId.in_subquery(owned))
             .filter(of_other.eq(owner()));
-        let sums = sums(others).into_model::<Sums>().one(self.database.reader()).await?;
+        let sums = sums(others).into_model::<Sums>().one(self.store.database.reader()).await?;
         Ok(sums.map_or(StoredBytes::default(), |Sums { images, test, uncharged, charged }| StoredBytes {
             images,
             test,
@@ -76,7 +77,7 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn largest_accounts(&self, limit: u32) -> Result<(Vec<AccountStorage>, u64)> {
+    pub async fn largest_accounts(self, limit: u32) -> Result<(Vec<AccountStorage>, u64)> {
         let account = Expr::from(first_owner(team_column())).if_null(team_column());
         let bytes = Expr::cust("CAST(SUM(bytes + test_bytes + uncharged_bytes + charged_bytes) AS bigint)");
         let rows: Vec<(Uuid, i64)> = team_storage::Entity::find()
@@ -87,13 +88,13 @@ impl Store {
             .order_by(Expr::cust("2"), sea_orm::Order::Desc)
             .limit(u64::from(limit))
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let all: Option<Option<i64>> = team_storage::Entity::find()
             .select_only()
             .expr_as(bytes, "stored")
             .into_tuple()
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         let size = |bytes: i64| u64::try_from(bytes).unwrap_or(0);
         let accounts =

@@ -7,8 +7,9 @@ use grabd_domain::grabs::{FileKey, ImageKey};
 use sea_orm::sea_query::{Expr, ExprTrait, JoinType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 
+use crate::areas::Grabs;
 use crate::entities::{grab, grab_file, image_gc};
-use crate::{Error, Result, Store, codes};
+use crate::{Error, Result, codes};
 
 /// A file beside an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,19 +22,19 @@ pub struct StoredFile {
     pub placeholder_of: Option<CaptureSpec>,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Up to `limit` images whose files are due for deletion. Excludes images that a grab still shows, and those that
     /// were set aside.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn due_images(&self, now: Timestamp, limit: u32) -> Result<Vec<ImageKey>> {
+    pub async fn due_images(self, now: Timestamp, limit: u32) -> Result<Vec<ImageKey>> {
         for _ in 0..MAX_UNREADABLE_BATCHES {
             let keys = self.due_keys(now, limit).await?;
             let read = |key: &String| match grab::read_key(key) {
                 Ok(key) => Some(key),
                 Err(error) => {
-                    self.set_aside.add(WORK, key, &error, now);
+                    self.store.set_aside.add(WORK, key, &error, now);
                     None
                 }
             };
@@ -45,7 +46,7 @@ impl Store {
         Ok(Vec::new())
     }
 
-    async fn due_keys(&self, now: Timestamp, limit: u32) -> Result<Vec<String>> {
+    async fn due_keys(self, now: Timestamp, limit: u32) -> Result<Vec<String>> {
         let shown = grab::Entity::find()
             .select_only()
             .column(grab::Column::Id)
@@ -56,19 +57,19 @@ impl Store {
             .column(image_gc::Column::Key)
             .filter(image_gc::Column::NotBefore.lte(now.as_ms()))
             .filter(Expr::exists(shown).not())
-            .filter(image_gc::Column::Key.is_not_in(self.set_aside.keys::<String>(WORK, now)))
+            .filter(image_gc::Column::Key.is_not_in(self.store.set_aside.keys::<String>(WORK, now)))
             // Deletions on request do not wait for those of a retention.
             .order_by_asc(image_gc::Column::Bulk)
             .order_by_asc(image_gc::Column::NotBefore)
             .limit(u64::from(limit));
-        Ok(due.into_tuple().all(self.database.reader()).await?)
+        Ok(due.into_tuple().all(self.store.database.reader()).await?)
     }
 
     /// The file with this key, unless its image was deleted. One index lookup.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_file(&self, key: &FileKey) -> Result<Option<StoredFile>> {
+    pub async fn find_file(self, key: &FileKey) -> Result<Option<StoredFile>> {
         let found = grab_file::Entity::find_by_id(key.as_str())
             .select_only()
             .column(grab_file::Column::Kind)
@@ -80,7 +81,7 @@ impl Store {
                 grab_file::Entity::belongs_to(grab::Entity).from(grab_file::Column::GrabId).to(grab::Column::Id).into(),
             )
             .into_tuple::<(i16, i16, Option<String>, String)>()
-            .one(self.database.reader())
+            .one(self.store.database.reader())
             .await?;
         let Some((kind, env, Some(image), request)) = found else { return Ok(None) };
         let Some(name) = grab_file::read_kind(kind) else { return Ok(None) };
@@ -91,11 +92,11 @@ impl Store {
         Ok(Some(StoredFile { name, image: grab::read_key(&image)?, placeholder_of }))
     }
 
-    /// Leaves an image whose file could not be deleted out of [`Store::due_images`] for ten minutes, so that it does
+    /// Leaves an image whose file could not be deleted out of [`Grabs::due_images`](crate::areas::Grabs::due_images) for ten minutes, so that it does
     /// not delay the others.
-    pub fn set_image_aside(&self, key: &ImageKey, now: Timestamp) {
+    pub fn set_image_aside(self, key: &ImageKey, now: Timestamp) {
         let error = Error::Inconsistent("the file of an image cannot be deleted");
-        self.set_aside.add(WORK, &key.as_str(), &error, now);
+        self.store.set_aside.add(WORK, &key.as_str(), &error, now);
     }
 }
 

@@ -7,9 +7,10 @@ use grabd_domain::ids::TeamId;
 use grabd_domain::{Day, Timestamp};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
+use crate::Result;
+use crate::areas::Grabs;
 use crate::codes;
 use crate::entities::{grab, grab_tally};
-use crate::{Result, Store};
 
 /// Number of grabs of a team, of any status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,12 +21,12 @@ pub struct GrabCounts {
     pub live: u64,
 }
 
-impl Store {
+impl Grabs<'_> {
     /// Counts the grabs a team created at `since` or later, purged ones included by whole days.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn count_grabs(&self, team: TeamId, since: Timestamp) -> Result<GrabCounts> {
+    pub async fn count_grabs(self, team: TeamId, since: Timestamp) -> Result<GrabCounts> {
         let both = [Environment::Live, Environment::Test].map(codes::environment);
         let counted: Vec<(i16, i64)> = grab::Entity::find()
             .select_only()
@@ -37,7 +38,7 @@ impl Store {
             .filter(grab::Column::CreatedAt.gte(since.as_ms()))
             .group_by(grab::Column::Env)
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         // Of purged grabs, only those of whole days are known.
         let purged: Vec<(i16, i64)> = grab_tally::Entity::find()
@@ -47,7 +48,7 @@ impl Store {
             .filter(grab_tally::Column::Env.is_in(both))
             .filter(grab_tally::Column::Day.gt(Day::of(since - Duration::from_millis(1)).number()))
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         let of = |environment| {
             let code = codes::environment(environment);

@@ -9,10 +9,11 @@ use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, Select};
 use uuid::Uuid;
 
+use crate::areas::Operators;
 use crate::codes::{self, FAILED, read_count};
 use crate::entities::{grab, team};
 use crate::padded::padded;
-use crate::{Error, Result, Store};
+use crate::{Error, Result};
 
 /// A failed grab, as shown to operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,12 +56,12 @@ struct Row {
     finished_at: Option<i64>,
 }
 
-impl Store {
+impl Operators<'_> {
     /// Up to `limit` failed live grabs of all teams, latest first, optionally only those before a position.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_failed(&self, before: Option<FailureCursor>, limit: u32) -> Result<Vec<FailedGrab>> {
+    pub async fn list_failed(self, before: Option<FailureCursor>, limit: u32) -> Result<Vec<FailedGrab>> {
         self.read_failed(failed(before, limit)).await
     }
 
@@ -68,18 +69,18 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_failed_of_team(&self, team: TeamId, limit: u32) -> Result<Vec<FailedGrab>> {
+    pub async fn list_failed_of_team(self, team: TeamId, limit: u32) -> Result<Vec<FailedGrab>> {
         self.read_failed(failed_of(team, limit)).await
     }
 
-    async fn read_failed(&self, query: Select<grab::Entity>) -> Result<Vec<FailedGrab>> {
-        let rows = query.into_model::<Row>().all(self.database.reader()).await?;
+    async fn read_failed(self, query: Select<grab::Entity>) -> Result<Vec<FailedGrab>> {
+        let rows = query.into_model::<Row>().all(self.store.database.reader()).await?;
         let names: Vec<(Uuid, String)> = team::Entity::find()
             .select_only()
             .columns([team::Column::Id, team::Column::Name])
             .filter(team::Column::Id.is_in(padded(rows.iter().map(|row| row.team_id))))
             .into_tuple()
-            .all(self.database.reader())
+            .all(self.store.database.reader())
             .await?;
         rows.into_iter().map(|row| read(row, &names)).collect()
     }

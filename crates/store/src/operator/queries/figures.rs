@@ -13,10 +13,11 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
+use crate::areas::Operators;
 use crate::codes::{self, DONE};
 use crate::entities::{delivery, grab, job, team, team_limit, webhook_endpoint};
 use crate::padded::padded;
-use crate::{Error, Kind, Result, Store};
+use crate::{Error, Kind, Result};
 
 /// The open grabs of all teams.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,13 +90,13 @@ struct TeamRow {
     asynchronous: i64,
 }
 
-impl Store {
+impl Operators<'_> {
     /// Summarizes the queue, with up to `max_teams` teams. Reads all jobs, one per open grab.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn queue(&self, max_teams: u32) -> Result<Queue> {
-        let reader = self.database.reader();
+    pub async fn queue(self, max_teams: u32) -> Result<Queue> {
+        let reader = self.store.database.reader();
         let classes: Vec<(i16, i64, i64)> = by_class().into_tuple().all(reader).await?;
         let waiting = |(class, open, rendering): (i16, i64, i64)| {
             let (class, rendering) = (codes::read_class(class)?, to_count(rendering));
@@ -132,8 +133,8 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn oldest_waiting(&self) -> Result<Option<Timestamp>> {
-        let oldest: Option<i64> = oldest().into_tuple().one(self.database.reader()).await?;
+    pub async fn oldest_waiting(self) -> Result<Option<Timestamp>> {
+        let oldest: Option<i64> = oldest().into_tuple().one(self.store.database.reader()).await?;
         Ok(codes::read_time(oldest))
     }
 
@@ -141,9 +142,9 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn count_ended(&self, since: Timestamp) -> Result<Vec<OutcomeCount>> {
+    pub async fn count_ended(self, since: Timestamp) -> Result<Vec<OutcomeCount>> {
         let counted: Vec<(i16, i16, Option<String>, i64)> =
-            ended(since).into_tuple().all(self.database.reader()).await?;
+            ended(since).into_tuple().all(self.store.database.reader()).await?;
         let read = |(environment, status, code, grabs): (i16, i16, Option<String>, i64)| {
             let unknown = Error::Inconsistent("unknown failure reason");
             let failure = match status {
@@ -159,8 +160,8 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn delivery_backlog(&self) -> Result<DeliveryBacklog> {
-        let reader = self.database.reader();
+    pub async fn delivery_backlog(self) -> Result<DeliveryBacklog> {
+        let reader = self.store.database.reader();
         let pending_deliveries: Vec<(i16, i64)> = pending_deliveries().into_tuple().all(reader).await?;
         let failing_endpoints: Vec<(Option<i16>, i64)> = failing_endpoints().into_tuple().all(reader).await?;
         let messages = |status| {
@@ -183,12 +184,12 @@ impl Store {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn size_bytes(&self) -> Result<u64> {
-        let query = match self.kind() {
+    pub async fn size_bytes(self) -> Result<u64> {
+        let query = match self.store.kind() {
             Kind::Sqlite => "SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()",
             Kind::Postgres => "SELECT pg_database_size(current_database()) AS bytes",
         };
-        let reader = self.database.reader();
+        let reader = self.store.database.reader();
         let row = reader.query_one_raw(Statement::from_string(reader.get_database_backend(), query)).await?;
         let bytes: i64 = row.ok_or(Error::Inconsistent("database size is missing"))?.try_get("", "bytes")?;
         Ok(to_count(bytes))

@@ -10,11 +10,12 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Se
 use uuid::Uuid;
 
 use super::figures::to_count;
+use crate::Result;
 use crate::accounts::queries::accounts::Team;
+use crate::areas::Operators;
 use crate::codes::DONE;
 use crate::entities::{grab, lot, member, team, user};
 use crate::padded::padded;
-use crate::{Result, Store};
 
 /// A filter for teams.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,19 +52,19 @@ pub struct TeamSummary {
     pub captures: u64,
 }
 
-impl Store {
+impl Operators<'_> {
     /// Up to `limit` teams, newest first, optionally only those after a position. Captures are counted from `since` on.
     ///
     /// # Errors
     /// Database errors only.
     pub async fn list_summaries(
-        &self,
+        self,
         filter: &TeamFilter,
         after: Option<TeamCursor>,
         limit: u32,
         since: Timestamp,
     ) -> Result<Vec<TeamSummary>> {
-        let reader = self.database.reader();
+        let reader = self.store.database.reader();
         let teams = teams(filter, after, limit).all(reader).await?;
         let ids = padded(teams.iter().map(|team| team.id));
         let members: Vec<(Uuid, i64)> = member::Entity::find()

@@ -102,7 +102,7 @@ impl TestDb {
 
     /// Checks the invariants and closes the store. Called at the end of every case.
     pub(crate) async fn finish(self) {
-        assert_eq!(self.store.verify_ledger().await.unwrap(), []);
+        assert_eq!(self.store.credits().verify_ledger().await.unwrap(), []);
         self.store.close().await;
         if let Backend::Database(database) = self.backend {
             database.drop_database().await;
@@ -115,7 +115,7 @@ impl TestDb {
         let initial_team = InitialTeam::New(team, "A team".into());
         let email = Email::parse(email).unwrap();
         let person = NewPerson { id, email, password_hash: String::new(), initial_team, verified: true, now: NOW };
-        self.store.create_person(person).await.unwrap();
+        self.store.accounts().create_person(person).await.unwrap();
         (id, team)
     }
 
@@ -127,12 +127,12 @@ impl TestDb {
         compose: impl Fn(&MessageContent) -> String + Send + Sync + 'static,
     ) -> Vec<DeliveryAttempt> {
         let due = self.due(now, limit).await.into_iter().map(|due| due.id).collect();
-        self.store.lease_deliveries(due, now, now + Duration::from_secs(30), compose).await.unwrap()
+        self.store.webhooks().lease_deliveries(due, now, now + Duration::from_secs(30), compose).await.unwrap()
     }
 
     /// Up to `limit` due deliveries.
     pub(crate) async fn due(&self, now: Timestamp, limit: u32) -> Vec<DueDelivery> {
-        self.store.due_deliveries(Timestamp::from_ms(0)..=now, now, limit).await.unwrap()
+        self.store.webhooks().due_deliveries(Timestamp::from_ms(0)..=now, now, limit).await.unwrap()
     }
 
     pub(crate) async fn has_due(&self, now: Timestamp) -> bool {
@@ -183,7 +183,7 @@ impl TestDb {
     /// Creates a team with this many prepaid credits.
     pub(crate) async fn team(&self, credits: u32) -> TeamId {
         let team = TeamId(self.id());
-        self.store.create_team(NewTeam { id: team, name: "A team".into(), now: NOW }).await.unwrap();
+        self.store.accounts().create_team(NewTeam { id: team, name: "A team".into(), now: NOW }).await.unwrap();
         if credits > 0 {
             self.grant(team, LotKind::Prepaid, credits, None).await;
         }
@@ -198,7 +198,7 @@ impl TestDb {
         expires_at: Option<Timestamp>,
     ) -> GrantOutcome {
         let source_ref = format!("payment {}", self.id());
-        self.store.grant(Grant { team, kind, credits, expires_at, source_ref, now: NOW }).await.unwrap()
+        self.store.credits().grant(Grant { team, kind, credits, expires_at, source_ref, now: NOW }).await.unwrap()
     }
 
     pub(crate) fn new_grab(&self, team: TeamId, class: Class) -> NewGrab {
@@ -234,7 +234,7 @@ impl TestDb {
     pub(crate) async fn pending(&self, team: TeamId) -> GrabId {
         let new = self.new_grab(team, Class::Sync);
         let id = new.id;
-        assert_eq!(self.store.create(new).await.unwrap(), Created::Pending);
+        assert_eq!(self.store.grabs().create(new).await.unwrap(), Created::Pending);
         id
     }
 
@@ -246,7 +246,7 @@ impl TestDb {
 
     /// Leases the head of the synchronous queue.
     pub(crate) async fn lease_one(&self) -> LeasedJob {
-        let mut leased = self.store.lease(self.lease_request(Class::Sync, 1, NOW)).await.unwrap();
+        let mut leased = self.store.grabs().lease(self.lease_request(Class::Sync, 1, NOW)).await.unwrap();
         leased.pop().expect("a pending grab")
     }
 
@@ -260,7 +260,7 @@ impl TestDb {
 
     /// The only lot of a team.
     pub(crate) async fn lot(&self, team: TeamId) -> Lot {
-        let lots = self.store.lots(team).await.unwrap();
+        let lots = self.store.credits().lots(team).await.unwrap();
         assert_eq!(lots.len(), 1);
         lots[0]
     }
@@ -272,7 +272,7 @@ impl TestDb {
     }
 
     pub(crate) async fn grab(&self, team: TeamId, id: GrabId) -> Grab {
-        self.store.find_grab(team, Environment::Live, id).await.unwrap().expect("the grab exists")
+        self.store.grabs().find_grab(team, Environment::Live, id).await.unwrap().expect("the grab exists")
     }
 }
 

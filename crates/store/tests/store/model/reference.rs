@@ -155,13 +155,13 @@ impl Model {
             }
             Command::Release { attempt } => {
                 let Some((grab, token, _)) = self.attempt(attempt) else { return };
-                let released = store.release(grab, token, self.now).await.unwrap();
+                let released = store.grabs().release(grab, token, self.now).await.unwrap();
                 self.released(grab, token, &released);
             }
             Command::Delete { grab } => {
                 let Some(id) = self.pick(grab).map(|grab| grab.id) else { return };
                 let team = self.grab(id).team;
-                assert!(store.delete_grab(team, Environment::Live, id, self.now).await.unwrap());
+                assert!(store.grabs().delete_grab(team, Environment::Live, id, self.now).await.unwrap());
                 self.keys.retain(|key| key.grab != id);
             }
             Command::Reclaim => self.reclaim(store).await,
@@ -192,7 +192,7 @@ impl Model {
 
     async fn grant(&mut self, store: &Store, ids: &Ids, team: usize, terms: (LotKind, u32, u64), again: bool) {
         if let (true, Some((grant, lot))) = (again, &self.latest_grant) {
-            assert_eq!(store.grant(grant.clone()).await.unwrap(), GrantOutcome::Repeated(*lot));
+            assert_eq!(store.credits().grant(grant.clone()).await.unwrap(), GrantOutcome::Repeated(*lot));
             return;
         }
         let (team, (kind, credits, term_s)) = (self.teams[team], terms);
@@ -202,7 +202,9 @@ impl Model {
         };
         let source_ref = format!("payment {}", ids.next());
         let grant = Grant { team, kind, credits, expires_at, source_ref, now: self.now };
-        let GrantOutcome::New(id) = store.grant(grant.clone()).await.unwrap() else { panic!("expected a new lot") };
+        let GrantOutcome::New(id) = store.credits().grant(grant.clone()).await.unwrap() else {
+            panic!("expected a new lot")
+        };
         let lot = Lot { id, kind, granted: credits, remaining: credits, held: 0, expires_at, cancelled: false };
         self.lots.push(OwnedLot { team, lot });
         self.latest_grant = Some((grant, id));
@@ -244,7 +246,7 @@ impl Model {
             fingerprint: None,
             ceiling: None,
         };
-        let created = store.create(new).await.unwrap();
+        let created = store.grabs().create(new).await.unwrap();
 
         if let Some(expected) = key.and_then(|(key, request)| self.repeat(team, key, request)) {
             let seen = if let Created::Repeated(Repeat::Replay(grab)) = &created {
@@ -305,7 +307,7 @@ impl Model {
         let slots: Vec<_> = (0..slots).map(|_| (LeaseToken(ids.next()), ids.next().as_u128())).collect();
         let (count, now) = (slots.len(), self.now);
         let session = SessionId(ids.next());
-        let leased = store.lease(LeaseRequest { class, session, now, slots, only_paid: false }).await.unwrap();
+        let leased = store.grabs().lease(LeaseRequest { class, session, now, slots, only_paid: false }).await.unwrap();
         let may = self.grabs.iter().filter(|grab| grab.is_leasable(class, now)).count();
         assert_eq!(leased.len(), may.min(count));
         for job in leased {
@@ -322,7 +324,7 @@ impl Model {
         let Some((grab, token, upload_key)) = self.attempt(attempt) else { return };
         let (size_bytes, execution_ms, now) = (1, 1, self.now);
         let completion = Completion { grab, token, upload_key, size_bytes, execution_ms, metadata: facts(), now };
-        let ended = store.complete(completion).await.unwrap().is_some();
+        let ended = store.grabs().complete(completion).await.unwrap().is_some();
         let model = self.grab(grab);
         assert_eq!(ended, model.is_leased_by(token));
         if ended {
@@ -335,7 +337,7 @@ impl Model {
 
     async fn fail(&mut self, store: &Store, grab: GrabId, source: FailureSource, ends: bool) {
         let failing = FailGrab { grab, source, failure: blocked(), metadata: facts(), now: self.now };
-        assert_eq!(store.fail(failing).await.unwrap().is_some(), ends, "{source:?}");
+        assert_eq!(store.grabs().fail(failing).await.unwrap().is_some(), ends, "{source:?}");
         if ends {
             self.failed(grab);
         }
@@ -366,7 +368,7 @@ impl Model {
 
     async fn reclaim(&mut self, store: &Store) {
         let now = self.now;
-        let reclaimed = store.reclaim_leases(LostLeases::Expired, now, MANY).await.unwrap();
+        let reclaimed = store.grabs().reclaim_leases(LostLeases::Expired, now, MANY).await.unwrap();
         let overdue = |grab: &&Grab| grab.is_open() && grab.lease.is_some_and(|(_, until)| until <= now);
         assert_eq!(reclaimed.len(), self.grabs.iter().filter(overdue).count());
         for (id, released) in reclaimed {
@@ -378,7 +380,8 @@ impl Model {
 
     async fn expire_jobs(&mut self, store: &Store) {
         let now = self.now;
-        let mut ended: Vec<_> = store.expire_jobs(now, MANY).await.unwrap().iter().map(|grab| grab.id).collect();
+        let mut ended: Vec<_> =
+            store.grabs().expire_jobs(now, MANY).await.unwrap().iter().map(|grab| grab.id).collect();
         let overdue = self.grabs.iter().filter(|grab| grab.is_open() && grab.deadline_at <= now);
         let mut expected: Vec<_> = overdue.map(|grab| grab.id).collect();
         ended.sort_unstable();
@@ -398,7 +401,7 @@ impl Model {
                 lapsed += 1;
             }
         }
-        assert_eq!(store.expire_lots(now, MANY).await.unwrap(), lapsed);
+        assert_eq!(store.credits().expire_lots(now, MANY).await.unwrap(), lapsed);
     }
 
     async fn purge_keys(&mut self, store: &Store) {
@@ -406,7 +409,7 @@ impl Model {
         let open = |id: GrabId| grabs.iter().any(|grab| grab.id == id && grab.is_open());
         let before = self.keys.len();
         self.keys.retain(|key| key.since + LIFE > now || open(key.grab));
-        let purged = store.purge_keys(now, MANY).await.unwrap();
+        let purged = store.grabs().purge_keys(now, MANY).await.unwrap();
         assert_eq!(usize::try_from(purged).unwrap(), before - self.keys.len());
     }
 
@@ -419,6 +422,6 @@ impl Model {
                 cancelled += 1;
             }
         }
-        assert_eq!(store.cancel_subscriptions(team, now).await.unwrap(), cancelled);
+        assert_eq!(store.credits().cancel_subscriptions(team, now).await.unwrap(), cancelled);
     }
 }

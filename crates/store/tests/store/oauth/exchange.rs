@@ -30,12 +30,12 @@ on_both! {
         let id = client_id('p');
         let secret_hash = Some([7; 32]);
         let new = NewClient { id: id.clone(), secret_hash, metadata: metadata.clone(), now: NOW, max_unused: 100 };
-        db.store.create_client(new.clone()).await.unwrap();
-        let found = db.store.find_client(id.as_str()).await.unwrap();
+        db.store.oauth().create_client(new.clone()).await.unwrap();
+        let found = db.store.oauth().find_client(id.as_str()).await.unwrap();
         assert_eq!(found, Some(Client { metadata, secret_hash: Some([7; 32]) }));
-        assert_eq!(db.store.find_client(client_id('q').as_str()).await.unwrap(), None);
+        assert_eq!(db.store.oauth().find_client(client_id('q').as_str()).await.unwrap(), None);
         for bad in [new.clone(), NewClient { id: client_id('q'), secret_hash: None, ..new }] {
-            let refused = db.store.create_client(bad).await;
+            let refused = db.store.oauth().create_client(bad).await;
             assert!(matches!(refused, Err(Error::Constraint(_))), "{refused:?}");
         }
     }
@@ -46,10 +46,10 @@ on_both! {
             let expires_at = NOW + SOON;
             let request =
                 NewConsentRequest { hash: hash(b't', number), user: app.user, request: "{}".into(), expires_at };
-            db.store.create_consent_request(request).await.unwrap();
+            db.store.oauth().create_consent_request(request).await.unwrap();
         };
         let consume =
-            async |number, user, now| db.store.consume_consent_request(hash(b't', number), user, now).await.unwrap();
+            async |number, user, now| db.store.oauth().consume_consent_request(hash(b't', number), user, now).await.unwrap();
         create(1).await;
         assert_eq!(consume(1, other.user, NOW).await, None, "another person's request");
         assert_eq!(consume(1, app.user, NOW).await, Some("{}".to_owned()));
@@ -63,13 +63,13 @@ on_both! {
         let create = async |number: u16, user| {
             let expires_at = NOW + SOON * u32::from(number + 1);
             let request = NewConsentRequest { hash: hash(b't', number), user, request: "{}".into(), expires_at };
-            db.store.create_consent_request(request).await.unwrap();
+            db.store.oauth().create_consent_request(request).await.unwrap();
         };
         create(99, other.user).await;
         for number in 0..22 {
             create(number, app.user).await;
         }
-        let consume = async |number, user| db.store.consume_consent_request(hash(b't', number), user, NOW).await.unwrap();
+        let consume = async |number, user| db.store.oauth().consume_consent_request(hash(b't', number), user, NOW).await.unwrap();
         for (number, is_open) in [(0, false), (1, false), (2, true), (21, true)] {
             assert_eq!(consume(number, app.user).await.is_some(), is_open, "{number}");
         }
@@ -80,19 +80,19 @@ on_both! {
         let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
         for team in [other.team, TeamId(db.id())] {
             let consent = NewConsent { team, ..app.new_consent(1) };
-            assert_eq!(db.store.consent(consent).await.unwrap(), ConsentOutcome::NotMember);
+            assert_eq!(db.store.oauth().consent(consent).await.unwrap(), ConsentOutcome::NotMember);
         }
         let consent = NewConsent { user: UserId(db.id()), ..app.new_consent(1) };
-        assert_eq!(db.store.consent(consent).await.unwrap(), ConsentOutcome::NotMember);
+        assert_eq!(db.store.oauth().consent(consent).await.unwrap(), ConsentOutcome::NotMember);
         db.execute_raw("UPDATE team SET status = 1").await.unwrap();
-        assert_eq!(db.store.consent(app.new_consent(1)).await.unwrap(), ConsentOutcome::NotMember);
+        assert_eq!(db.store.oauth().consent(app.new_consent(1)).await.unwrap(), ConsentOutcome::NotMember);
     }
 
     async fn code_exchange_issues_tokens_for_the_team_and_environment(db) {
         let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
         let grant = app.consent(1).await;
-        assert_eq!(db.store.list_connections(app.user, NOW).await.unwrap(), [], "not connected yet");
-        let exchanged = db.store.exchange(app.exchange(1, 1)).await.unwrap();
+        assert_eq!(db.store.oauth().list_connections(app.user, NOW).await.unwrap(), [], "not connected yet");
+        let exchanged = db.store.oauth().exchange(app.exchange(1, 1)).await.unwrap();
         assert_eq!(exchanged, issued(grant, NOW + ACCESS_LIFE));
         let expected = Caller { team: app.team, environment: Environment::Test, principal: Principal::Grant(grant) };
         assert_eq!(app.authenticate(1, NOW).await, Some(expected));
@@ -100,34 +100,34 @@ on_both! {
         assert_eq!(app.authenticate(1, last).await, Some(expected));
         assert_eq!(app.authenticate(1, NOW + ACCESS_LIFE).await, None);
         assert_eq!(
-            db.store.authenticate_token(&hash(b'r', 1), NOW).await.unwrap(),
+            db.store.oauth().authenticate_token(&hash(b'r', 1), NOW).await.unwrap(),
             None,
             "a refresh token does not authenticate"
         );
-        assert_eq!(db.store.authenticate(&hash(b'a', 1)).await.unwrap(), None, "an access token is not an API key");
+        assert_eq!(db.store.accounts().authenticate(&hash(b'a', 1)).await.unwrap(), None, "an access token is not an API key");
 
-        db.store.touch_grants(vec![grant], NOW + SOON).await.unwrap();
-        db.store.touch_grants(vec![grant], NOW).await.unwrap();
-        let connected = db.store.list_connections(app.user, NOW).await.unwrap();
+        db.store.oauth().touch_grants(vec![grant], NOW + SOON).await.unwrap();
+        db.store.oauth().touch_grants(vec![grant], NOW).await.unwrap();
+        let connected = db.store.oauth().list_connections(app.user, NOW).await.unwrap();
         assert_eq!(connected.len(), 1);
         assert_eq!((connected[0].grant, connected[0].last_used_at), (grant, Some(NOW + SOON)));
         assert_eq!((connected[0].environment, connected[0].team_name.as_str()), (Environment::Test, "A team"));
-        assert_eq!(db.store.list_connections(other.user, NOW).await.unwrap(), []);
+        assert_eq!(db.store.oauth().list_connections(other.user, NOW).await.unwrap(), []);
     }
 
     async fn live_and_test_grants_are_separate(db) {
         let app = TestApp::new(db).await;
         app.connect(1).await;
         let live = NewConsent { environment: Environment::Live, ..app.new_consent(2) };
-        assert_eq!(db.store.consent(live).await.unwrap(), ConsentOutcome::Granted);
-        db.store.exchange(app.exchange(2, 2)).await.unwrap();
+        assert_eq!(db.store.oauth().consent(live).await.unwrap(), ConsentOutcome::Granted);
+        db.store.oauth().exchange(app.exchange(2, 2)).await.unwrap();
         assert_eq!(app.authenticate(1, NOW).await.unwrap().environment, Environment::Test);
         assert_eq!(app.authenticate(2, NOW).await.unwrap().environment, Environment::Live);
     }
 
     async fn mismatched_code_exchange_is_rejected_and_keeps_the_code(db) {
         let app = TestApp::new(db).await;
-        db.store.create_client(new_client(client_id('x'))).await.unwrap();
+        db.store.oauth().create_client(new_client(client_id('x'))).await.unwrap();
         let grant = app.consent(1).await;
         let good = || app.exchange(1, 1);
         let other = Challenge::parse(&"x".repeat(43), Some("S256")).unwrap();
@@ -140,12 +140,12 @@ on_both! {
             Exchange { now: NOW + CODE_LIFE, ..good() },
         ];
         for exchange in wrong {
-            let refused = db.store.exchange(exchange.clone()).await.unwrap();
+            let refused = db.store.oauth().exchange(exchange.clone()).await.unwrap();
             assert!(matches!(refused, TokenOutcome::Invalid(_)), "{exchange:?}: {refused:?}");
             assert_eq!(app.authenticate(1, NOW).await, None);
         }
         let last = NOW + CODE_LIFE - Duration::from_millis(1);
-        let exchanged = db.store.exchange(Exchange { redirect: None, now: last, ..good() }).await.unwrap();
+        let exchanged = db.store.oauth().exchange(Exchange { redirect: None, now: last, ..good() }).await.unwrap();
         assert_eq!(exchanged, issued(grant, last + ACCESS_LIFE));
     }
 
@@ -153,14 +153,14 @@ on_both! {
         let app = TestApp::new(db).await;
         let (mcp, api) = (Resources::from_text("https://a.example/mcp"), Resources::from_text("https://a.example/v1"));
         let consent = NewConsent { resources: mcp.clone(), ..app.new_consent(1) };
-        db.store.consent(consent).await.unwrap();
+        db.store.oauth().consent(consent).await.unwrap();
         let foreign = Exchange { resources: api.clone(), ..app.exchange(1, 1) };
-        assert_eq!(db.store.exchange(foreign).await.unwrap(), TokenOutcome::InvalidTarget);
+        assert_eq!(db.store.oauth().exchange(foreign).await.unwrap(), TokenOutcome::InvalidTarget);
         let own = Exchange { resources: mcp, ..app.exchange(1, 1) };
-        assert!(matches!(db.store.exchange(own).await.unwrap(), TokenOutcome::Issued { .. }));
+        assert!(matches!(db.store.oauth().exchange(own).await.unwrap(), TokenOutcome::Issued { .. }));
         let mut foreign = app.refresh_request(1, 2, NOW);
         foreign.resources = api;
-        assert_eq!(db.store.refresh(foreign).await.unwrap(), TokenOutcome::InvalidTarget);
+        assert_eq!(db.store.oauth().refresh(foreign).await.unwrap(), TokenOutcome::InvalidTarget);
         assert!(matches!(app.refresh(1, 2, NOW).await, TokenOutcome::Issued { .. }), "the token was not used up");
     }
 
@@ -168,11 +168,11 @@ on_both! {
         let app = TestApp::new(db).await;
         let manage = OauthScopes::from_bits(2).unwrap();
         let consent = NewConsent { scopes: OauthScopes::ALL, ..app.new_consent(1) };
-        db.store.consent(consent).await.unwrap();
-        db.store.exchange(app.exchange(1, 1)).await.unwrap();
+        db.store.oauth().consent(consent).await.unwrap();
+        db.store.oauth().exchange(app.exchange(1, 1)).await.unwrap();
         app.connect(2).await;
         assert_eq!((app.scopes(1).await, app.scopes(2).await), ("grabs manage".to_owned(), "grabs".to_owned()));
-        assert_eq!(db.store.list_connections(app.user, NOW).await.unwrap()[1].scopes, OauthScopes::ALL);
+        assert_eq!(db.store.oauth().list_connections(app.user, NOW).await.unwrap()[1].scopes, OauthScopes::ALL);
         // Each refresh may ask for any of them again, because the refresh token keeps them all.
         for (token, scopes, expected) in [
             (1, Some(OauthScopes::GRABS), "grabs"),
@@ -183,14 +183,14 @@ on_both! {
         ] {
             let next = if token == 1 { 3 } else { token + 1 };
             let refresh = Refresh { scopes, ..app.refresh_request(token, next, NOW) };
-            let refreshed = db.store.refresh(refresh).await.unwrap();
+            let refreshed = db.store.oauth().refresh(refresh).await.unwrap();
             assert!(matches!(&refreshed, TokenOutcome::Issued { scopes, .. } if scopes.to_string() == expected), "{refreshed:?}");
             assert_eq!(app.scopes(next).await, expected, "{token}");
         }
         // What was not granted is refused, and the refresh token is not used up.
         for scopes in [manage, OauthScopes::ALL] {
             let refresh = Refresh { scopes: Some(scopes), ..app.refresh_request(2, 20, NOW) };
-            assert_eq!(db.store.refresh(refresh).await.unwrap(), TokenOutcome::InvalidScope);
+            assert_eq!(db.store.oauth().refresh(refresh).await.unwrap(), TokenOutcome::InvalidScope);
         }
         assert!(matches!(app.refresh(2, 21, NOW).await, TokenOutcome::Issued { .. }));
         // A token never has more than its grant.
@@ -204,8 +204,8 @@ on_both! {
     async fn grants_and_tokens_of_earlier_versions_have_the_scope_grabs(db) {
         let app = TestApp::new(db).await;
         let consent = NewConsent { scopes: OauthScopes::ALL, ..app.new_consent(1) };
-        db.store.consent(consent).await.unwrap();
-        db.store.exchange(app.exchange(1, 1)).await.unwrap();
+        db.store.oauth().consent(consent).await.unwrap();
+        db.store.oauth().exchange(app.exchange(1, 1)).await.unwrap();
         assert_eq!(app.scopes(1).await, "grabs manage");
         // The same rows as an earlier version writes them, which does not know the column.
         let tables = [
@@ -223,7 +223,7 @@ on_both! {
         }
         assert_eq!(app.scopes(1).await, "grabs");
         let wider = Refresh { scopes: Some(OauthScopes::ALL), ..app.refresh_request(1, 2, NOW) };
-        assert_eq!(db.store.refresh(wider).await.unwrap(), TokenOutcome::InvalidScope);
+        assert_eq!(db.store.oauth().refresh(wider).await.unwrap(), TokenOutcome::InvalidScope);
         assert!(matches!(app.refresh(1, 2, NOW).await, TokenOutcome::Issued { scopes: OauthScopes::GRABS, .. }));
     }
 
@@ -235,12 +235,12 @@ on_both! {
         let mut second = app.exchange(1, 9);
         second.challenge = Challenge::parse(&"x".repeat(43), Some("S256")).unwrap();
         second.now = NOW + CODE_LIFE * 9;
-        assert_eq!(db.store.exchange(second.clone()).await.unwrap(), TokenOutcome::Replayed(grant));
+        assert_eq!(db.store.oauth().exchange(second.clone()).await.unwrap(), TokenOutcome::Replayed(grant));
         for number in [1, 3, 9] {
             assert_eq!(app.authenticate(number, NOW).await, None, "{number}");
         }
         assert!(matches!(app.refresh(3, 4, NOW).await, TokenOutcome::Invalid(_)));
-        assert!(matches!(db.store.exchange(second).await.unwrap(), TokenOutcome::Invalid(_)));
+        assert!(matches!(db.store.oauth().exchange(second).await.unwrap(), TokenOutcome::Invalid(_)));
         assert_eq!(app.authenticate(2, NOW).await, app.caller(other), "other grants stay valid");
     }
 
@@ -251,6 +251,6 @@ on_both! {
         db.execute_raw("UPDATE team SET status = 1").await.unwrap();
         assert_eq!(app.authenticate(1, NOW).await, None);
         assert!(matches!(app.refresh(1, 3, NOW).await, TokenOutcome::Invalid(_)));
-        assert!(matches!(db.store.exchange(app.exchange(2, 2)).await.unwrap(), TokenOutcome::Invalid(_)));
+        assert!(matches!(db.store.oauth().exchange(app.exchange(2, 2)).await.unwrap(), TokenOutcome::Invalid(_)));
     }
 }

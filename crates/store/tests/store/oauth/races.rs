@@ -23,7 +23,7 @@ async fn refresh_at_once(db: &TestDb, refreshes: Vec<Refresh>) -> Vec<TokenOutco
     let tasks = TaskTracker::new();
     let each = refreshes.into_iter().map(|refresh| {
         let store = db.store.clone();
-        tasks.spawn(async move { store.refresh(refresh).await.unwrap() })
+        tasks.spawn(async move { store.oauth().refresh(refresh).await.unwrap() })
     });
     join_all(each.collect::<Vec<_>>()).await.into_iter().map(Result::unwrap).collect()
 }
@@ -36,7 +36,7 @@ on_both! {
             let tasks = TaskTracker::new();
             let each = (0..CROWD).map(|number| {
                 let (store, exchange) = (db.store.clone(), app.exchange(round, 100 + number));
-                tasks.spawn(async move { store.exchange(exchange).await.unwrap() })
+                tasks.spawn(async move { store.oauth().exchange(exchange).await.unwrap() })
             });
             let outcomes: Vec<_> = join_all(each.collect::<Vec<_>>()).await.into_iter().map(Result::unwrap).collect();
             assert_eq!(count(&outcomes), (1, 1), "{outcomes:?}");
@@ -82,8 +82,8 @@ on_both! {
         let app = TestApp::new(db).await;
         let expires_at = NOW + Duration::from_secs(1);
         let request = NewConsentRequest { hash: hash(b't', 1), user: app.user, request: "{}".into(), expires_at };
-        db.store.create_consent_request(request).await.unwrap();
-        let each = (0..CROWD).map(|_| db.store.consume_consent_request(hash(b't', 1), app.user, NOW));
+        db.store.oauth().create_consent_request(request).await.unwrap();
+        let each = (0..CROWD).map(|_| db.store.oauth().consume_consent_request(hash(b't', 1), app.user, NOW));
         let taken = join_all(each).await.into_iter().filter(|taken| taken.as_ref().unwrap().is_some()).count();
         assert_eq!(taken, 1);
     }
@@ -93,7 +93,7 @@ on_both! {
         for round in 0..10 {
             let grant = app.connect(round).await;
             let (refreshed, ended) =
-                tokio::join!(app.refresh(round, 100 + round, NOW), db.store.end_grant(app.user, grant),);
+                tokio::join!(app.refresh(round, 100 + round, NOW), db.store.oauth().end_grant(app.user, grant),);
             assert!(ended.unwrap());
             assert!(matches!(refreshed, TokenOutcome::Issued { .. } | TokenOutcome::Invalid(_)), "{refreshed:?}");
             assert_eq!((app.authenticate(round, NOW).await, app.authenticate(100 + round, NOW).await), (None, None));

@@ -26,7 +26,7 @@ async fn assert_revoked(app: &TestApp<'_>, numbers: &[u16], now: Timestamp) {
 }
 
 async fn refresh_succeeds(db: &TestDb, app: &TestApp<'_>, token: u16, pair: u16, now: Timestamp) -> bool {
-    is_issued(&db.store.refresh(app.refresh_request(token, pair, now)).await.unwrap())
+    is_issued(&db.store.oauth().refresh(app.refresh_request(token, pair, now)).await.unwrap())
 }
 
 on_both! {
@@ -83,19 +83,19 @@ on_both! {
         let app = TestApp::new(db).await;
         let grant = app.connect(1).await;
         let strict = |pair| Refresh { grace: Duration::ZERO, ..app.refresh_request(1, pair, NOW) };
-        assert!(is_issued(&db.store.refresh(strict(2)).await.unwrap()));
-        assert_eq!(db.store.refresh(strict(3)).await.unwrap(), TokenOutcome::Replayed(grant));
+        assert!(is_issued(&db.store.oauth().refresh(strict(2)).await.unwrap()));
+        assert_eq!(db.store.oauth().refresh(strict(3)).await.unwrap(), TokenOutcome::Replayed(grant));
         assert_revoked(&app, &[1, 2, 3], NOW).await;
     }
 
     async fn refresh_by_another_client_is_rejected_and_keeps_the_grant(db) {
         let app = TestApp::new(db).await;
-        db.store.create_client(new_client(client_id('x'))).await.unwrap();
+        db.store.oauth().create_client(new_client(client_id('x'))).await.unwrap();
         let grant = app.connect(1).await;
         let foreign = |pair, now| Refresh { client: client_id('x'), ..app.refresh_request(1, pair, now) };
-        assert!(matches!(db.store.refresh(foreign(2, NOW)).await.unwrap(), TokenOutcome::Invalid(_)));
+        assert!(matches!(db.store.oauth().refresh(foreign(2, NOW)).await.unwrap(), TokenOutcome::Invalid(_)));
         assert!(refresh_succeeds(db, &app, 1, 3, NOW).await);
-        let late = db.store.refresh(foreign(4, NOW + GRACE)).await.unwrap();
+        let late = db.store.oauth().refresh(foreign(4, NOW + GRACE)).await.unwrap();
         assert!(matches!(late, TokenOutcome::Invalid(_)), "{late:?}");
         assert_eq!(app.authenticate(3, NOW).await, app.caller(grant));
     }
@@ -122,14 +122,14 @@ on_both! {
         assert_eq!(app.refresh(token, 50, end - MOMENT).await, expected, "tokens expire with the grant");
         assert_eq!(app.authenticate(50, end).await, None);
         assert!(matches!(app.refresh(50, 51, end).await, TokenOutcome::Invalid(_)));
-        assert_eq!(db.store.list_connections(app.user, end).await.unwrap(), []);
+        assert_eq!(db.store.oauth().list_connections(app.user, end).await.unwrap(), []);
     }
 
     async fn refresh_rejects_an_access_token(db) {
         let app = TestApp::new(db).await;
         app.connect(1).await;
         let refresh = Refresh { token: super::test_app::hash(b'a', 1), ..app.refresh_request(1, 2, NOW) };
-        assert!(matches!(db.store.refresh(refresh).await.unwrap(), TokenOutcome::Invalid(_)));
+        assert!(matches!(db.store.oauth().refresh(refresh).await.unwrap(), TokenOutcome::Invalid(_)));
     }
 
     async fn only_the_latest_access_tokens_are_kept(db) {

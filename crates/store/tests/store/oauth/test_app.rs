@@ -52,10 +52,10 @@ impl<'a> TestApp<'a> {
         let initial_team = InitialTeam::New(team, "A team".into());
         let person =
             NewPerson { id: user, email, password_hash: String::new(), initial_team, verified: true, now: NOW };
-        db.store.create_person(person).await.unwrap();
+        db.store.accounts().create_person(person).await.unwrap();
         let app = Self { db, user, team, client: client_id('c') };
-        if db.store.find_client(app.client.as_str()).await.unwrap().is_none() {
-            db.store.create_client(new_client(app.client.clone())).await.unwrap();
+        if db.store.oauth().find_client(app.client.as_str()).await.unwrap().is_none() {
+            db.store.oauth().create_client(new_client(app.client.clone())).await.unwrap();
         }
         app
     }
@@ -82,7 +82,7 @@ impl<'a> TestApp<'a> {
     pub(super) async fn consent(&self, code: u16) -> GrantId {
         let consent = self.new_consent(code);
         let grant = consent.grant;
-        assert_eq!(self.db.store.consent(consent).await.unwrap(), ConsentOutcome::Granted);
+        assert_eq!(self.db.store.oauth().consent(consent).await.unwrap(), ConsentOutcome::Granted);
         grant
     }
 
@@ -113,23 +113,23 @@ impl<'a> TestApp<'a> {
     /// Records a consent and exchanges its code for the token pair of this number.
     pub(super) async fn connect(&self, number: u16) -> GrantId {
         let grant = self.consent(number).await;
-        let exchanged = self.db.store.exchange(self.exchange(number, number)).await.unwrap();
+        let exchanged = self.db.store.oauth().exchange(self.exchange(number, number)).await.unwrap();
         assert!(matches!(exchanged, TokenOutcome::Issued { .. }), "{exchanged:?}");
         grant
     }
 
     pub(super) async fn refresh(&self, token: u16, pair_number: u16, now: Timestamp) -> TokenOutcome {
-        self.db.store.refresh(self.refresh_request(token, pair_number, now)).await.unwrap()
+        self.db.store.oauth().refresh(self.refresh_request(token, pair_number, now)).await.unwrap()
     }
 
     /// Authenticates with the access token of this number.
     pub(super) async fn authenticate(&self, number: u16, now: Timestamp) -> Option<Caller> {
-        self.db.store.authenticate_token(&hash(b'a', number), now).await.unwrap().map(|token| token.caller)
+        self.db.store.oauth().authenticate_token(&hash(b'a', number), now).await.unwrap().map(|token| token.caller)
     }
 
     /// The scopes of the access token of this number.
     pub(super) async fn scopes(&self, number: u16) -> String {
-        let token = self.db.store.authenticate_token(&hash(b'a', number), NOW).await.unwrap();
+        let token = self.db.store.oauth().authenticate_token(&hash(b'a', number), NOW).await.unwrap();
         token.map(|token| token.scopes.to_string()).unwrap_or_default()
     }
 

@@ -47,7 +47,7 @@ async fn endpoint(app: &TestApp<'_>, creator: Creator) -> EndpointRef {
         Creator::Key | Creator::Person => None,
     };
     let target = EndpointRef { team: app.team, environment: LIVE, grant, endpoint: new.id };
-    assert!(matches!(app.db.store.register_endpoint(new).await.unwrap(), RegisterOutcome::Registered(_)));
+    assert!(matches!(app.db.store.webhooks().register_endpoint(new).await.unwrap(), RegisterOutcome::Registered(_)));
     target
 }
 
@@ -55,8 +55,8 @@ async fn endpoint(app: &TestApp<'_>, creator: Creator) -> EndpointRef {
 async fn connect(app: &TestApp<'_>, number: u16) -> GrantId {
     let consent = NewConsent { environment: LIVE, scopes: OauthScopes::ALL, ..app.new_consent(number) };
     let grant = consent.grant;
-    assert_eq!(app.db.store.consent(consent).await.unwrap(), ConsentOutcome::Granted);
-    let exchanged = app.db.store.exchange(app.exchange(number, number)).await.unwrap();
+    assert_eq!(app.db.store.oauth().consent(consent).await.unwrap(), ConsentOutcome::Granted);
+    let exchanged = app.db.store.oauth().exchange(app.exchange(number, number)).await.unwrap();
     assert!(matches!(exchanged, TokenOutcome::Issued { .. }), "{exchanged:?}");
     grant
 }
@@ -64,9 +64,9 @@ async fn connect(app: &TestApp<'_>, number: u16) -> GrantId {
 /// Completes an asynchronous grab of the team.
 async fn complete_grab(app: &TestApp<'_>) {
     let db = app.db;
-    db.store.create(db.new_grab(app.team, Class::Async)).await.unwrap();
-    let leased = db.store.lease(db.lease_request(Class::Async, 1, NOW)).await.unwrap().pop().unwrap();
-    assert!(db.store.complete(completion(&leased)).await.unwrap().is_some());
+    db.store.grabs().create(db.new_grab(app.team, Class::Async)).await.unwrap();
+    let leased = db.store.grabs().lease(db.lease_request(Class::Async, 1, NOW)).await.unwrap().pop().unwrap();
+    assert!(db.store.grabs().complete(completion(&leased)).await.unwrap().is_some());
 }
 
 /// The endpoints that messages are sent to now.
@@ -79,7 +79,7 @@ async fn receivers(app: &TestApp<'_>, now: Timestamp) -> Vec<EndpointId> {
 
 /// All endpoints of the team.
 async fn listed(app: &TestApp<'_>) -> Vec<EndpointId> {
-    let listed = app.db.store.list_endpoints(app.team, LIVE, None).await.unwrap();
+    let listed = app.db.store.webhooks().list_endpoints(app.team, LIVE, None).await.unwrap();
     listed.into_iter().map(|endpoint| endpoint.id).collect()
 }
 
@@ -90,26 +90,26 @@ on_both! {
         let of_key = endpoint(&app, Creator::Key).await;
         let of_person = endpoint(&app, Creator::Person).await;
         let (mine, theirs) = (endpoint(&app, Creator::App(one)).await, endpoint(&app, Creator::App(other)).await);
-        let own = db.store.list_endpoints(app.team, LIVE, Some(one)).await.unwrap();
+        let own = db.store.webhooks().list_endpoints(app.team, LIVE, Some(one)).await.unwrap();
         assert_eq!(own.iter().map(|own| (own.id, own.creator)).collect::<Vec<_>>(), [(mine.endpoint, Some(Creator::App(one)))]);
-        assert_eq!(db.store.find_endpoint(mine).await.unwrap().as_ref(), own.first());
+        assert_eq!(db.store.webhooks().find_endpoint(mine).await.unwrap().as_ref(), own.first());
         let id = DeliveryId(db.id());
         for foreign in [of_key, of_person, theirs] {
             let foreign = EndpointRef { grant: Some(one), ..foreign };
-            assert_eq!(db.store.find_endpoint(foreign).await.unwrap(), None);
-            assert_eq!(db.store.change_endpoint(foreign, EndpointUpdate::default()).await.unwrap(), None);
+            assert_eq!(db.store.webhooks().find_endpoint(foreign).await.unwrap(), None);
+            assert_eq!(db.store.webhooks().change_endpoint(foreign, EndpointUpdate::default()).await.unwrap(), None);
             let secret = NewEndpointSecret { target: foreign, secret: vec![2], by: None, now: NOW, previous_until: NOW };
-            assert_eq!(db.store.rotate_secret(secret).await.unwrap(), None);
-            assert_eq!(db.store.test_endpoint(foreign, id, NOW).await.unwrap(), ResendOutcome::NoEndpoint);
-            assert_eq!(db.store.redeliver(foreign, id, NOW).await.unwrap(), ResendOutcome::NoEndpoint);
-            assert!(!db.store.remove_endpoint(foreign).await.unwrap());
+            assert_eq!(db.store.webhooks().rotate_secret(secret).await.unwrap(), None);
+            assert_eq!(db.store.webhooks().test_endpoint(foreign, id, NOW).await.unwrap(), ResendOutcome::NoEndpoint);
+            assert_eq!(db.store.webhooks().redeliver(foreign, id, NOW).await.unwrap(), ResendOutcome::NoEndpoint);
+            assert!(!db.store.webhooks().remove_endpoint(foreign).await.unwrap());
         }
         // Keys and people see and change all of them.
         assert_eq!(listed(&app).await, [theirs, mine, of_person, of_key].map(|target| target.endpoint));
-        let names = db.store.app_names(&[one, other, GrantId(db.id())]).await.unwrap();
+        let names = db.store.webhooks().app_names(&[one, other, GrantId(db.id())]).await.unwrap();
         assert_eq!(names, HashMap::from([(one, "An app".to_owned()), (other, "An app".to_owned())]));
-        assert!(db.store.remove_endpoint(EndpointRef { grant: None, ..mine }).await.unwrap());
-        assert_eq!(db.store.list_endpoints(app.team, LIVE, Some(one)).await.unwrap(), []);
+        assert!(db.store.webhooks().remove_endpoint(EndpointRef { grant: None, ..mine }).await.unwrap());
+        assert_eq!(db.store.webhooks().list_endpoints(app.team, LIVE, Some(one)).await.unwrap(), []);
     }
 
     async fn endpoints_share_the_limit_of_the_team(db) {
@@ -118,7 +118,7 @@ on_both! {
         for creator in [Creator::App(one), Creator::Key, Creator::App(other)].into_iter().cycle().take(10) {
             endpoint(&app, creator).await;
         }
-        let full = db.store.register_endpoint(new_endpoint(&app, Creator::App(one))).await.unwrap();
+        let full = db.store.webhooks().register_endpoint(new_endpoint(&app, Creator::App(one))).await.unwrap();
         assert_eq!(full, RegisterOutcome::TooMany { limit: 10 });
     }
 
@@ -128,15 +128,15 @@ on_both! {
             db.grant(app.team, LotKind::Prepaid, 5, None).await;
             let grant = connect(&app, 1).await;
             let (of_app, own) = (endpoint(&app, Creator::App(grant)).await, endpoint(&app, Creator::Key).await);
-            let connections = db.store.list_connections(app.user, NOW).await.unwrap();
+            let connections = db.store.oauth().list_connections(app.user, NOW).await.unwrap();
             assert_eq!(connections.iter().map(|connection| connection.webhooks).collect::<Vec<_>>(), [1]);
             complete_grab(&app).await;
             assert_eq!(receivers(&app, NOW + LEASE).await, [of_app.endpoint, own.endpoint], "{ending:?}");
             // Another message is waiting when the grant ends.
             complete_grab(&app).await;
             ending.apply(&app, grant).await;
-            assert_eq!(db.store.find_endpoint(of_app).await.unwrap(), None, "{ending:?}");
-            let gone = db.store.register_endpoint(new_endpoint(&app, Creator::App(grant))).await.unwrap();
+            assert_eq!(db.store.webhooks().find_endpoint(of_app).await.unwrap(), None, "{ending:?}");
+            let gone = db.store.webhooks().register_endpoint(new_endpoint(&app, Creator::App(grant))).await.unwrap();
             // With the last account, the team ends too.
             let (expected, team_is_left) = match ending {
                 Ending::Account => (RegisterOutcome::TeamInactive, false),
@@ -180,9 +180,9 @@ on_both! {
             db.execute_raw("DELETE FROM delivery").await.unwrap();
         };
         complete_grab(&app).await;
-        assert!(db.store.suspend_person(app.user, "spam", NOW).await.unwrap());
+        assert!(db.store.accounts().suspend_person(app.user, "spam", NOW).await.unwrap());
         sent_only_to_own(NOW + LEASE).await;
-        assert!(db.store.restore_person(app.user, NOW).await.unwrap());
+        assert!(db.store.accounts().restore_person(app.user, NOW).await.unwrap());
         complete_grab(&app).await;
         assert_eq!(receivers(&app, NOW + LEASE).await, [of_app.endpoint, own.endpoint], "the account is restored");
         db.execute_raw("DELETE FROM delivery").await.unwrap();
@@ -196,20 +196,20 @@ on_both! {
         let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
         let former = endpoint(&app, Creator::Key).await;
         endpoint(&other, Creator::Person).await;
-        let uncertain = async |user| db.store.teams_with_unknown_endpoints(user).await.unwrap();
+        let uncertain = async |user| db.store.webhooks().teams_with_unknown_endpoints(user).await.unwrap();
         assert_eq!(uncertain(app.user).await, []);
-        assert!(!db.store.keep_endpoint(former).await.unwrap(), "its creator is known");
+        assert!(!db.store.webhooks().keep_endpoint(former).await.unwrap(), "its creator is known");
         let team = db.literal(app.team.0);
         db.execute_raw(&format!("UPDATE webhook_endpoint SET creator = NULL WHERE team_id = {team}")).await.unwrap();
-        assert_eq!(db.store.find_endpoint(former).await.unwrap().unwrap().creator, None);
+        assert_eq!(db.store.webhooks().find_endpoint(former).await.unwrap().unwrap().creator, None);
         assert_eq!(uncertain(app.user).await, [(app.team, "A team".to_owned())]);
         assert_eq!(uncertain(other.user).await, []);
         let test = EndpointRef { environment: Environment::Test, ..former };
         for foreign in [EndpointRef { team: other.team, ..former }, test] {
-            assert!(!db.store.keep_endpoint(foreign).await.unwrap());
+            assert!(!db.store.webhooks().keep_endpoint(foreign).await.unwrap());
         }
-        assert!(db.store.keep_endpoint(former).await.unwrap());
-        assert_eq!(db.store.find_endpoint(former).await.unwrap().unwrap().creator, Some(Creator::Person));
+        assert!(db.store.webhooks().keep_endpoint(former).await.unwrap());
+        assert_eq!(db.store.webhooks().find_endpoint(former).await.unwrap().unwrap().creator, Some(Creator::Person));
         assert_eq!(uncertain(app.user).await, []);
     }
 }
@@ -249,13 +249,13 @@ impl Ending {
     async fn apply(self, app: &TestApp<'_>, grant: GrantId) {
         let store = &app.db.store;
         match self {
-            Self::Disconnect => assert!(store.end_grant(app.user, grant).await.unwrap()),
+            Self::Disconnect => assert!(store.oauth().end_grant(app.user, grant).await.unwrap()),
             Self::Revocation => {
-                let revoked = store.revoke_token(hash(b'r', 1), app.client.clone()).await.unwrap();
+                let revoked = store.oauth().revoke_token(hash(b'r', 1), app.client.clone()).await.unwrap();
                 assert_eq!(revoked, RevokeOutcome::Grant(grant));
             }
             Self::CodeReuse => {
-                assert_eq!(store.exchange(app.exchange(1, 9)).await.unwrap(), TokenOutcome::Replayed(grant));
+                assert_eq!(store.oauth().exchange(app.exchange(1, 9)).await.unwrap(), TokenOutcome::Replayed(grant));
             }
             Self::TokenReuse => {
                 assert!(matches!(app.refresh(1, 2, NOW).await, TokenOutcome::Issued { .. }));
@@ -264,11 +264,13 @@ impl Ending {
             Self::Leave | Self::Removal | Self::TakeOver => {
                 // Somebody else is an owner too, so that the team and its other webhooks stay.
                 let owner = TestApp::new(app.db).await;
-                store.add_member(app.team, owner.user, NOW).await.unwrap();
-                store.set_role(app.team, owner.user, Role::Owner, app.user).await.unwrap().unwrap();
+                store.accounts().add_member(app.team, owner.user, NOW).await.unwrap();
+                store.accounts().set_role(app.team, owner.user, Role::Owner, app.user).await.unwrap().unwrap();
                 match self {
-                    Self::Leave => store.leave_team(app.team, app.user).await.unwrap().unwrap(),
-                    Self::Removal => store.remove_team_member(app.team, app.user, owner.user).await.unwrap().unwrap(),
+                    Self::Leave => store.accounts().leave_team(app.team, app.user).await.unwrap().unwrap(),
+                    Self::Removal => {
+                        store.accounts().remove_team_member(app.team, app.user, owner.user).await.unwrap().unwrap();
+                    }
                     Self::Disconnect
                     | Self::Revocation
                     | Self::CodeReuse
@@ -278,24 +280,24 @@ impl Ending {
                     | Self::TooManyGrants
                     | Self::TakeOver
                     | Self::Account => {
-                        store.create_verification([9; 32], app.user, NOW + LEASE).await.unwrap();
-                        let taken = store.take_over_account([9; 32], String::new(), NOW).await.unwrap();
+                        store.accounts().create_verification([9; 32], app.user, NOW + LEASE).await.unwrap();
+                        let taken = store.accounts().take_over_account([9; 32], String::new(), NOW).await.unwrap();
                         assert_eq!(taken, Some(app.user));
                     }
                 }
             }
             Self::Expiry => {
                 app.db.execute_raw(&format!("UPDATE oauth_grant SET expires_at = {}", NOW.as_ms())).await.unwrap();
-                store.purge_oauth(NOW, 99).await.unwrap();
+                store.oauth().purge_oauth(NOW, 99).await.unwrap();
             }
-            Self::Idleness => drop(store.purge_oauth(NOW + REFRESH_LIFE, 99).await.unwrap()),
+            Self::Idleness => drop(store.oauth().purge_oauth(NOW + REFRESH_LIFE, 99).await.unwrap()),
             Self::TooManyGrants => {
                 for number in 0..u16::try_from(GRANTS).unwrap() {
                     app.consent(100 + number).await;
                 }
             }
             Self::Account => {
-                let deleted = store.delete_person(app.user, NOW).await.unwrap();
+                let deleted = store.retention().delete_person(app.user, NOW).await.unwrap();
                 assert!(matches!(deleted, DeletePersonOutcome::Deleted { .. }), "{deleted:?}");
             }
         }

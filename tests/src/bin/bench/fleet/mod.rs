@@ -207,7 +207,7 @@ async fn measure_one(renders: Renders, slots: usize, queued: u32, length: Durati
     renderers.finish().await;
     store.close().await;
     let drift = Store::open(&postgres.url()).await?;
-    let found = drift.verify_ledger().await?;
+    let found = drift.credits().verify_ledger().await?;
     anyhow::ensure!(found.is_empty(), "the ledger does not balance: {found:?}");
     drift.close().await;
     processes.kill().await?;

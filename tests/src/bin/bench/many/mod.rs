@@ -221,7 +221,7 @@ impl Bench {
             // As usual, and never reached.
             ceiling: Some(StorageCeiling { counted: Counted::Uncharged, bytes: i64::MAX }),
         };
-        let created = self.store.create(new).await?;
+        let created = self.store.grabs().create(new).await?;
         let (grab, token, upload_key) = match created {
             Created::Leased { upload_key } => (id, token, upload_key),
             Created::Pending => self.lease(session).await?,
@@ -240,7 +240,7 @@ impl Bench {
             ..RenderMetadata::default()
         };
         let completion = Completion { grab, token, upload_key, size_bytes: 48_213, execution_ms: 1830, metadata, now };
-        self.store.complete(completion).await?.context("the lease was lost")?;
+        self.store.grabs().complete(completion).await?.context("the lease was lost")?;
         Ok(())
     }
 
@@ -250,7 +250,7 @@ impl Bench {
             let slots = vec![(random::lease_token(), random::random())];
             let now = Clock::system().now();
             let request = LeaseRequest { class: Class::Async, session, now, slots, only_paid: false };
-            if let Some(job) = self.store.lease(request).await?.pop() {
+            if let Some(job) = self.store.grabs().lease(request).await?.pop() {
                 return Ok((job.grab, job.token, job.upload_key));
             }
         }
@@ -258,7 +258,7 @@ impl Bench {
     }
 
     async fn finish(self) -> Result<()> {
-        let found = self.store.verify_ledger().await?;
+        let found = self.store.credits().verify_ledger().await?;
         anyhow::ensure!(found.is_empty(), "the ledger does not balance: {found:?}");
         self.store.close().await;
         Ok(())
