@@ -2,8 +2,9 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Addresses change (DHCP, IPv6 privacy addresses). Reading them takes a few microseconds.
 const REFRESH: Duration = Duration::from_secs(30);
@@ -23,11 +24,11 @@ impl InterfaceAddresses {
     }
 
     pub(crate) fn addresses(&self) -> Vec<IpAddr> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner).addresses.clone()
+        self.latest.lock().addresses.clone()
     }
 
     pub(crate) fn contains(&self, address: IpAddr) -> bool {
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = self.latest.lock();
         if latest.read_at.elapsed() >= REFRESH {
             latest.read_at = Instant::now();
             match interfaces() {

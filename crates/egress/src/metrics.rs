@@ -1,8 +1,9 @@
 //! Counts refused connections and addresses by reason.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -33,12 +34,12 @@ impl RefusalCounters {
 
     pub(crate) fn increment(&self, reason: &'static str) {
         self.counters.get_or_create(&Label { reason }).inc();
-        self.reasons.lock().unwrap_or_else(PoisonError::into_inner).insert(reason);
+        self.reasons.lock().insert(reason);
     }
 
     /// The count of each reason, ordered by name.
     pub(crate) fn counts(&self) -> Vec<(&'static str, u64)> {
-        let reasons = self.reasons.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let reasons = self.reasons.lock().clone();
         reasons.into_iter().map(|reason| (reason, self.counters.get_or_create(&Label { reason }).get())).collect()
     }
 

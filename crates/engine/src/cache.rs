@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 /// Evicts the least recently used values beyond `max_bytes`. Keys are small and not counted.
 pub(crate) struct Cache<K, V> {
@@ -26,7 +27,7 @@ impl<K: Clone + Eq + Hash, V: Clone + AsRef<[u8]>> Cache<K, V> {
     }
 
     pub(crate) fn get(&self, key: &K) -> Option<V> {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         let value = entries.take(key)?;
         entries.put(key.clone(), value.clone());
         Some(value)
@@ -34,7 +35,7 @@ impl<K: Clone + Eq + Hash, V: Clone + AsRef<[u8]>> Cache<K, V> {
 
     /// Inserts a value, unless it is larger than the whole cache.
     pub(crate) fn put(&self, key: K, value: &V) {
-        let mut entries = self.lock();
+        let mut entries = self.entries.lock();
         entries.take(&key);
         if value.as_ref().len() > self.max_bytes {
             return;
@@ -46,12 +47,7 @@ impl<K: Clone + Eq + Hash, V: Clone + AsRef<[u8]>> Cache<K, V> {
     }
 
     pub(crate) fn remove(&self, key: &K) {
-        self.lock().take(key);
-    }
-
-    /// Ignores poisoning: after a panic in another thread, at worst a file is produced again.
-    fn lock(&self) -> MutexGuard<'_, Entries<K, V>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock().take(key);
     }
 }
 
@@ -84,7 +80,7 @@ mod tests {
     use super::*;
 
     fn names(cache: &Cache<char, Vec<u8>>) -> String {
-        cache.lock().by_use.values().collect()
+        cache.entries.lock().by_use.values().collect()
     }
 
     #[test]
@@ -100,7 +96,7 @@ mod tests {
         assert_eq!(cache.get(&'b'), None);
         cache.remove(&'a');
         cache.remove(&'a');
-        assert_eq!((names(&cache).as_str(), cache.lock().bytes), ("cd", 7));
+        assert_eq!((names(&cache).as_str(), cache.entries.lock().bytes), ("cd", 7));
     }
 
     #[test]
@@ -117,7 +113,7 @@ mod tests {
         ] {
             cache.put(name, &vec![0; bytes]);
             assert_eq!(names(&cache), expected);
-            let entries = cache.lock();
+            let entries = cache.entries.lock();
             let total: usize = entries.by_key.values().map(|(_, value)| value.len()).sum();
             assert_eq!(entries.bytes, total);
             assert_eq!(entries.by_key.len(), entries.by_use.len());

@@ -3,7 +3,7 @@
 //! They are kept in memory, because every create checks them. The sweep reads the stored ones again, so a change by a
 //! command or by another process applies within a second.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use grabd_domain::Fault;
 use grabd_domain::domains::{Domain, DomainRule, DomainRules};
@@ -11,6 +11,7 @@ use grabd_domain::faults::Field;
 use grabd_domain::grabs::Failure;
 use grabd_domain::target::TargetUrl;
 use grabd_store::Store;
+use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
 /// The current rules.
@@ -35,7 +36,7 @@ impl DomainPolicy {
         let rules: DomainRules = self.configured.iter().cloned().chain(stored).collect();
         // Otherwise the same rules would be sent to all renderers again.
         if *self.current() != rules {
-            *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+            *self.current.write() = Arc::new(rules);
         }
         Ok(())
     }
@@ -68,7 +69,7 @@ impl DomainPolicy {
 
     /// The rules that are in effect.
     pub(crate) fn current(&self) -> Arc<DomainRules> {
-        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.current.read())
     }
 }
 

@@ -5,13 +5,14 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{Key, KeyInit, XChaCha20Poly1305, XNonce};
 use hmac::{Hmac, Mac};
+use parking_lot::RwLock;
 use sha2::Sha256;
 
 use crate::random;
@@ -112,7 +113,7 @@ impl Vault {
 
     /// The keys, read again if the file has changed. If it cannot be read, the known ones are used.
     fn keys(&self) -> Keys {
-        let known = self.0.keys.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.0.keys.read().clone();
         let Some(path) = &self.0.path else { return known };
         if file_state(path).is_ok_and(|state| Some(state) == known.read_from) {
             return known;
@@ -120,7 +121,7 @@ impl Vault {
         match Keys::read(path) {
             Ok(keys) => {
                 tracing::info!(path = %path.display(), "the key file has changed and was read again");
-                *self.0.keys.write().unwrap_or_else(PoisonError::into_inner) = keys.clone();
+                *self.0.keys.write() = keys.clone();
                 keys
             }
             Err(error) => {

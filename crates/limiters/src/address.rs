@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use crate::buckets::Buckets;
 use crate::keyed::MAX_KEYS;
@@ -91,7 +92,7 @@ impl AddressLimiter {
     fn take_at(&self, address: IpAddr, now: Instant) -> Result<Window, Window> {
         let address = client_network(address);
         let its_end_site = (self.end_sites.in_ipv4 || address.is_ipv6()).then(|| end_site(address));
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let of_end_site = match its_end_site {
             Some(end_site) => {
                 let taken = state.end_sites.take(&end_site, self.of_end_site, now);
@@ -178,7 +179,7 @@ mod tests {
         let in_ipv4 = (0..=u16::MAX).map(|bits| Ipv4Addr::from_bits(0x0a00_0000 | u32::from(bits)).into());
         for address in one_end_site.chain(many_end_sites).chain(in_ipv4) {
             assert!(limiter.take_at(address, now).is_ok(), "{address}");
-            assert!(limiter.state.lock().unwrap().addresses.len() <= MAX_KEYS);
+            assert!(limiter.state.lock().addresses.len() <= MAX_KEYS);
         }
         for other in others() {
             assert!(limiter.take_at(other, now).is_err(), "{other} was forgotten, although others have the most left");

@@ -1,8 +1,9 @@
 //! A quota for each key.
 
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use crate::buckets::Buckets;
 use crate::quota::{Quota, Window};
@@ -54,17 +55,13 @@ impl<K: Clone + Eq + Hash + Ord> KeyedLimiter<K> {
     /// # Errors
     /// When the quota is used up. Nothing is taken then.
     pub fn take_of(&self, key: &K, quota: Quota) -> Result<Window, Window> {
-        let taken = self.lock().take(key, quota, Instant::now());
+        let taken = self.buckets.lock().take(key, quota, Instant::now());
         taken.map(|remaining| quota.admitted(remaining)).map_err(|wait| quota.refused(wait))
     }
 
     /// Returns a request that was taken with this quota.
     pub fn give_back(&self, key: &K, quota: Quota) {
-        self.lock().give_back(key, quota);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Buckets<K, ()>> {
-        self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
+        self.buckets.lock().give_back(key, quota);
     }
 }
 
@@ -111,7 +108,7 @@ mod tests {
         let limiter = KeyedLimiter::with_max_keys(Quota::per_hour(2), 10);
         for key in 0..1000 {
             assert!(limiter.take(&key).is_ok() && limiter.take(&key).is_ok(), "{key}");
-            assert!(limiter.lock().len() <= 10);
+            assert!(limiter.buckets.lock().len() <= 10);
             assert!(limiter.take(&key).is_err(), "{key} has a quota of its own");
         }
     }

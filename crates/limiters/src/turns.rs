@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The work that may be done at the same time: by all, and for one key. Who waits gets a turn in the order of the
@@ -60,7 +61,7 @@ impl<K: Clone + Eq + Hash> Turns<K> {
     }
 
     fn of_key(&self, key: &K, per_key: usize) -> Arc<Semaphore> {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.keys.lock();
         if let Some(known) = keys.get(key).and_then(Weak::upgrade) {
             return known;
         }
@@ -97,7 +98,7 @@ mod tests {
         assert!(timeout(Duration::from_secs(60), turns.take(&3)).await.is_ok());
         drop(held);
         drop(turns.take(&9).await);
-        assert_eq!(turns.keys.lock().unwrap().len(), 1, "keys without turns are forgotten");
+        assert_eq!(turns.keys.lock().len(), 1, "keys without turns are forgotten");
     }
 
     /// A key that waits for its own turns does not wait in front of others.

@@ -4,10 +4,10 @@
 //! Then one image is uploaded again, and if that works, all of them are.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use grabd_engine::renderers::{ImageDigest, UploadError, UploadTarget, Uploader};
+use parking_lot::Mutex;
 use tokio::task::yield_now;
 use tokio::time::Instant;
 use tonic::codegen::Bytes;
@@ -79,7 +79,7 @@ impl DirectUploads {
 
     /// Whether an upload may be tried now. After a failure, one may.
     fn may_try(&self, now: Instant) -> bool {
-        let mut retry_at = self.lock();
+        let mut retry_at = self.retry_at.lock();
         match *retry_at {
             None => true,
             Some(at) if now < at => false,
@@ -93,24 +93,20 @@ impl DirectUploads {
 
     fn succeeded(&self) {
         self.stored.fetch_add(1, Ordering::Relaxed);
-        if self.lock().take().is_some() {
+        if self.retry_at.lock().take().is_some() {
             tracing::info!("images are uploaded to the object store again");
         }
     }
 
     fn fail(&self, error: &UploadError, now: Instant) {
         self.failed.fetch_add(1, Ordering::Relaxed);
-        if self.lock().replace(now + RETRY_AFTER).is_none() {
+        if self.retry_at.lock().replace(now + RETRY_AFTER).is_none() {
             tracing::warn!(
                 %error,
                 retry_s = RETRY_AFTER.as_secs(),
                 "an image could not be uploaded to the object store; images pass through the cores until that works"
             );
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.retry_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use grabd_domain::capture::CaptureSpec;
@@ -23,6 +23,7 @@ use grabd_proto::internal::v1::{
 };
 use grabd_proto::options;
 use grabd_proto::v1::CaptureOptions;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_stream::wrappers::ReceiverStream;
@@ -356,7 +357,7 @@ fn stage_reporter(outbox: mpsc::Sender<AttachRequest>, lease_token: String) -> S
     let (began, reached) = (Instant::now(), Mutex::new(Stages::default()));
     StageReporter::new(move |stage| {
         let ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
-        if reached.lock().unwrap_or_else(PoisonError::into_inner).reach(stage, ms) {
+        if reached.lock().reach(stage, ms) {
             let stage = stage_to_proto(stage).into();
             let reported = AssignmentStage { lease_token: lease_token.clone(), stage, ms };
             // The channel is full only when the core does not receive; nobody needs the stage then.

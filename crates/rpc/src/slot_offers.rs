@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 /// Number of cores that a broken session is reported to. One is enough, unless it is going away, too.
@@ -21,7 +21,7 @@ pub(crate) enum CoreMessage {
     BrokenSession(String),
 }
 
-/// All slots of a renderer. The lock is only held for a few map operations, hence a std mutex.
+/// All slots of a renderer. The lock is only held for a few map operations, hence no asynchronous one.
 pub(crate) struct SlotOffers(Mutex<State>);
 
 struct State {
@@ -47,7 +47,7 @@ impl SlotOffers {
     /// message for each session that breaks.
     pub(crate) fn add_core(&self, core: SocketAddr) -> mpsc::UnboundedReceiver<CoreMessage> {
         let (messages, receiver) = mpsc::unbounded_channel();
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if let Some(former) = state.cores.insert(core, Offered { slots: 0, messages }) {
             state.free += former.slots;
         }
@@ -57,7 +57,7 @@ impl SlotOffers {
 
     /// Removes a core whose session ended. What was offered to it is offered to others.
     pub(crate) fn remove_core(&self, core: SocketAddr) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if let Some(former) = state.cores.remove(&core) {
             state.free += former.slots;
         }
@@ -66,7 +66,7 @@ impl SlotOffers {
 
     /// Reports to other cores that the session with a core broke. That core must have been removed before.
     pub(crate) fn report_broken(&self, session: &str) {
-        for offered in self.lock().cores.values().take(REPORT_TO) {
+        for offered in self.0.lock().cores.values().take(REPORT_TO) {
             // A session that is ending takes no messages.
             let _ = offered.messages.send(CoreMessage::BrokenSession(session.to_owned()));
         }
@@ -74,12 +74,12 @@ impl SlotOffers {
 
     /// Number of cores with a session.
     pub(crate) fn core_count(&self) -> usize {
-        self.lock().cores.len()
+        self.0.lock().cores.len()
     }
 
     /// A core used an offered slot. Returns whether it had one.
     pub(crate) fn take(&self, core: SocketAddr) -> bool {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         match state.cores.get_mut(&core) {
             Some(offered) if offered.slots > 0 => {
                 offered.slots -= 1;
@@ -91,7 +91,7 @@ impl SlotOffers {
 
     /// A core returned offered slots that it did not use. The next core gets them.
     pub(crate) fn return_from(&self, core: SocketAddr, slots: usize) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let Some(offered) = state.cores.get_mut(&core) else { return };
         let returned = slots.min(offered.slots);
         offered.slots -= returned;
@@ -102,13 +102,9 @@ impl SlotOffers {
 
     /// A slot in use became free.
     pub(crate) fn free(&self) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.free += 1;
         state.distribute();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
+use parking_lot::Mutex;
 use sea_orm::{DbErr, FromQueryResult, QueryResult, TryGetable};
 
 use crate::{Error, Result};
@@ -32,7 +32,7 @@ impl SetAside {
     /// Leaves the row out of this work.
     pub(crate) fn add(&self, work: &'static str, key: &impl Display, error: &Error, now: Timestamp) {
         self.report(work, key, error);
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         state.rows.insert((work, key.to_string()), now + SET_ASIDE);
         if state.rows.len() > MAX_ROWS {
             let oldest = state.rows.iter().min_by_key(|(_, until)| **until).map(|(row, _)| row.clone());
@@ -43,20 +43,20 @@ impl SetAside {
     /// Logs and counts a row that is skipped.
     pub(crate) fn report(&self, work: &'static str, key: &impl Display, error: &Error) {
         tracing::error!(work, row = %key, %error, cause = ?error, "a row cannot be processed and is set aside");
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         *state.counts.entry(work).or_default() += 1;
     }
 
     /// The keys of the rows that are left out of this work now.
     pub(crate) fn keys<K: FromStr>(&self, work: &'static str, now: Timestamp) -> Vec<K> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         state.rows.retain(|_, until| *until > now);
         state.rows.keys().filter(|(of, _)| *of == work).filter_map(|(_, key)| key.parse().ok()).collect()
     }
 
     /// Number of rows set aside since the start, by kind of work.
     pub(crate) fn counts(&self) -> BTreeMap<&'static str, u64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).counts.clone()
+        self.0.lock().counts.clone()
     }
 
     /// The readable rows. The others are set aside.

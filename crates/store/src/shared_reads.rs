@@ -1,10 +1,10 @@
 //! Reads of single grabs that wait for the one in progress, and then share a statement.
 
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use grabd_domain::grabs::Grab;
 use grabd_domain::ids::GrabId;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::{Error, Result};
@@ -32,7 +32,7 @@ impl SharedReads {
     /// Waits for the read in progress. `None` if there is none: now the caller has to read, and then to call
     /// [`SharedReads::has_more`].
     pub(crate) fn join(&self, id: GrabId) -> Option<oneshot::Receiver<Answer>> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if !mem::replace(&mut state.is_reading, true) {
             return None;
         }
@@ -43,19 +43,19 @@ impl SharedReads {
 
     /// Ends the read in progress. If others wait for it, the next one begins and has to be answered.
     pub(crate) fn has_more(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.is_reading = !state.waiting.is_empty();
         state.is_reading
     }
 
     /// Ends the read in progress, and those that wait for it without an answer.
     pub(crate) fn abandon(&self) {
-        *self.lock() = State::default();
+        *self.0.lock() = State::default();
     }
 
     /// The reads that are answered next.
     pub(crate) fn take(&self) -> Vec<WaitingRead> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let count = state.waiting.len().min(BATCH);
         state.waiting.drain(..count).collect()
     }
@@ -63,13 +63,9 @@ impl SharedReads {
     /// During an outage, the reads that wait fail with the one in progress: each would wait as long for the same error.
     pub(crate) fn fail_in_outage(&self, error: &Error) {
         if error.is_outage() {
-            for (_, sender) in mem::take(&mut self.lock().waiting) {
+            for (_, sender) in mem::take(&mut self.0.lock().waiting) {
                 drop(sender.send(Err(error.clone())));
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

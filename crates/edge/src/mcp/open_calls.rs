@@ -4,10 +4,11 @@
 //! same id at the same time. A cancellation is then ambiguous and cancels neither.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use grabd_proto::credential;
 use http::HeaderMap;
+use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
@@ -47,7 +48,7 @@ impl OpenCalls {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Vec<Arc<CancellationToken>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

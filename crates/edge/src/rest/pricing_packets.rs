@@ -1,13 +1,13 @@
 //! Pricing packets as they are sent, so that the core is asked once a minute.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use grabd_http::etag_of_bytes;
 use grabd_proto::v1::GetPricingRequest;
 use http::HeaderValue;
+use parking_lot::{Mutex, MutexGuard};
 
 /// How long a packet is served. The core changes its prices only when it is started again, and clients may keep them for
 /// five minutes.
@@ -46,6 +46,6 @@ impl Packets {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<GetPricingRequest, (Packet, Instant)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -5,11 +5,11 @@
 //! process changes anything that access may depend on. Refusals are not stored.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::{Caller, Scopes};
+use parking_lot::Mutex;
 
 /// How long another process's change may stay unnoticed. It is short, because only credentials with hundreds of requests per
 /// second need fewer queries.
@@ -35,7 +35,7 @@ struct Entry {
 impl AccessCache {
     /// The caller that a credential identifies and what it may do, if that is known and not outdated.
     pub(super) fn get(&self, credential: &[u8; 32], version: u64, now: Timestamp) -> Option<(Caller, Scopes)> {
-        let entry = self.lock().get(credential).copied()?;
+        let entry = self.0.lock().get(credential).copied()?;
         let is_valid = entry.version == version
             && Instant::now() < entry.until
             && entry.expires_at.is_none_or(|expires_at| now < expires_at);
@@ -51,7 +51,7 @@ impl AccessCache {
         expires_at: Option<Timestamp>,
     ) {
         let now = Instant::now();
-        let mut entries = self.lock();
+        let mut entries = self.0.lock();
         if entries.len() >= ENTRIES && !entries.contains_key(&credential) {
             entries.retain(|_, entry| entry.version == version && now < entry.until);
             if entries.len() >= ENTRIES {
@@ -59,11 +59,6 @@ impl AccessCache {
             }
         }
         entries.insert(credential, Entry { caller, scopes, expires_at, version, until: now + ACCEPTED_FOR });
-    }
-
-    /// The lock is held for one operation of the map.
-    fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -100,7 +95,7 @@ mod tests {
             let mut credential = [0; 32];
             credential[..8].copy_from_slice(&number.to_be_bytes());
             cache.insert(credential, 7, caller(), None);
-            assert!(cache.lock().len() <= ENTRIES);
+            assert!(cache.0.lock().len() <= ENTRIES);
         }
     }
 }

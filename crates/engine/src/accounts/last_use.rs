@@ -1,11 +1,11 @@
 //! When keys and grants were last used. The times are written in one batch per sweep, outside of requests.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Principal;
 use grabd_store::Store;
+use parking_lot::Mutex;
 
 /// Principals that called since the last write.
 #[derive(Default)]
@@ -14,12 +14,12 @@ pub(crate) struct LastUse(Mutex<HashSet<Principal>>);
 impl LastUse {
     /// Records a call.
     pub(crate) fn record(&self, principal: Principal) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(principal);
+        self.0.lock().insert(principal);
     }
 
     /// Writes `now` as the last use of the recorded principals.
     pub(crate) async fn write(&self, store: &Store, now: Timestamp) -> Result<(), grabd_store::Error> {
-        let callers = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let callers = std::mem::take(&mut *self.0.lock());
         let (mut keys, mut grants) = (Vec::new(), Vec::new());
         for caller in callers {
             match caller {

@@ -10,12 +10,12 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_limiters::end_site;
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 /// Wrong passwords from one source in a burst, and the interval after which another try is allowed: about a thousand
@@ -86,7 +86,7 @@ impl TryLimits {
     /// # Errors
     /// The time until the next try, when none is left. Nothing is taken then.
     pub(super) fn take(&self, email: &Email, source: Source, now: Timestamp) -> Result<(), Duration> {
-        let mut limits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut limits = self.0.lock();
         let key = source_key(email, source);
         limits.by_source.take(key, now)?;
         let Source::Network(address) = source else { return Ok(()) };
@@ -105,7 +105,7 @@ impl TryLimits {
 
     /// Returns a try that did not fail.
     pub(super) fn give_back(&self, email: &Email, source: Source) {
-        let mut limits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut limits = self.0.lock();
         limits.by_source.give_back(source_key(email, source));
         if let Source::Network(address) = source {
             limits.by_end_site.give_back(end_site_key(email, address));
@@ -118,12 +118,12 @@ impl TryLimits {
     /// # Errors
     /// The time until the next try, when none is left. Nothing is taken then.
     pub(super) fn take_code(&self, email: &Email, source: Source, now: Timestamp) -> Result<(), Duration> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).codes.take(code_key(email, source), now)
+        self.0.lock().codes.take(code_key(email, source), now)
     }
 
     /// Returns a try of a code that was right.
     pub(super) fn give_back_code(&self, email: &Email, source: Source) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).codes.give_back(code_key(email, source));
+        self.0.lock().codes.give_back(code_key(email, source));
     }
 
     /// Counts a wrong code. Returns whether the owner of the account should get a notice now, because somebody else may
@@ -132,7 +132,7 @@ impl TryLimits {
         if let Source::Device(_) | Source::Session(_) = source {
             return false;
         }
-        let mut limits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut limits = self.0.lock();
         let key = account_key(email);
         limits.unreported_codes.take(key, now).is_err() && limits.reports.take(key, now).is_ok()
     }

@@ -18,12 +18,13 @@ mod pressure;
 mod read_pressure;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use grabd_domain::admission::{Account, FailureBudget, RenderTime};
 use grabd_domain::ids::AccountId;
 use grabd_domain::{Fault, Timestamp};
+use parking_lot::Mutex;
 
 use crate::limits::TeamLimits;
 
@@ -73,7 +74,7 @@ pub(crate) struct Admission {
     state: Mutex<State>,
 }
 
-/// The lock is only held for a few map operations, hence a std mutex.
+/// The lock is only held for a few map operations, hence no asynchronous one.
 #[derive(Default)]
 struct State {
     /// Of all renders.
@@ -101,19 +102,19 @@ impl Admission {
 
     /// Percentage of the slots that is kept for paying accounts now.
     pub(crate) fn kept_percent(&self, now: Timestamp) -> u32 {
-        let seen = self.lock().paying_seen_at;
+        let seen = self.state.lock().paying_seen_at;
         let is_active = seen.is_some_and(|seen| now.since(seen) < PAYING_ACTIVITY);
         if is_active { self.settings.kept_percent() } else { 0 }
     }
 
     /// Notes that an account that has paid is active. In a cluster, another process may have created its grab.
     pub(crate) fn note_paying(&self, now: Timestamp) {
-        self.lock().paying_seen_at = Some(now);
+        self.state.lock().paying_seen_at = Some(now);
     }
 
     /// Refuses a create while the account's budget of failed renders is empty.
     fn check(&self, account: Account, now: Timestamp) -> Result<(), Fault> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if account.has_paid {
             state.paying_seen_at = Some(now);
         }
@@ -127,14 +128,14 @@ impl Admission {
     /// Whether the account's budget is empty, so that its jobs wait.
     pub(crate) fn is_out_of_budget(&self, account: Account, now: Timestamp) -> bool {
         let Some(per_minute) = self.per_minute(account) else { return false };
-        let wait = self.lock().budgets.get(&account.id).map(|budget| budget.wait(per_minute, now));
+        let wait = self.state.lock().budgets.get(&account.id).map(|budget| budget.wait(per_minute, now));
         wait.is_some_and(|wait| !wait.is_zero())
     }
 
     /// Records the end of a render. Returns until when the account's waiting jobs must be delayed.
     fn record(&self, account: Account, took: Duration, used: SlotUse, now: Timestamp) -> Option<Timestamp> {
         {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.all.observe(took);
             if account.has_paid {
                 state.paid.observe(took);
@@ -149,7 +150,7 @@ impl Admission {
     /// Takes the time from the account's budget. Returns until when its waiting jobs must be delayed.
     fn spend(&self, account: Account, took: Duration, now: Timestamp) -> Option<Timestamp> {
         let per_minute = self.per_minute(account)?;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.budgets.len() >= MAX_BUDGETS {
             self.forget_full(&mut state, now);
         }
@@ -163,7 +164,7 @@ impl Admission {
 
     /// Forgets full budgets, so that the map has only accounts whose renders failed within minutes.
     pub(crate) fn forget_full_budgets(&self, now: Timestamp) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         self.forget_full(&mut state, now);
         state.budgets.shrink_to_fit();
     }
@@ -177,17 +178,13 @@ impl Admission {
 
     /// The load of these slots.
     pub(crate) fn load(&self, occupancy: Occupancy) -> Load {
-        let state = self.lock();
+        let state = self.state.lock();
         Load { occupancy, render: state.all.smoothed(), paid_render: state.paid.smoothed() }
     }
 
     /// The account's seconds of failed renders per minute. `None`: any number.
     fn per_minute(&self, account: Account) -> Option<u32> {
         self.limits.budget_of(account.id).or_else(|| self.settings.failed_seconds(account.has_paid))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

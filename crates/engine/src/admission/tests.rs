@@ -60,10 +60,10 @@ fn images_use_no_budget() {
 #[test]
 fn time_after_a_result_uses_the_budget_and_is_no_render() {
     let admission = admission();
-    let usual = admission.lock().all.smoothed();
+    let usual = admission.state.lock().all.smoothed();
     assert_eq!(admission.spend(account(1, false), 25 * S, at(0)), Some(Timestamp::from_ms(15_001)));
     assert!(admission.check(account(1, false), at(0)).is_err());
-    assert_eq!(admission.lock().all.smoothed(), usual);
+    assert_eq!(admission.state.lock().all.smoothed(), usual);
 }
 
 #[test]
@@ -81,14 +81,14 @@ fn budgets_are_forgotten_when_full_and_bounded_otherwise() {
     for number in 0..MAX_BUDGETS + 10 {
         admission.record(account(number as u128, false), 30 * S, SlotUse::Failed, at(0));
     }
-    assert_eq!(admission.lock().budgets.len(), MAX_BUDGETS);
+    assert_eq!(admission.state.lock().budgets.len(), MAX_BUDGETS);
     admission.forget_full_budgets(at(89));
-    assert_eq!(admission.lock().budgets.len(), MAX_BUDGETS);
+    assert_eq!(admission.state.lock().budgets.len(), MAX_BUDGETS);
     // Full budgets make room for the next failure.
     admission.record(account(u128::MAX, false), S, SlotUse::Failed, at(90));
-    assert_eq!(admission.lock().budgets.len(), 1);
+    assert_eq!(admission.state.lock().budgets.len(), 1);
     admission.forget_full_budgets(at(93));
-    assert!(admission.lock().budgets.is_empty());
+    assert!(admission.state.lock().budgets.is_empty());
 }
 
 #[test]
@@ -144,9 +144,9 @@ async fn own_budget_of_an_account_replaces_the_setting_until_it_is_removed() {
         assert_eq!(per_minute, allowed, "{change}");
         assert_eq!(admission.check(account(2, true), now), Ok(()));
         admission.forget_full_budgets(at(50));
-        assert_eq!(admission.lock().budgets.len(), 1, "it is not full yet");
+        assert_eq!(admission.state.lock().budgets.len(), 1, "it is not full yet");
         admission.forget_full_budgets(at(100_000));
-        assert!(admission.lock().budgets.is_empty());
+        assert!(admission.state.lock().budgets.is_empty());
     }
     let reset = LimitChange::reset("failed_seconds_per_minute").unwrap();
     store.limits().change_team_limits(team, vec![reset], now).await.unwrap();

@@ -1,8 +1,7 @@
 //! How far the check of balances has come.
 
-use std::sync::{Mutex, PoisonError};
-
 use grabd_domain::ids::TeamId;
+use parking_lot::Mutex;
 
 /// The last team that was checked. `None`: the first one is next.
 #[derive(Debug, Default)]
@@ -10,10 +9,10 @@ pub(crate) struct BalancePosition(Mutex<Option<TeamId>>);
 
 impl BalancePosition {
     pub(crate) fn get(&self) -> Option<TeamId> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     pub(crate) fn set(&self, last: Option<TeamId>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = last;
+        *self.0.lock() = last;
     }
 }

@@ -1,8 +1,9 @@
 //! The hints of this process to others, and theirs to this one.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use grabd_domain::ids::GrabId;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::hints::Hints;
@@ -34,24 +35,19 @@ pub(super) struct Waiting {
 
 impl Waiting {
     fn add(&self, hints: Hints) {
-        self.lock().add(hints);
+        self.hints.lock().add(hints);
         self.added.notify_one();
     }
 
     /// Takes all, when there are some. Cancel-safe.
     pub(super) async fn take(&self) -> Hints {
         loop {
-            let hints = std::mem::take(&mut *self.lock());
+            let hints = std::mem::take(&mut *self.hints.lock());
             if !hints.is_empty() {
                 return hints;
             }
             self.added.notified().await;
         }
-    }
-
-    /// The lock is only held for a few set operations, hence a std mutex.
-    fn lock(&self) -> MutexGuard<'_, Hints> {
-        self.hints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,13 +8,13 @@ pub(crate) mod membership;
 mod process;
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::NodeId;
 use grabd_store::nodes::{NewNode, Node, NodeLoad};
 use grabd_store::{Error, Store};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::timeout;
 
 use crate::bus::BusSettings;
@@ -79,7 +79,7 @@ pub(crate) struct Cluster {
     state: Mutex<State>,
 }
 
-/// The lock is only held for a few moments, hence a std mutex.
+/// The lock is only held for a few moments, hence no asynchronous one.
 struct State {
     node: NodeId,
     /// When the last successful write of the row began.
@@ -157,7 +157,7 @@ impl Cluster {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use governor::clock::{Clock, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
+use parking_lot::Mutex;
 
 type Limiter = RateLimiter<NotKeyed, InMemoryState, DefaultClock, StateInformationMiddleware>;
 
@@ -37,7 +38,7 @@ impl<K: Eq + Hash> OwnBuckets<K> {
     /// The time until one more can be taken. Nothing is taken then.
     pub(crate) fn take(&self, key: K, quota: NonZeroU32) -> Result<u32, Duration> {
         let limiter = {
-            let mut buckets = self.lock();
+            let mut buckets = self.buckets.lock();
             let bucket = buckets.entry(key).or_insert_with(|| self.full(quota));
             if bucket.quota != quota {
                 *bucket = self.full(quota);
@@ -52,17 +53,13 @@ impl<K: Eq + Hash> OwnBuckets<K> {
 
     /// Forgets the buckets of other keys.
     pub(crate) fn retain(&self, is_kept: impl Fn(&K) -> bool) {
-        self.lock().retain(|key, _| is_kept(key));
+        self.buckets.lock().retain(|key, _| is_kept(key));
     }
 
     fn full(&self, quota: NonZeroU32) -> Bucket {
         let interval = self.period / quota.get();
         let limit = Quota::with_period(interval).unwrap_or_else(|| Quota::per_second(quota)).allow_burst(quota);
         Bucket { quota, limiter: Arc::new(RateLimiter::direct(limit).with_middleware()) }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, Bucket>> {
-        self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

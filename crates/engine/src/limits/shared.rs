@@ -3,13 +3,14 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::TeamId;
 use grabd_store::Store;
 use grabd_store::limits::{RateAsk, RateLease};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::timeout;
 
 type Key = (TeamId, Environment);
@@ -181,9 +182,9 @@ fn forget_unused(cells: &mut HashMap<Key, Arc<Cell>>, now: Instant) {
     });
 }
 
-/// The locks are only held for a few map operations, hence std mutexes.
+/// The locks are only held for a few map operations, hence no asynchronous ones.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 #[cfg(test)]

@@ -4,12 +4,13 @@
 //! applies within about a second, and no request needs a query for it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use grabd_domain::ids::{AccountId, TeamId};
 use grabd_domain::team_limits::TeamLimit;
 use grabd_store::limits::{StoredLimit, TeamLimitsVersion};
 use grabd_store::{Error, Store};
+use parking_lot::RwLock;
 
 /// The current overrides.
 #[derive(Default)]
@@ -37,8 +38,7 @@ impl TeamLimits {
         let stored = store.limits().list_team_limits().await?;
         let values = stored.into_iter().map(|StoredLimit { team, limit, value }| ((team, limit), value)).collect();
         let accounts = account_budgets(store).await?;
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) =
-            Arc::new(Overrides { version, values, accounts });
+        *self.current.write() = Arc::new(Overrides { version, values, accounts });
         Ok(true)
     }
 
@@ -48,7 +48,7 @@ impl TeamLimits {
             return Ok(());
         }
         let accounts = account_budgets(store).await?;
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.write();
         let Overrides { version, values, .. } = &**current;
         *current = Arc::new(Overrides { version: *version, values: values.clone(), accounts });
         Ok(())
@@ -77,7 +77,7 @@ impl TeamLimits {
     }
 
     fn current(&self) -> Arc<Overrides> {
-        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.current.read())
     }
 }
 

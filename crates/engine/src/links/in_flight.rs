@@ -1,12 +1,12 @@
 //! Links that are being opened. A page that shows a link to many visitors at once is captured, and charged, once.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use grabd_domain::Fault;
 use grabd_domain::credentials::Environment;
 use grabd_domain::idempotency::Fingerprint;
 use grabd_domain::ids::{KeyId, TeamId};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use crate::accounts::RateLimitDecision;
@@ -61,6 +61,6 @@ pub(super) struct LinksInFlight {
 
 impl LinksInFlight {
     pub(super) fn lock(&self) -> MutexGuard<'_, HashMap<Capture, watch::Receiver<Option<Outcome>>>> {
-        self.captures.lock().unwrap_or_else(PoisonError::into_inner)
+        self.captures.lock()
     }
 }

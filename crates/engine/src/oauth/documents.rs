@@ -2,7 +2,6 @@
 //! so fetches go through the address guard, are limited in size and time, and are cached.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +14,7 @@ use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, USER_AGENT};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::sync::Semaphore;
@@ -105,12 +105,12 @@ impl Documents {
     }
 
     fn find(&self, url: &DocumentUrl, now: Timestamp) -> Option<ClientMetadata> {
-        let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let cached = self.cached.lock();
         cached.get(url).filter(|(_, until)| *until > now).map(|(metadata, _)| metadata.clone())
     }
 
     fn insert(&self, url: DocumentUrl, metadata: ClientMetadata, now: Timestamp, lifetime: Duration) {
-        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.cached.lock();
         if cached.len() >= MAX_CACHED {
             cached.retain(|_, (_, until)| *until > now);
         }

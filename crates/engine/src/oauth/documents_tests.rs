@@ -16,7 +16,7 @@ fn cache_is_bounded_and_evicts_the_first_to_expire() {
         let lifetime = Duration::from_secs(300 + u64::try_from(number).unwrap());
         documents.insert(url(number), metadata(), now, lifetime);
     }
-    assert_eq!(documents.cached.lock().unwrap().len(), MAX_CACHED);
+    assert_eq!(documents.cached.lock().len(), MAX_CACHED);
     assert!(documents.find(&url(0), now).is_none(), "the first to expire was evicted");
     assert!(documents.find(&url(MAX_CACHED * 2 - 1), now).is_some());
 }

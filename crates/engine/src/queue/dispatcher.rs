@@ -1,7 +1,6 @@
 //! Renderer sessions, their idle slots, and the leases they hold.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
@@ -11,6 +10,7 @@ use grabd_domain::grabs::{ImageKey, Stage, Stages};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::limits::LEASE_MARGIN;
 use grabd_domain::render::RendererStatus;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, mpsc};
 
 use super::final_steps::FinalSteps;
@@ -24,7 +24,7 @@ pub(crate) struct Dispatcher {
     wakeup: Notify,
 }
 
-/// The lock is only held for a few map operations, hence a std mutex.
+/// The lock is only held for a few map operations, hence no asynchronous one.
 #[derive(Default)]
 struct State {
     sessions: HashMap<SessionId, Session>,
@@ -515,7 +515,7 @@ impl Dispatcher {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // Poisoning is ignored: these maps are only hints, the table is authoritative.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -2,11 +2,11 @@
 //! again.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use grabd_domain::Timestamp;
 use grabd_store::limits::TeamLimitsVersion;
 use grabd_store::retention::{Erasure, UnverifiedCursor};
+use parking_lot::{Mutex, MutexGuard};
 
 /// The progress of the cleanup.
 #[derive(Default)]
@@ -41,6 +41,6 @@ pub(super) struct RetentionProgress {
 impl CleanupProgress {
     /// Held for a few moments only: what waits for the database works on a copy.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

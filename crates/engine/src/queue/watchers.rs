@@ -1,11 +1,12 @@
 //! Subscriptions to the states of grabs. Synchronous creates, streams and waits all use them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use grabd_domain::grabs::{Grab, Stages, State};
 use grabd_domain::ids::GrabId;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -84,7 +85,7 @@ impl Watchers {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<GrabId, watch::Sender<Latest>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

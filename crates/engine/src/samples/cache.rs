@@ -1,10 +1,11 @@
 //! The images of live pages, which are kept for some minutes.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::image::{SampleError, SampleImage};
@@ -45,12 +46,12 @@ impl OutcomeCache {
     /// The cell of a place. Expired outcomes are removed.
     pub(super) fn cell(&self, place: usize, now: Timestamp) -> Cell {
         self.forget_expired(now);
-        Arc::clone(self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(place).or_default())
+        Arc::clone(self.0.lock().entry(place).or_default())
     }
 
     /// Removes the outcomes that have expired.
     pub(super) fn forget_expired(&self, now: Timestamp) {
-        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cells = self.0.lock();
         // A cell without an outcome stays only while somebody waits for it.
         cells.retain(|_, cell| match cell.get() {
             Some(outcome) => now < outcome.until,
@@ -60,7 +61,7 @@ impl OutcomeCache {
 
     #[cfg(test)]
     fn len(&self) -> usize {
-        self.0.lock().unwrap().len()
+        self.0.lock().len()
     }
 }
 

@@ -1,11 +1,11 @@
 //! What is known of the bytes that accounts store.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use grabd_domain::ids::TeamId;
 use grabd_domain::storage::StoredBytes;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// How long the bytes of the other teams are known.
@@ -19,11 +19,11 @@ pub(crate) struct Budgets(Mutex<HashMap<TeamId, (Instant, StoredBytes)>>);
 
 impl Budgets {
     pub(super) fn get(&self, team: TeamId) -> Option<StoredBytes> {
-        self.lock().get(&team).filter(|(at, _)| at.elapsed() < KNOWN).map(|(_, others)| *others)
+        self.0.lock().get(&team).filter(|(at, _)| at.elapsed() < KNOWN).map(|(_, others)| *others)
     }
 
     pub(super) fn put(&self, team: TeamId, others: StoredBytes) {
-        let mut known = self.lock();
+        let mut known = self.0.lock();
         if known.len() >= MAX_TEAMS {
             known.retain(|_, (at, _)| at.elapsed() < KNOWN);
         }
@@ -35,10 +35,6 @@ impl Budgets {
 
     /// Forgets what is known of a team, and returns it.
     pub(super) fn take(&self, team: TeamId) -> StoredBytes {
-        self.lock().remove(&team).map_or(StoredBytes::default(), |(_, others)| others)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<TeamId, (Instant, StoredBytes)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(&team).map_or(StoredBytes::default(), |(_, others)| others)
     }
 }

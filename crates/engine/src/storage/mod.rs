@@ -8,12 +8,12 @@ mod budgets;
 mod check;
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use grabd_domain::Fault;
 use grabd_domain::admission::Account;
 use grabd_domain::ids::AccountId;
 use grabd_images::DiskSpace;
+use parking_lot::Mutex;
 
 pub(crate) use budget::{ceiling_of, live_ceiling, refuse, test_ceiling};
 pub(crate) use budgets::Budgets;
@@ -94,7 +94,7 @@ impl Measured {
 
 impl Storage {
     fn last(&self) -> Option<Measured> {
-        self.lock().measured
+        self.0.lock().measured
     }
 
     /// Checks that a grab may be created.
@@ -102,7 +102,7 @@ impl Storage {
     /// # Errors
     /// [`Fault::StorageFull`].
     pub(crate) fn check(&self, creator: Creator) -> Result<(), Fault> {
-        let state = self.lock();
+        let state = self.0.lock();
         let is_refused = match state.measured.map_or(Shortage::None, Measured::shortage) {
             Shortage::None => false,
             Shortage::Free => matches!(creator, Creator::Test | Creator::Unpaid),
@@ -124,7 +124,7 @@ impl Storage {
     }
 
     fn record(&self, measured: Measured) {
-        let before = self.lock().measured.replace(measured);
+        let before = self.0.lock().measured.replace(measured);
         let Measured { free_bytes, floor_bytes } = measured;
         let (before, after) = (before.map_or(Shortage::None, Measured::shortage), measured.shortage());
         if after > before {
@@ -144,11 +144,7 @@ impl Storage {
     }
 
     fn set_largest(&self, accounts: HashSet<AccountId>) {
-        self.lock().largest = accounts;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().largest = accounts;
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures::StreamExt;
@@ -13,6 +13,7 @@ use grabd_domain::webhooks::{ATTEMPT_TIMEOUT, DeliveryError, RETRY_AFTER_LIMIT, 
 use grabd_egress::EgressError;
 use grabd_store::webhooks::{AfterDelivery, DeliveryAttempt, DeliveryAttemptResult};
 use http::{HeaderValue, StatusCode};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
@@ -36,7 +37,7 @@ const LEASES: usize = 4;
 /// The line, shared with the attempts.
 #[derive(Default)]
 struct SharedLine {
-    /// The lock is only held for a few map operations, hence a std mutex.
+    /// The lock is only held for a few map operations, hence no asynchronous one.
     line: Mutex<Line>,
     /// Notified when an attempt has left its pool.
     room: Notify,
@@ -44,7 +45,7 @@ struct SharedLine {
 
 impl SharedLine {
     fn lock(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        self.line.lock()
     }
 }
 

@@ -7,9 +7,10 @@
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -127,7 +128,7 @@ impl Batches {
     }
 
     fn queue<T: BatchedTransaction>(&self) -> Result<Arc<Queue<T>>> {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queues = self.queues.lock();
         let queue = queues
             .entry(TypeId::of::<T>())
             .or_insert_with(|| Arc::new(Queue::<T>::new(self.connections.clone(), self.tasks.clone())));
@@ -140,7 +141,7 @@ impl Batches {
 struct Queue<T: BatchedTransaction> {
     connections: Connections,
     tasks: TaskTracker,
-    /// The lock is only held for a few moments, hence a std mutex.
+    /// The lock is only held for a few moments, hence no asynchronous one.
     state: Mutex<State<T>>,
 }
 
@@ -191,7 +192,7 @@ impl<T: BatchedTransaction> Queue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -7,10 +7,11 @@
 //!
 //! Of several servers, the one that accepts writes is used.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use parking_lot::{Mutex, MutexGuard};
 use sea_orm::sqlx::error::DatabaseError;
 use sea_orm::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sea_orm::sqlx::{self, Connection, PgConnection};
@@ -64,7 +65,7 @@ struct Shared {
     stop: CancellationToken,
 }
 
-/// The lock is only held for a few moments, hence a std mutex.
+/// The lock is only held for a few moments, hence no asynchronous one.
 struct State {
     pool: DatabaseConnection,
     /// Which server is in use.
@@ -265,7 +266,7 @@ impl Server {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Records the outcome of a check. Returns whether the server responds.

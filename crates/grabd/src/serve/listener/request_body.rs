@@ -6,7 +6,7 @@
 //! next request.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use axum::body::{Bytes, HttpBody};
 use axum::http::header::{CONTENT_TYPE, EXPECT};
 use axum::http::{HeaderMap, HeaderValue};
 use hyper::body::{Frame, Incoming, SizeHint};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// The most bytes that are read and discarded: twice the largest body that any route accepts. A client that sends more
@@ -61,7 +62,7 @@ impl RequestBody {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
