@@ -4,6 +4,7 @@ mod difference;
 mod file;
 mod findings;
 mod image_key;
+mod open_graph;
 mod phash;
 mod slice;
 mod stage;
@@ -19,6 +20,8 @@ pub use self::difference::{Difference, MAX_REGIONS, Region};
 pub use self::file::{FileKey, GrabFile};
 pub use self::findings::{BlockedRequests, Challenge, Consent, ConsentResult, Findings};
 pub use self::image_key::ImageKey;
+pub use self::open_graph::OpenGraph;
+use self::open_graph::{bounded_text, bounded_url};
 pub use self::phash::PerceptualHash;
 pub use self::slice::{GrabSlice, ShownFile, SlicePlace};
 pub use self::stage::{Stage, Stages};
@@ -177,6 +180,9 @@ pub struct PageInfo {
     /// The http(s) URL of its icon.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub icon_url: Option<String>,
+    /// How it wants to be shown where somebody links to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_graph: Option<OpenGraph>,
     /// Its width in CSS pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_width: Option<u32>,
@@ -193,7 +199,7 @@ impl PageInfo {
     /// See [`Self::TITLE_CHARS`].
     pub const LANG_CHARS: usize = 64;
     /// See [`Self::TITLE_CHARS`].
-    pub const URL_CHARS: usize = 2048;
+    pub const URL_CHARS: usize = open_graph::URL_CHARS;
 
     fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -202,23 +208,13 @@ impl PageInfo {
     /// Shortens texts that are too long, and leaves out URLs that are too long or not of the web.
     #[must_use]
     pub fn bounded(self) -> Self {
-        let text = |text: Option<String>, most: usize| {
-            let text: String = text?.chars().filter(|c| !c.is_control()).take(most).collect();
-            (!text.is_empty()).then_some(text)
-        };
-        let url = |url: Option<String>| {
-            url.filter(|url| {
-                ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme))
-                    && url.chars().count() <= Self::URL_CHARS
-                    && !url.chars().any(char::is_control)
-            })
-        };
         Self {
-            title: text(self.title, Self::TITLE_CHARS),
-            description: text(self.description, Self::DESCRIPTION_CHARS),
-            lang: text(self.lang, Self::LANG_CHARS),
-            canonical_url: url(self.canonical_url),
-            icon_url: url(self.icon_url),
+            title: bounded_text(self.title, Self::TITLE_CHARS),
+            description: bounded_text(self.description, Self::DESCRIPTION_CHARS),
+            lang: bounded_text(self.lang, Self::LANG_CHARS),
+            canonical_url: bounded_url(self.canonical_url),
+            icon_url: bounded_url(self.icon_url),
+            open_graph: self.open_graph.and_then(OpenGraph::bounded),
             page_width: self.page_width,
             page_height: self.page_height,
         }

@@ -10,7 +10,7 @@ use grabd_domain::grabs::{
 use grabd_engine::grabs::{CreateError, CreateRequest, CreateResult, ListRequest};
 use grabd_proto::{options, v1};
 
-use crate::render_metadata::{to_findings, to_i32, to_settled_by, to_timings};
+use crate::render_metadata::{to_findings, to_i32, to_open_graph, to_settled_by, to_timings};
 use crate::status::{cause_to_proto, to_batch_error, to_proto};
 
 /// Converts a create request of a caller that may read grabs or not. Unknown enum values are passed on as numbers, so
@@ -218,7 +218,7 @@ fn add_facts(wire: &mut v1::Grab, metadata: &RenderMetadata) {
         image_height,
         truncated,
         warnings,
-        page: PageInfo { title, description, lang, canonical_url, icon_url, page_width, page_height },
+        page: PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height },
         redirects,
         timings: _,
         image_sha256: _,
@@ -242,6 +242,7 @@ fn add_facts(wire: &mut v1::Grab, metadata: &RenderMetadata) {
     wire.lang = lang.clone();
     wire.canonical_url = canonical_url.clone();
     wire.icon_url = icon_url.clone();
+    wire.open_graph = open_graph.clone().map(to_open_graph);
     wire.page_width = page_width.map(to_i32);
     wire.page_height = page_height.map(to_i32);
     wire.redirects = redirects.map(to_i32);

@@ -1,7 +1,8 @@
 //! Render metadata between a renderer and the core.
 
 use grabd_domain::grabs::{
-    BlockedRequests, Challenge, Consent, ConsentResult, Findings, PageInfo, RenderMetadata, SettledBy, Timings, Warning,
+    BlockedRequests, Challenge, Consent, ConsentResult, Findings, OpenGraph, PageInfo, RenderMetadata, SettledBy,
+    Timings, Warning,
 };
 use grabd_proto::{internal, v1};
 
@@ -86,16 +87,27 @@ fn from_findings(
 }
 
 fn to_page(page: &PageInfo) -> internal::v1::PageInfo {
-    let PageInfo { title, description, lang, canonical_url, icon_url, page_width, page_height } = page.clone();
+    let PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height } =
+        page.clone();
     let (page_width, page_height) = (page_width.map(to_i32), page_height.map(to_i32));
-    internal::v1::PageInfo { title, description, lang, canonical_url, icon_url, page_width, page_height }
+    let open_graph = open_graph.map(to_open_graph);
+    internal::v1::PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height }
 }
 
 /// The renderer limits texts as well, but pages run in its process.
 fn from_page(message: internal::v1::PageInfo) -> PageInfo {
-    let internal::v1::PageInfo { title, description, lang, canonical_url, icon_url, page_width, page_height } = message;
-    let [page_width, page_height] = [page_width, page_height].map(|side| u32::try_from(side?).ok());
-    PageInfo { title, description, lang, canonical_url, icon_url, page_width, page_height }.bounded()
+    let internal::v1::PageInfo { title, description, lang, canonical_url, icon_url, .. } = message;
+    let [page_width, page_height] = [message.page_width, message.page_height].map(|side| u32::try_from(side?).ok());
+    let open_graph = message.open_graph.map(|v1::OpenGraph { title, description, image, site_name, r#type }| {
+        OpenGraph { title, description, image, site_name, kind: r#type }
+    });
+    PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height }.bounded()
+}
+
+/// Open Graph properties as a message.
+pub(crate) fn to_open_graph(properties: OpenGraph) -> v1::OpenGraph {
+    let OpenGraph { title, description, image, site_name, kind } = properties;
+    v1::OpenGraph { title, description, image, site_name, r#type: kind }
 }
 
 /// Timings as a message. `queued_ms` is known only to the core.
@@ -201,6 +213,13 @@ mod tests {
                 lang: Some("en".to_owned()),
                 canonical_url: Some("https://example.com/".to_owned()),
                 icon_url: Some("https://example.com/icon.png".to_owned()),
+                open_graph: Some(OpenGraph {
+                    title: Some("An example".to_owned()),
+                    description: Some("For links".to_owned()),
+                    image: Some("https://example.com/card.png".to_owned()),
+                    site_name: Some("Examples".to_owned()),
+                    kind: Some("website".to_owned()),
+                }),
                 page_width: Some(1280),
                 page_height: Some(3000),
             },

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use grabd_domain::grabs::{Failure, FailureReason, Findings, PageInfo, RenderMetadata};
+use grabd_domain::grabs::{Failure, FailureReason, Findings, OpenGraph, PageInfo, RenderMetadata};
 use serde::Deserialize;
 
 use super::drive::Drive;
@@ -24,6 +24,7 @@ struct About {
     lang: Option<String>,
     canonical_url: Option<String>,
     icon_url: Option<String>,
+    open_graph: Option<OpenGraph>,
     width: Option<u32>,
     height: Option<u32>,
 }
@@ -36,8 +37,9 @@ pub(super) async fn about(drive: &Drive<'_>) -> Result<PageInfo, CaptureError> {
         Err(CallError::Refused { .. } | CallError::Timeout(_)) => About::default(),
         Err(error) => return Err(error.into()),
     };
-    let About { title, description, lang, canonical_url, icon_url, width, height } = about;
-    let info = PageInfo { title, description, lang, canonical_url, icon_url, page_width: width, page_height: height };
+    let About { title, description, lang, canonical_url, icon_url, open_graph, width, height } = about;
+    let (page_width, page_height) = (width, height);
+    let info = PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height };
     Ok(info.bounded())
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use grabd_domain::capture::{CaptureRequest, Rectangle};
 use grabd_domain::grabs::FailureReason::{RenderBlocked, RenderFailed};
-use grabd_domain::grabs::{PageInfo, SettledBy};
+use grabd_domain::grabs::{OpenGraph, PageInfo, SettledBy};
 
 use crate::rig::{Rig, request};
 use crate::site::{Reply, Site, answer, html, svg};
@@ -326,7 +326,8 @@ async fn frozen_page_gives_the_same_bytes_every_time() {
 async fn page_describes_itself_within_limits() {
     let head = "<!doctype html><html lang=de-AT><head><title>  Über \n &lt;b&gt;uns&lt;/b&gt; </title>
         <meta name=Description content='Was wir tun'><link rel=canonical href=/about>
-        <link rel='shortcut icon' href='/icon.png'></head><body style='margin:0'><div style='width:2000px;height:1500px'>";
+        <link rel='shortcut icon' href='/icon.png'><meta property='og:title' content='Für  Links'>
+        <meta property='og:image' content='/card.png'><meta property='og:type' content=website></head><body style='margin:0'><div style='width:2000px;height:1500px'>";
     let long = format!(
         "<title>{}</title><meta name=description content='{}'><link rel=icon href='data:image/png,'>
         <link rel=canonical href='/{}'>",
@@ -353,6 +354,12 @@ async fn page_describes_itself_within_limits() {
         lang: Some("de-AT".to_owned()),
         canonical_url: url("/about"),
         icon_url: url("/icon.png"),
+        open_graph: Some(OpenGraph {
+            title: Some("Für Links".to_owned()),
+            image: url("/card.png"),
+            kind: Some("website".to_owned()),
+            ..OpenGraph::default()
+        }),
         page_width: Some(2000),
         page_height: Some(1500),
     };

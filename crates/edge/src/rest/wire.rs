@@ -1,6 +1,7 @@
 //! JSON representation of responses: first the members of the public contract in its order, then additional ones.
 
 mod difference;
+mod open_graph;
 mod packet;
 mod stage;
 mod usage;
@@ -18,6 +19,7 @@ use utoipa::openapi::schema::SchemaType;
 use utoipa::openapi::{Object, ObjectBuilder, Type};
 
 use self::difference::Difference;
+use self::open_graph::OpenGraph;
 pub(crate) use self::packet::PricingPacket;
 use self::stage::StageReached;
 pub(crate) use self::usage::{Usage, usage};
@@ -105,6 +107,9 @@ pub(crate) struct Grab<'a> {
     /// The http(s) URL of the page's icon.
     #[schema(max_length = 2048)]
     icon_url: Option<&'a str>,
+    /// The Open Graph properties of the page, with which links to it are shown elsewhere. Null if it has none.
+    #[schema(inline)]
+    open_graph: Option<OpenGraph<'a>>,
     /// Width of the page in CSS pixels.
     #[schema(minimum = 0)]
     page_width: Option<i32>,
@@ -135,9 +140,7 @@ pub(crate) struct Grab<'a> {
     #[schema(inline, max_items = 79)]
     files: Option<Vec<GrabFile<'a>>>,
     /// The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,
-    /// `imperva`, `perimeterx`, `recaptcha`, `vercel` or `unknown`. Absent if it is none; later versions may add names.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
+    /// `imperva`, `perimeterx`, `recaptcha`, `vercel` or `unknown`. Null if it is none; later versions may add names.
     challenge: Option<&'a str>,
     /// The consent dialog that was found. Absent unless `block` has `cookie_banners`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -304,6 +307,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         lang,
         canonical_url,
         icon_url,
+        open_graph,
         page_width,
         page_height,
         redirects,
@@ -353,6 +357,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         lang: lang.as_deref(),
         canonical_url: canonical_url.as_deref(),
         icon_url: icon_url.as_deref(),
+        open_graph: open_graph.as_ref().map(OpenGraph::of),
         page_width: *page_width,
         page_height: *page_height,
         redirects: *redirects,

@@ -4,8 +4,8 @@ use grabd_domain::Timestamp;
 use grabd_domain::capture::BesideName;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{
-    BlockedRequests, Consent, Difference, Findings, Grab, GrabFile, PageInfo, Region, RenderMetadata, SettledBy,
-    ShownFile, State, Timings,
+    BlockedRequests, Challenge, Consent, Difference, Findings, Grab, GrabFile, OpenGraph, PageInfo, Region,
+    RenderMetadata, SettledBy, ShownFile, State, Timings,
 };
 use grabd_domain::ids::DeliveryId;
 use grabd_domain::webhooks::{Event, message_id};
@@ -36,7 +36,7 @@ pub(crate) fn compose(owed: &MessageContent, public_url: &str) -> String {
         return whole;
     }
     // A site may redirect to a URL of any length, and what the page says may be long, also in the headings of slices.
-    for name in ["final_url", "canonical_url", "icon_url", "description", "title"] {
+    for name in ["final_url", "open_graph", "canonical_url", "icon_url", "description", "title"] {
         data.insert(name.to_owned(), Value::Null);
     }
     for file in data.get_mut("files").and_then(Value::as_array_mut).into_iter().flatten() {
@@ -99,7 +99,7 @@ fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
         image_height,
         truncated,
         warnings,
-        page: PageInfo { title, description, lang, canonical_url, icon_url, page_width, page_height },
+        page: PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height },
         redirects,
         timings,
         image_sha256,
@@ -150,6 +150,13 @@ fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
         "lang": lang,
         "canonical_url": canonical_url,
         "icon_url": icon_url,
+        "open_graph": open_graph.as_ref().map(|OpenGraph { title, description, image, site_name, kind }| json!({
+            "title": title,
+            "description": description,
+            "image": image,
+            "site_name": site_name,
+            "type": kind,
+        })),
         "page_width": page_width,
         "page_height": page_height,
         "redirects": redirects,
@@ -220,8 +227,8 @@ fn difference_member(difference: &Difference, image: Option<&GrabFile>, public_u
 /// Adds what was found out about the page. Like in the REST API, what is not known is left out.
 fn add_findings(data: &mut Map<String, Value>, findings: &Findings) {
     let Findings { blank, challenge, consent, blocked } = findings;
+    data.insert("challenge".to_owned(), json!(challenge.map(Challenge::as_str)));
     let found = [
-        ("challenge", challenge.map(|of| Value::from(of.as_str()))),
         (
             "consent",
             consent.as_ref().map(|Consent { cmp, result }| json!({ "cmp": cmp, "result": result.as_str() })),

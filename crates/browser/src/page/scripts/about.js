@@ -12,15 +12,26 @@ const line = (text, most) => {
   return clean ? [...clean].slice(0, most).join('') : null;
 };
 
-const address = (link) => {
-  const url = link?.href;
+const address = (link) => webAddress(link?.href);
+
+const webAddress = (url) => {
   return typeof url === 'string' && /^https?:/.test(url) && url.length <= MAX_ADDRESS ? url : null;
+};
+
+const absolute = (text) => {
+  if (typeof text !== 'string' || !text) return null;
+  try {
+    return new URL(text.slice(0, 2 * MAX_ADDRESS), document.baseURI).href;
+  } catch {
+    return null;
+  }
 };
 
 // Last: what began to move since the page was laid out is shown at its end.
 page.about = async () => {
   await finishAllAnimations();
   const meta = (selector) => document.querySelector(selector)?.content;
+  const property = (name) => meta(`meta[property="og:${name}" i]`);
   const { width, height } = pageSize();
   return {
     title: line(document.title, MAX_TITLE),
@@ -28,6 +39,13 @@ page.about = async () => {
     lang: line(document.documentElement.lang, MAX_LANG),
     canonicalUrl: address(document.querySelector('link[rel~="canonical" i]')),
     iconUrl: address(document.querySelector('link[rel~="icon" i]')),
+    openGraph: {
+      title: line(property('title'), MAX_TITLE),
+      description: line(property('description'), MAX_DESCRIPTION),
+      image: webAddress(absolute(property('image') ?? property('image:url'))),
+      site_name: line(property('site_name'), MAX_TITLE),
+      type: line(property('type'), MAX_LANG),
+    },
     width: Math.ceil(width),
     height: Math.ceil(height),
   };

@@ -32,6 +32,7 @@ pub(super) fn done() -> Value {
         "lang": "en",
         "canonical_url": null,
         "icon_url": null,
+        "open_graph": null,
         "page_width": 1280,
         "page_height": 720,
         "redirects": 0,
