@@ -21,8 +21,8 @@ impl Identity {
     /// The identity of a browser with this product and User-Agent, as it reports them. `token` is appended, unless it is
     /// empty.
     pub(crate) fn new(product: &str, user_agent: &str, token: &str) -> Self {
-        let user_agent = user_agent.replace("HeadlessChrome/", "Chrome/");
         let version = product.split_once('/').map(|(_, version)| version).unwrap_or_default();
+        let user_agent = reduced(&user_agent.replace("HeadlessChrome/", "Chrome/"));
         let user_agent = if token.is_empty() { user_agent } else { format!("{user_agent} {token}") };
         Self { user_agent, version: version.to_owned() }
     }
@@ -31,7 +31,11 @@ impl Identity {
     pub(crate) fn on(&self, device: Device) -> SetUserAgentOverrideParams {
         let user_agent = on_device(&self.user_agent, device);
         let overridden = SetUserAgentOverrideParams::new(user_agent);
-        SetUserAgentOverrideParams { user_agent_metadata: self.client_hints(device), ..overridden }
+        SetUserAgentOverrideParams {
+            user_agent_metadata: self.client_hints(device),
+            accept_language: Some(accept_language(None)),
+            ..overridden
+        }
     }
 
     /// The client hints. None without a version: then the browser sends none.
@@ -61,6 +65,25 @@ impl Identity {
     }
 }
 
+/// The value of `navigator.languages` and `Accept-Language` for a locale, `en-US` if there is none. The browser adds the
+/// weights of the header.
+pub(super) fn accept_language(locale: Option<&str>) -> String {
+    let locale = locale.unwrap_or("en-US");
+    match locale.split_once('-') {
+        Some((language, _)) => format!("{locale},{language}"),
+        None => locale.to_owned(),
+    }
+}
+
+/// The User-Agent with the major version only, as browsers send it. Client hints have the whole one.
+fn reduced(user_agent: &str) -> String {
+    let Some((before, after)) = user_agent.split_once("Chrome/") else { return user_agent.to_owned() };
+    let end = after.find(' ').unwrap_or(after.len());
+    let (version, rest) = after.split_at(end);
+    let major = version.split('.').next().unwrap_or(version);
+    format!("{before}Chrome/{major}.0.0.0{rest}")
+}
+
 /// The User-Agent of this browser version on an Android device. Browsers on tablets leave out `Mobile`.
 fn on_device(user_agent: &str, device: Device) -> String {
     let Some((version, rest)) = user_agent.split_once("Chrome/").and_then(|(_, rest)| rest.split_once(' ')) else {
@@ -88,6 +111,23 @@ mod tests {
         assert_eq!(on_device(OWN, Device::Phone), format!("{android} Mobile Safari/537.36"));
         assert_eq!(on_device(OWN, Device::Tablet), format!("{android} Safari/537.36"));
         assert_eq!(on_device("unknown", Device::Phone), "unknown");
+    }
+
+    #[test]
+    fn user_agent_has_the_major_version_only() {
+        assert_eq!(
+            reduced("Mozilla/5.0 Chrome/156.0.8078.73 Safari/537.36"),
+            "Mozilla/5.0 Chrome/156.0.0.0 Safari/537.36"
+        );
+        assert_eq!(reduced("Chrome/156.1"), "Chrome/156.0.0.0");
+        assert_eq!(reduced("Other/1"), "Other/1");
+    }
+
+    #[test]
+    fn languages_end_with_that_of_any_region() {
+        for (locale, expected) in [(None, "en-US,en"), (Some("de-DE"), "de-DE,de"), (Some("fr"), "fr")] {
+            assert_eq!(accept_language(locale), expected);
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::drive::Drive;
 use super::error::CaptureError;
+use super::identity::accept_language;
 use super::{consent, hiding, interact, settle};
 use crate::cdp::CallError;
 
@@ -97,7 +98,7 @@ pub(super) async fn set_appearance(drive: &Drive<'_>) -> Result<(), CaptureError
             Some(user_agent) => SetUserAgentOverrideParams::new(user_agent.clone()),
             None => drive.tab.identity.on(device),
         };
-        let accept_language = locale.clone();
+        let accept_language = Some(accept_language(locale.as_deref()));
         client.call(session, SetUserAgentOverrideParams { accept_language, ..overridden }).await?;
     }
     if let Some(position) = geolocation {

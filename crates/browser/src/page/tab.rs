@@ -43,5 +43,9 @@ impl Tab {
 
 /// The command that sets the layout viewport, without any options.
 pub(crate) fn metrics(viewport: Viewport) -> SetDeviceMetricsOverrideParams {
-    SetDeviceMetricsOverrideParams::new(viewport.width(), viewport.height(), 1.0, false)
+    SetDeviceMetricsOverrideParams {
+        screen_width: Some(viewport.width().into()),
+        screen_height: Some(viewport.height().into()),
+        ..SetDeviceMetricsOverrideParams::new(viewport.width(), viewport.height(), 1.0, false)
+    }
 }

@@ -13,7 +13,7 @@ use crate::options::FrameMode;
 /// with it, scripts are decompressed outside of the page, which reports no bytes until all have arrived or memory is
 /// exhausted. It made no page faster here. The other flags reduce background activity. Deliberately absent:
 /// `--no-sandbox`, anything that weakens the same-origin policy, and performance flags, none of which helped.
-const FLAGS: [&str; 21] = [
+const FLAGS: [&str; 22] = [
     "--headless",
     "--remote-debugging-pipe",
     "--no-first-run",
@@ -40,6 +40,8 @@ const FLAGS: [&str; 21] = [
     "--enable-features=LocalNetworkAccessChecks:LocalNetworkAccessChecksWarn/true",
     "--hide-scrollbars",
     "--mute-audio",
+    // A mouse, as a desktop has: without it, `hover: none` and no pointer. Devices with a touch screen override it.
+    "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
 ];
 
 /// The flag for the profile directory, which identifies our browsers among all processes.
