@@ -66,7 +66,7 @@ impl TargetUrl {
             return too_long();
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(bad(&format!("{ALLOWED}, without a user name or password")));
+            return Err(bad(&format!("{ALLOWED}, without a user name or password, which `basic_auth` takes")));
         }
         let target = TargetUrl(url);
         if matches!(target.host(), TargetHost::Name(name) if !is_well_formed_name(&name)) {

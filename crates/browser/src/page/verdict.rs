@@ -92,6 +92,10 @@ pub(super) fn aborted_failure(
         Some(head) if matches!(head.status, 204 | 205) => {
             Failure::new(FailureReason::RenderFailed, with_status(EMPTY, head.status))
         }
+        // To an address of an app, for example.
+        Some(head) if (300..400).contains(&head.status) => {
+            Failure::new(FailureReason::RenderFailed, describe("ERR_UNSAFE_REDIRECT"))
+        }
         // Any other response that is not shown is a file that the browser would have saved.
         Some(_) => Failure::new(FailureReason::RenderFailed, DOWNLOAD),
         None => unreached_failure(&navigation.url, navigation.error.as_deref(), unreached_reason),
@@ -134,7 +138,8 @@ fn describe(error: &str) -> &'static str {
         "ERR_NAME_NOT_RESOLVED" | "ERR_NAME_RESOLUTION_FAILED" => "The host name could not be resolved.",
         "ERR_CONNECTION_REFUSED" => "The site refused the connection.",
         "ERR_CONNECTION_RESET" | "ERR_CONNECTION_CLOSED" | "ERR_CONNECTION_ABORTED" => "The site broke the connection.",
-        "ERR_EMPTY_RESPONSE" => "The site closed the connection without an answer.",
+        // The proxy also closes the connection if it cannot read the answer.
+        "ERR_EMPTY_RESPONSE" => "The site closed the connection without an answer that can be read.",
         "ERR_TUNNEL_CONNECTION_FAILED" => "The site could not be reached.",
         "ERR_PROXY_CONNECTION_FAILED" => "The page asked for more than a capture may load.",
         "ERR_TIMED_OUT" | "ERR_CONNECTION_TIMED_OUT" => "The site did not answer in time.",
