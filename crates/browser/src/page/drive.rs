@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use chromiumoxide::cdp::browser_protocol::emulation::SetDeviceMetricsOverrideParams;
+use chromiumoxide::cdp::browser_protocol::emulation::{
+    ScreenOrientation, ScreenOrientationType, SetDeviceMetricsOverrideParams,
+};
 use grabd_domain::capture::{CaptureSpec, Device, Viewport};
 use grabd_domain::limits::RENDER_BUDGET;
 use grabd_domain::render::{RenderTask, StageReporter};
@@ -17,7 +19,6 @@ use super::consent::ConsentProgress;
 use super::error::CaptureError;
 use super::intercept::Interception;
 use super::limits::Limits;
-use super::outside::OutsideWork;
 use super::script;
 use super::tab::Tab;
 use super::watch::Document;
@@ -47,8 +48,8 @@ pub(super) struct Drive<'a> {
     pub(super) interactions: Interactions,
     /// The viewport that the page is shown in: that of the spec, then further ones.
     viewport: Mutex<Viewport>,
-    /// What the page does outside of its thread.
-    pub(super) outside: OutsideWork,
+    /// True once answers of storage, encryption and service workers were waited for.
+    pub(super) has_awaited_answers: AtomicBool,
     /// What became of a consent dialog.
     pub(super) consent: ConsentProgress,
     /// The beginning of the capture.
@@ -100,7 +101,7 @@ impl<'a> Drive<'a> {
             interception,
             interactions,
             viewport: Mutex::new(spec.viewport),
-            outside: OutsideWork::default(),
+            has_awaited_answers: AtomicBool::new(false),
             consent,
             began: now,
             load_by,
@@ -125,10 +126,20 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
-    /// The command that sets the size of the layout viewport, in CSS pixels.
+    /// The command that sets the size of the layout viewport, in CSS pixels. The screen is as large as the viewport of the
+    /// capture, and that of a device is turned as the viewport is.
     pub(super) fn metrics(&self, width: u32, height: u32) -> SetDeviceMetricsOverrideParams {
-        let is_mobile = self.spec.device != Device::Desktop;
-        SetDeviceMetricsOverrideParams::new(width, height, self.spec.scale.factor(), is_mobile)
+        let (screen, is_mobile) = (self.viewport(), self.spec.device != Device::Desktop);
+        let orientation = match screen.height() > screen.width() {
+            true => ScreenOrientation::new(ScreenOrientationType::PortraitPrimary, 0),
+            false => ScreenOrientation::new(ScreenOrientationType::LandscapePrimary, 90),
+        };
+        SetDeviceMetricsOverrideParams {
+            screen_width: Some(screen.width().into()),
+            screen_height: Some(screen.height().into()),
+            screen_orientation: is_mobile.then_some(orientation),
+            ..SetDeviceMetricsOverrideParams::new(width, height, self.spec.scale.factor(), is_mobile)
+        }
     }
 
     /// Waits for `work`. Returns `None` if another document replaces this one first.

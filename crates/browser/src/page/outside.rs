@@ -1,7 +1,7 @@
 //! Work of the page that goes on outside of its thread, which its virtual time does not wait for: storage, encryption and
 //! service workers.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::storage::TrackIndexedDbForOriginParams;
@@ -23,13 +23,6 @@ const MANY_LOOKS: u32 = 24;
 
 /// How long the answers are waited for.
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);
-
-/// What is known about such work of one page.
-#[derive(Default)]
-pub(super) struct OutsideWork {
-    /// True once answers were waited for.
-    is_settled: AtomicBool,
-}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -85,7 +78,7 @@ pub(super) async fn look(drive: &Drive<'_>, changes: u64, shows_little: bool) ->
 /// Waits until the page's operations have been answered, at most until `until`. Returns false if an answer is missing.
 pub(super) async fn answered(drive: &Drive<'_>, until: Instant) -> Result<bool, CaptureError> {
     let _asking = drive.clock.ask();
-    drive.outside.is_settled.store(true, Ordering::Relaxed);
+    drive.has_awaited_answers.store(true, Ordering::Relaxed);
     track_databases(drive);
     let until = until.min(Instant::now() + ANSWER_LIMIT);
     loop {
@@ -124,7 +117,7 @@ fn were_busy(before: Option<ThreadTimes>, after: Option<ThreadTimes>) -> bool {
 
 /// Returns true if the page has used storage or a service worker, and its answers were never waited for.
 pub(super) async fn is_unsettled(drive: &Drive<'_>) -> Result<bool, CaptureError> {
-    if drive.outside.is_settled.load(Ordering::Relaxed) {
+    if drive.has_awaited_answers.load(Ordering::Relaxed) {
         return Ok(false);
     }
     let look: Option<Look> = drive.call_script("look", &()).await?;

@@ -9,14 +9,14 @@ use std::time::Duration;
 use grabd_domain::capture::WaitUntil;
 use grabd_domain::grabs::{SettledBy, Stage};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use url::Url;
 
 pub(super) use self::advance::{
-    ARRIVAL_TIME, advance_settled, advance_until_calm, at_rest, at_rest_since, ignore_hidden_requests, requests_ended,
+    ARRIVAL_TIME, advance_settled, advance_until_calm, at_rest, at_rest_since, ignore_hidden_requests, read_state,
+    requests_ended,
 };
-use self::advance::{DRAW_TIME, QUIET_TIME, REST_CHECK_INTERVAL, observe};
+use self::advance::{DRAW_TIME, QUIET_TIME, REST_CHECK_INTERVAL, call_script, observe};
 use super::drive::Drive;
 use super::error::CaptureError;
 use super::outside::{self, Use};
@@ -167,12 +167,6 @@ pub(super) async fn settle_again(drive: &Drive<'_>) -> Result<(), CaptureError> 
     Ok(())
 }
 
-/// Finishes the animations of the page and returns its state. `None` if the page does not answer in time.
-pub(super) async fn read_state(drive: &Drive<'_>) -> Result<Option<PageState>, CaptureError> {
-    let _fast = drive.clock.draw_fast();
-    call_script(drive, "settled", &()).await
-}
-
 /// The time limit of settling: the settle budget after the load event, and early enough to take the image.
 pub(super) fn settle_by(drive: &Drive<'_>) -> Instant {
     let loaded_at = drive.tab.watch.read(|seen| seen.loaded_at).unwrap_or_else(Instant::now);
@@ -284,21 +278,6 @@ async fn load_or_stall(drive: &Drive<'_>) {
         if watch.until(next.min(drive.load_by()), happened).await.is_none() && is_waiting {
             ignore_hidden_requests(drive).await;
         }
-    }
-}
-
-/// Calls a script. `None` if it ended early, because the document was replaced.
-async fn call_script<T: DeserializeOwned>(
-    drive: &Drive<'_>,
-    function: &str,
-    arguments: &impl Serialize,
-) -> Result<Option<T>, CaptureError> {
-    match script::call(drive.tab, drive.time_left(), function, arguments).await {
-        Err(CallError::Refused { message, .. }) => {
-            tracing::debug!(message, "a script ended early");
-            Ok(None)
-        }
-        state => Ok(state?),
     }
 }
 

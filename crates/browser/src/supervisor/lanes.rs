@@ -56,6 +56,23 @@ pub(super) struct LaneGuard {
     is_returning: AtomicBool,
 }
 
+fn works(browser: &Option<Arc<Browser>>) -> bool {
+    browser.as_ref().is_some_and(|browser| !browser.client.closed().is_cancelled())
+}
+
+impl Lane {
+    /// Whether it has a browser that takes grabs.
+    pub(super) fn works(&self) -> bool {
+        works(&self.current.borrow())
+    }
+
+    /// Waits until it has a browser that takes grabs.
+    pub(super) async fn replaced(&self) {
+        // The sender is never dropped.
+        let _ = self.current.subscribe().wait_for(works).await;
+    }
+}
+
 impl Lanes {
     /// Creates the lanes. Only the first lane is started.
     pub(super) fn new(frames: FrameMode, slots: usize) -> Self {

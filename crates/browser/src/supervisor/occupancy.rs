@@ -9,9 +9,10 @@ use std::time::Duration;
 use grabd_domain::render::SlotHold;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use super::lanes::LaneGuard;
-use super::shared::Shared;
+use super::lanes::{LaneGuard, Lanes};
 
 /// How long a slot waits for the successor of its browser. Starting one takes a second.
 const SUCCESSOR_LIMIT: Duration = Duration::from_secs(30);
@@ -19,8 +20,15 @@ const SUCCESSOR_LIMIT: Duration = Duration::from_secs(30);
 /// Keeps a slot, and the lane in which the grab is rendered, until it is dropped and the lane has a browser that works. Each
 /// tab of the grab has a share of it until it is disposed of.
 pub(super) struct Occupancy {
-    shared: Arc<Shared>,
+    successors: Successors,
     kept: Option<Kept>,
+}
+
+/// What waiting for the successor of a browser takes.
+pub(super) struct Successors {
+    pub(super) lanes: Arc<Lanes>,
+    pub(super) tracker: TaskTracker,
+    pub(super) shutdown: CancellationToken,
 }
 
 struct Kept {
@@ -30,8 +38,8 @@ struct Kept {
 }
 
 impl Occupancy {
-    pub(super) fn new(shared: Arc<Shared>, slot: OwnedSemaphorePermit, hold: SlotHold) -> Self {
-        Self { shared, kept: Some(Kept { lane: None, _slot: slot, _hold: hold }) }
+    pub(super) fn new(successors: Successors, slot: OwnedSemaphorePermit, hold: SlotHold) -> Self {
+        Self { successors, kept: Some(Kept { lane: None, _slot: slot, _hold: hold }) }
     }
 
     /// The same, in a lane.
@@ -59,15 +67,15 @@ impl Drop for Occupancy {
     fn drop(&mut self) {
         let Some(kept) = self.kept.take() else { return };
         let Some(lane) = kept.lane.as_ref().map(LaneGuard::lane) else { return };
-        if self.shared.lane_works(lane) {
+        let (lanes, shutdown) = (self.successors.lanes.clone(), self.successors.shutdown.clone());
+        if lanes.lane(lane).works() {
             return;
         }
         // The browser is being ended. Its successor is started when its processes are gone.
-        let shared = self.shared.clone();
-        self.shared.setup.tracker.spawn(async move {
-            let replaced = timeout(SUCCESSOR_LIMIT, shared.lane_replaced(lane));
+        self.successors.tracker.spawn(async move {
+            let replaced = timeout(SUCCESSOR_LIMIT, lanes.lane(lane).replaced());
             // At the shutdown, or when no browser can be started, nobody waits for the slot.
-            let _ = shared.shutdown.run_until_cancelled(replaced).await;
+            let _ = shutdown.run_until_cancelled(replaced).await;
             drop(kept);
         });
     }

@@ -15,7 +15,7 @@ use super::browser::Browser;
 use super::first_browser;
 use super::lanes::Lanes;
 use super::lease::Lease;
-use super::occupancy::Occupancy;
+use super::occupancy::{Occupancy, Successors};
 use super::restart::RestartReason;
 use super::setup::Setup;
 use super::start::StartError;
@@ -115,7 +115,7 @@ impl Shared {
         let slot = self.slots.clone().acquire_owned();
         let slot = timeout_at(deadline, slot).await.map_err(|_| timed_out("free slot"))?;
         let slot = slot.map_err(|_| timed_out("open slot"))?;
-        let occupancy = Occupancy::new(self.clone(), slot, task.slot.clone());
+        let occupancy = Occupancy::new(self.successors(), slot, task.slot.clone());
         if task.alone {
             return self.render_in_dedicated_browser(task, Arc::new(occupancy), deadline).await;
         }
@@ -279,17 +279,6 @@ impl Shared {
         self.setup.tracker.spawn(async move { shared.end(&browser, true).await });
     }
 
-    /// Whether a lane has a browser that takes grabs.
-    pub(super) fn lane_works(&self, lane: usize) -> bool {
-        works(&self.lanes.lane(lane).current.borrow())
-    }
-
-    /// Waits until a lane has a browser that takes grabs.
-    pub(super) async fn lane_replaced(&self, lane: usize) {
-        // The sender is never dropped.
-        let _ = self.lanes.lane(lane).current.subscribe().wait_for(works).await;
-    }
-
     /// Closes a browser, after its leased tabs are returned if `may_finish`.
     pub(super) async fn end(&self, browser: &Browser, may_finish: bool) {
         browser.leased.close();
@@ -339,13 +328,13 @@ impl Shared {
         self.setup.clear().await;
     }
 
+    fn successors(&self) -> Successors {
+        Successors { lanes: self.lanes.clone(), tracker: self.setup.tracker.clone(), shutdown: self.shutdown.clone() }
+    }
+
     fn running(&self) -> MutexGuard<'_, Vec<Arc<Browser>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn works(browser: &Option<Arc<Browser>>) -> bool {
-    browser.as_ref().is_some_and(|browser| !browser.client.closed().is_cancelled())
 }
 
 /// A browser for one grab, ended when dropped. The slot of the grab is in use until then.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
@@ -10,7 +11,6 @@ use super::super::error::CaptureError;
 use super::super::script;
 use super::super::state::PageState;
 use super::super::watch::WaitLimit;
-use super::read_state;
 use crate::cdp::CallError;
 
 /// The time that passes after a response has arrived, and the maximum number of repetitions: charts are animated for a
@@ -178,4 +178,25 @@ pub(in crate::page) async fn ignore_hidden_requests(drive: &Drive<'_>) {
 struct IrrelevantArguments<'a> {
     urls: &'a [String],
     whole: bool,
+}
+
+/// Finishes the animations of the page and returns its state. `None` if the page does not answer in time.
+pub(in crate::page) async fn read_state(drive: &Drive<'_>) -> Result<Option<PageState>, CaptureError> {
+    let _fast = drive.clock.draw_fast();
+    call_script(drive, "settled", &()).await
+}
+
+/// Calls a script. `None` if it ended early, because the document was replaced.
+pub(super) async fn call_script<T: DeserializeOwned>(
+    drive: &Drive<'_>,
+    function: &str,
+    arguments: &impl Serialize,
+) -> Result<Option<T>, CaptureError> {
+    match script::call(drive.tab, drive.time_left(), function, arguments).await {
+        Err(CallError::Refused { message, .. }) => {
+            tracing::debug!(message, "a script ended early");
+            Ok(None)
+        }
+        state => Ok(state?),
+    }
 }
