@@ -91,8 +91,8 @@ def errors() -> None:
         except grabd.RenderFailedError as error:
             check(error.grab_id is not None and len(error.grab_id) == 36, error.grab_id)
             failed = live.get_grab(error.grab_id or "")
-            seen = (failed.error_code, failed.error_cause, failed.error_message)
-            check(seen == (error.code, error.cause, str(error)), failed)
+            shown = [failed.error_code, failed.error_cause, failed.error_message]
+            check(shown == [error.code, error.cause, str(error)], failed)
         else:
             raise AssertionError("a page without content was captured")
         try:

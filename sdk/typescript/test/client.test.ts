@@ -357,10 +357,10 @@ test("types refuse wrong values", () => {
   ];
   assert.equal(typeof check, "function");
   assert.ok(new CreditsExhaustedError("", {
-    status: 402, code: "credits_exhausted", requestId: undefined, retryAfterS: undefined, location: undefined,
+    status: 402, code: "credits_exhausted", cause: undefined, requestId: undefined, retryAfterS: undefined, location: undefined,
   }) instanceof ApiError);
   assert.ok(!(new BadRequestError("", {
-    status: 400, code: "bad_request", requestId: undefined, retryAfterS: undefined, location: undefined,
+    status: 400, code: "bad_request", cause: undefined, requestId: undefined, retryAfterS: undefined, location: undefined,
   }) instanceof ConnectionError));
 });
 

@@ -66,7 +66,7 @@ fn error_members(grab: &Value) -> Value {
 
 /// A token for the team's environment, from the consent page.
 async fn token(app: &TestApp, person: &mut Visitor<'_>, environment: &str) -> Result<String> {
-    let request = authorization_path(&register(app).await?, &[])?;
+    let request = authorization_path(&register(app).await?, &[("scope", "grabs manage")])?;
     let place = format!("{}/{environment}", app.team.team);
     let page = person.get(&request).await?;
     let code = person.decide(&page, "allow", &[("place", &place)]).await?.redirect_param("code")?;

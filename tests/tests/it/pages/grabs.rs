@@ -79,7 +79,7 @@ async fn pages_say_which_options_are_no_longer_kept() -> Result<()> {
     let progress = store.retention().request_progress(tomorrow).await?;
     assert_eq!(store.retention().shorten_requests(progress, tomorrow, tomorrow, 9).await?.shortened, 1);
     let shown = ada.get(&page).await?;
-    for expected in ["no longer kept (SHA-256 ", "No longer kept, and missing here: CSS."] {
+    for expected in ["no longer kept (SHA-<wbr>256 ", "No longer kept, and missing here: CSS."] {
         assert!(shown.body.contains(expected), "{expected}: {}", shown.body);
     }
     assert!(!shown.body.contains("a{} a{}"), "{}", shown.body);

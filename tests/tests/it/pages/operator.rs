@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use grabd_domain::accounts::Email;
@@ -11,6 +12,7 @@ use grabd_store::accounts::NewTeam;
 use grabd_tests::harness::{ALLOWED, TestApp};
 use reqwest::Method;
 use serde_json::json;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::team::team_of;
@@ -106,7 +108,16 @@ async fn operator_figures_match_the_captures() -> Result<()> {
     let placeholder = placeholder.json(&json!({ "url": "https://example.com/" })).send().await?;
     assert_eq!(placeholder.status(), 200);
 
-    let page = olga.get("/operator").await?;
+    // A slot is free a moment after its capture has ended, when its page is gone.
+    let page = timeout(Duration::from_secs(20), async {
+        loop {
+            let page = olga.get("/operator").await?;
+            if description(&page, "Slots busy")? == "0 of 2" {
+                return anyhow::Ok(page);
+            }
+        }
+    })
+    .await??;
     for (result, counts) in [
         ("done", "2 1"),
         ("render_blocked", "1 0"),

@@ -136,11 +136,11 @@ async fn attacker_elsewhere_locks_neither_the_device_nor_the_network_nor_the_res
     sign_out(&mut ada).await?;
     assert!(ada.cookies.contains_key("grabd_device"), "the device is remembered after signing out");
 
-    // The attacker has many networks, and is slowed.
+    // The attacker has many networks, each of another customer, and is slowed.
     let mut statuses = Vec::new();
     for network in 0..11 {
         let mut eve = Visitor::new(&app);
-        eve.headers = at(format!("2001:db8:1:{network}::1"));
+        eve.headers = at(format!("2001:db8:{network}::1"));
         for _ in 0..10 {
             statuses.push(eve.sign_in("ada@example.com", "not the password", "").await?.status);
         }

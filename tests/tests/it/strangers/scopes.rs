@@ -54,7 +54,8 @@ async fn create_key_reuses_its_own_images_only() -> Result<()> {
     let (first, second) = (batched(app.test()).await?, batched(&restricted).await?);
     assert!(first["id"].is_string() && first["id"] != second["id"], "{first} {second}");
     assert_eq!(batched(app.test()).await?["cached"], json!(true));
-    let called = Agent::new(&app, &other, MODERN).call("create_grab", page("agent")).await?;
+    let page_of_agent = json!({ "url": "https://example.com/", "max_age": 3600 });
+    let called = Agent::new(&app, &other, MODERN).call("create_grab", page_of_agent).await?;
     assert_eq!((&called.structured()?["id"], &called.structured()?["cached"]), (&others["id"], &json!(true)));
 
     // A key that may read gets images of all keys, with the metadata of its request.
