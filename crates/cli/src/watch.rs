@@ -1,15 +1,21 @@
 //! `grab watch`: follows a capture through Server-Sent Events and reconnects when the stream breaks.
 
+use std::time::Duration;
+
 use eventsource_stream::Eventsource;
 use futures::StreamExt;
-use reqwest::{Method, StatusCode};
+use reqwest::{Method, Response, StatusCode};
+use tokio::time::Instant;
 
-use crate::api::{Api, Grab};
+use crate::api::{Api, Grab, is_rate_limited};
 use crate::failure::{Exit, Failure};
 use crate::{list, output};
 
 /// Consecutive streams without an event after which watching fails.
 const MAX_EMPTY_STREAMS: u32 = 5;
+
+/// How long the limit of waits is waited for until a stream can be opened.
+const LIMIT_WAIT: Duration = Duration::from_secs(30 * 60);
 
 /// The name of the event of a stage. Others are of a new status.
 const STAGE: &str = "stage";
@@ -19,9 +25,7 @@ pub(crate) async fn watch(api: &Api, json: bool, id: &str) -> Result<Exit, Failu
     let path = format!("{}/events", list::path("grabs", id)?);
     let (mut last_event_id, mut empty_streams) = (String::new(), 0);
     loop {
-        let call = api.call(Method::GET, &path).header("accept", "text/event-stream")?;
-        let call = if last_event_id.is_empty() { call } else { call.header("last-event-id", &last_event_id)? };
-        let response = call.stream().await?;
+        let response = open(api, &path, &last_event_id).await?;
         // No events are left: the capture ended, possibly while the stream was disconnected.
         if response.status() == StatusCode::NO_CONTENT {
             return finish(api, json, &list::fetch(api, id).await?);
@@ -48,6 +52,20 @@ pub(crate) async fn watch(api: &Api, json: bool, id: &str) -> Result<Exit, Failu
         }
         if empty_streams == MAX_EMPTY_STREAMS {
             return Err(Failure::UnexpectedResponse { url, status: StatusCode::OK });
+        }
+    }
+}
+
+/// Opens a stream of the events after the last one.
+async fn open(api: &Api, path: &str, last_event_id: &str) -> Result<Response, Failure> {
+    let until = Instant::now() + LIMIT_WAIT;
+    loop {
+        let call = api.call(Method::GET, path).waiting_until(until).header("accept", "text/event-stream")?;
+        let call = if last_event_id.is_empty() { call } else { call.header("last-event-id", last_event_id)? };
+        match call.stream().await {
+            // What the service asked for was waited for already.
+            Err(failure) if is_rate_limited(&failure) && Instant::now() < until => {}
+            opened => return opened,
         }
     }
 }

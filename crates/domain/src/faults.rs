@@ -240,6 +240,14 @@ pub enum Fault {
         /// Seconds until the next request is allowed.
         retry_after_s: u64,
     },
+    /// The team waits for grabs too often, or for too many at once.
+    #[error("Too many waits for grabs: {limit}. Retry in {retry_after_s} s.")]
+    WaitLimitExceeded {
+        /// The limit in force.
+        limit: WaitLimit,
+        /// Seconds until another wait may be allowed.
+        retry_after_s: u64,
+    },
     /// Other images take all the memory that images may take.
     #[error("Too many images are being processed at the moment. Retry in {retry_after_s} s.")]
     ImagesBusy {
@@ -318,6 +326,24 @@ pub enum Fault {
     InternalError,
 }
 
+/// A limit of the waits of a team in one environment: long polls and streams of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitLimit {
+    /// So many may begin in a minute.
+    PerMinute(u32),
+    /// So many may be open at the same time.
+    Open(u32),
+}
+
+impl fmt::Display for WaitLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PerMinute(limit) => write!(f, "{limit} may begin in a minute"),
+            Self::Open(limit) => write!(f, "{limit} may be open at the same time"),
+        }
+    }
+}
+
 impl Fault {
     /// The error code.
     pub const fn code(&self) -> Code {
@@ -337,6 +363,7 @@ impl Fault {
             Self::RenderBlocked(_) => Code::RenderBlocked,
             // The contract has no code of its own for these. Clients retry this one later.
             Self::RateLimitExceeded { .. }
+            | Self::WaitLimitExceeded { .. }
             | Self::ImagesBusy { .. }
             | Self::QueueTooLong { .. }
             | Self::FailedRenderTimeExceeded { .. }
@@ -365,6 +392,7 @@ impl Fault {
             | Self::IdempotencyConflict
             | Self::RenderBlocked(_)
             | Self::RateLimitExceeded { .. }
+            | Self::WaitLimitExceeded { .. }
             | Self::FailedRenderTimeExceeded { .. }
             | Self::TeamSuspended
             | Self::KeyExpired { .. }
@@ -404,6 +432,7 @@ impl Fault {
             | Self::IdempotencyConflict
             | Self::RenderBlocked(_)
             | Self::RateLimitExceeded { .. }
+            | Self::WaitLimitExceeded { .. }
             | Self::ImagesBusy { .. }
             | Self::QueueTooLong { .. }
             | Self::FailedRenderTimeExceeded { .. }

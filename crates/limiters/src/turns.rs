@@ -55,7 +55,15 @@ impl<K: Clone + Eq + Hash> Turns<K> {
     /// # Errors
     /// Whose turns are used up.
     pub fn try_take(&self, key: &K) -> Result<Turn, Busy> {
-        let of_key = self.of_key(key, self.per_key).try_acquire_owned().map_err(|_| Busy::Key)?;
+        self.try_take_of(key, self.per_key)
+    }
+
+    /// The same for a key that has another number of turns, as of when the first of them was taken.
+    ///
+    /// # Errors
+    /// Whose turns are used up.
+    pub fn try_take_of(&self, key: &K, per_key: usize) -> Result<Turn, Busy> {
+        let of_key = self.of_key(key, per_key).try_acquire_owned().map_err(|_| Busy::Key)?;
         let all = Arc::clone(&self.all).try_acquire_owned().map_err(|_| Busy::All)?;
         Ok(Turn { _key: of_key, _all: all })
     }
@@ -99,6 +107,15 @@ mod tests {
         drop(held);
         drop(turns.take(&9).await);
         assert_eq!(turns.keys.lock().len(), 1, "keys without turns are forgotten");
+    }
+
+    #[test]
+    fn key_may_have_another_number_of_turns() {
+        let turns = Turns::new(3, 1);
+        let held = [turns.try_take_of(&1, 2), turns.try_take_of(&1, 2)];
+        assert!(held.iter().all(Result::is_ok));
+        assert_eq!(turns.try_take_of(&1, 2).unwrap_err(), Busy::Key);
+        assert!(turns.try_take(&2).is_ok());
     }
 
     /// A key that waits for its own turns does not wait in front of others.

@@ -32,6 +32,9 @@ const UNAUTHENTICATED: [&str; 4] =
 /// limit them.
 const UNCOUNTED: [&str; 1] = ["/grabd.v1.AccessService/Authenticate"];
 
+/// The calls that wait for grabs, which have limits of their own.
+const WAITS: [&str; 1] = ["/grabd.v1.GrabService/WatchGrab"];
+
 /// The calls that may add to the queue of a team.
 const CREATES: [&str; 2] = ["/grabd.v1.GrabService/CreateGrab", "/grabd.v1.GrabService/BatchCreateGrabs"];
 
@@ -127,6 +130,10 @@ async fn admit(core: &Core, access: Access, path: &str) -> Result<(Caller, Optio
     let Access { caller, .. } = access;
     let decision = match path {
         path if UNCOUNTED.contains(&path) => None,
+        path if WAITS.contains(&path) => {
+            let begun = accounts::begin_wait(core, caller).await;
+            Some(begun.map_err(|(fault, decision)| (fault, Some(decision)))?)
+        }
         // The edge reports the limit of the queue with creates. It knows only the setting.
         path if CREATES.contains(&path) => {
             let named =

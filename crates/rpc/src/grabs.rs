@@ -7,7 +7,7 @@ use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Scope, Scopes};
 use grabd_domain::grabs::Stages;
 use grabd_domain::ids::GrabId;
-use grabd_engine::Core;
+use grabd_engine::{Core, accounts};
 use grabd_engine::grabs::{self, Batch, CaptureState, CaptureStream, Follow, GrabUpdate};
 use grabd_proto::v1::grab_service_server::GrabService;
 use grabd_proto::v1::{
@@ -100,10 +100,11 @@ impl GrabService for Grabs {
         let caller = caller(&request)?;
         let WatchGrabRequest { id: text, after_revision, with_stages } = request.into_inner();
         let (id, seen) = (id(&text)?, u64::try_from(after_revision).unwrap_or(0));
+        let wait = accounts::open_wait(&self.0, caller).map_err(|fault| to_status(&fault))?;
         let states = grabs::watch(&self.0, caller, id, seen, Follow::stages_if(with_stages)).await;
         let states = states.map_err(|fault| to_status(&fault))?;
         let public_url = self.0.public_url().to_owned();
-        let states = states.map(move |state| match state {
+        let states = states.map(move |state| match state.inspect(|_| _ = &wait) {
             Ok(GrabUpdate { grab, stages }) => {
                 let stages = if with_stages { convert::stages(&stages) } else { Vec::new() };
                 Ok(WatchGrabResponse { grab: Some(v1::Grab { stages, ..convert::grab(&grab, &public_url) }) })

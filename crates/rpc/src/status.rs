@@ -134,6 +134,7 @@ pub(crate) const fn to_proto(code: Code) -> ErrorCode {
 fn retry_after(fault: &Fault) -> Option<Duration> {
     match fault {
         Fault::RateLimitExceeded { retry_after_s, .. }
+        | Fault::WaitLimitExceeded { retry_after_s, .. }
         | Fault::ImagesBusy { retry_after_s }
         | Fault::FailedRenderTimeExceeded { retry_after_s, .. } => Some(Duration::from_secs(*retry_after_s)),
         Fault::QueueTooLong { wait_s } => Some(Duration::from_secs(*wait_s)),
@@ -162,6 +163,7 @@ fn retry_after(fault: &Fault) -> Option<Duration> {
 fn quota(fault: &Fault) -> Option<(&'static str, String)> {
     match fault {
         Fault::RateLimitExceeded { per_minute, .. } => Some(("requests", format!("{per_minute} per minute"))),
+        Fault::WaitLimitExceeded { limit, .. } => Some(("waits", limit.to_string())),
         Fault::QueueTooLong { wait_s } => Some(("sync-queue", format!("{wait_s} s of expected wait"))),
         Fault::FailedRenderTimeExceeded { per_minute, .. } => {
             Some(("failed-render-time", format!("{per_minute} s per minute")))

@@ -215,9 +215,9 @@ impl From<Fault> for Problem {
     /// them.
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::RateLimitExceeded { retry_after_s, .. } | Fault::FailedRenderTimeExceeded { retry_after_s, .. } => {
-                Self::team_rate_limited(retry_after_s)
-            }
+            Fault::RateLimitExceeded { retry_after_s, .. }
+            | Fault::WaitLimitExceeded { retry_after_s, .. }
+            | Fault::FailedRenderTimeExceeded { retry_after_s, .. } => Self::team_rate_limited(retry_after_s),
             Fault::QueueTooLong { wait_s } => Self::team_rate_limited(wait_s),
             Fault::ImagesBusy { retry_after_s } => Self::images_busy(retry_after_s),
             Fault::TeamSuspended => Self::team_suspended(),

@@ -215,6 +215,30 @@ class ClientTest(unittest.TestCase):
             # A service that responds without waiting is not asked in a loop.
             self.assertLessEqual(len(service.received), 3)
 
+    def test_wait_and_watch_go_on_while_a_limit_is_used_up(self) -> None:
+        limits = (
+            failure(429, "rate_limit_exceeded", {"retry-after": "0"}),
+            lambda handler: handler.respond(429, b"<html>Too Many Requests</html>", {"retry-after": "0"}),
+        )
+        for limit in limits:
+            responders = *[limit] * 12, answer(200, grab("processing")), limit, DONE
+            for call, service in self.scenarios(*responders, max_retries=0):
+                self.assertEqual(call("wait", "id-1").status, "done")
+                self.assertEqual(len(service.received), 15)
+            responders = *[limit] * 12, stream(event(1, "pending")), limit, stream(event(2, "done"))
+            for call, service in self.scenarios(*responders, max_retries=0):
+                self.assertEqual(self.watched(call), ["pending", "done"])
+                self.assertEqual(len(service.received), 15)
+
+    def test_limit_that_is_used_up_until_the_end_of_the_wait_is_its_cause(self) -> None:
+        for call, service in self.scenarios(failure(429, "rate_limit_exceeded", {"retry-after": "3600"})):
+            for method in ("wait", "watch"):
+                with self.assertRaises(grabd.WaitTimeoutError) as caught:
+                    call(method, "id-1", wait_timeout=0.05)
+                self.assertIsInstance(caught.exception.__cause__, grabd.RateLimitExceededError)
+            # Retry-After is obeyed.
+            self.assertLessEqual(len(service.received), 4)
+
     def test_list_follows_the_pages(self) -> None:
         first = answer(200, {"data": [grab("done", id="c"), grab("done", id="b")], "has_more": True})
         last = answer(200, {"data": [grab("done", id="a")], "has_more": False})

@@ -211,7 +211,8 @@ export class Grabd {
   }
 
   /**
-   * Waits until a grab has ended, and returns it: `done` or `failed`.
+   * Waits until a grab has ended, and returns it: `done` or `failed`. A limit that is used up (429) does not end the
+   * wait: the next request is sent after its `Retry-After`.
    *
    * @throws WaitTimeoutError if it has not ended in time. It goes on, and can be waited for again.
    */
@@ -219,22 +220,33 @@ export class Grabd {
     const waitMs = checkedMs("waitTimeoutMs", options.waitTimeoutMs ?? WAIT_TIMEOUT_MS);
     const { signal, timeoutMs } = options;
     const end = performance.now() + waitMs;
-    for (;;) {
+    for (let refusals = 0, refused: unknown; ;) {
       const start = performance.now();
       const seconds = Math.max(0, Math.min(LONG_POLL_S, Math.ceil((end - start) / 1000)));
       const headers = { prefer: `wait=${seconds}` };
       const limit = this.#http.timeoutMs({ timeoutMs }) + seconds * 1000;
-      const call: Call = { method: "GET", path: grabPath(id), headers, repeatable: true, signal, timeoutMs: limit };
-      const grab = await this.#http.json<Grab>(call);
-      if (hasEnded(grab)) return grab;
-      const now = performance.now();
-      if (now >= end) throw new WaitTimeoutError(`The grab ${id} is ${grab.status} after ${waitMs} ms.`, id);
-      if (now - start < MIN_POLL_MS) await sleep(Math.min(MIN_POLL_MS, end - now), signal);
+      const path = grabPath(id);
+      const call: Call = { method: "GET", path, headers, repeatable: true, waits: true, signal, timeoutMs: limit };
+      let delayMs: number | undefined;
+      try {
+        const grab = await this.#http.json<Grab>(call);
+        if (hasEnded(grab)) return grab;
+        [refused, refusals] = [undefined, 0];
+        delayMs = performance.now() - start < MIN_POLL_MS ? MIN_POLL_MS : 0;
+      } catch (error) {
+        delayMs = this.#http.limitDelayMs(error, refusals);
+        if (delayMs === undefined) throw error;
+        [refused, refusals] = [error, refusals + 1];
+      }
+      const left = end - performance.now();
+      if (left <= 0) throw timedOut(id, waitMs, refused);
+      if (delayMs > 0) await sleep(Math.min(delayMs, left), signal);
     }
   }
 
   /**
-   * Follows a grab: yields its current state and each later one, until it has ended. A broken stream is resumed.
+   * Follows a grab: yields its current state and each later one, until it has ended. A broken stream is resumed, and a
+   * limit that is used up (429) is waited for.
    *
    * @throws WaitTimeoutError if it has not ended in time.
    */
@@ -242,11 +254,10 @@ export class Grabd {
     const waitMs = checkedMs("waitTimeoutMs", options.waitTimeoutMs ?? WATCH_TIMEOUT_MS);
     const { signal } = options;
     const end = performance.now() + waitMs;
-    const timeout = () => new WaitTimeoutError(`The grab ${id} has not ended after ${waitMs} ms.`, id);
-    let lastEventId = "";
+    let [lastEventId, refusals, refused]: [string, number, unknown] = ["", 0, undefined];
     for (let emptyStreams = 0; emptyStreams < MAX_EMPTY_STREAMS; emptyStreams += 1) {
       const remaining = end - performance.now();
-      if (remaining <= 0) throw timeout();
+      if (remaining <= 0) throw timedOut(id, waitMs, refused);
       if (emptyStreams > 0) await sleep(Math.min(this.#http.delayMs(emptyStreams - 1) ?? 0, remaining), signal);
       try {
         for await (const [grab, eventId] of this.#stream(id, lastEventId, end, signal)) {
@@ -257,11 +268,19 @@ export class Grabd {
           lastEventId = eventId;
           // The next turn of the loop counts from zero.
           emptyStreams = -1;
+          [refused, refusals] = [undefined, 0];
         }
       } catch (error) {
-        // A broken stream is resumed. Anything else is final.
-        if (!(error instanceof ConnectionError)) throw error;
-        if (performance.now() >= end) throw timeout();
+        // A broken stream is resumed, and a limit that is used up is waited for. Anything else is final.
+        const delayMs = this.#http.limitDelayMs(error, refusals);
+        if (delayMs === undefined && !(error instanceof ConnectionError)) throw error;
+        const left = end - performance.now();
+        if (left <= 0) throw timedOut(id, waitMs, refused);
+        if (delayMs !== undefined) {
+          [refused, refusals] = [error, refusals + 1];
+          emptyStreams -= 1;
+          await sleep(Math.min(delayMs, left), signal);
+        }
       }
     }
     throw new UnexpectedResponseError(`The events of the grab ${id} end without an event.`, 200, undefined);
@@ -273,7 +292,8 @@ export class Grabd {
   ): AsyncGenerator<[Grab, string], void, void> {
     const headers: Record<string, string> = { accept: "text/event-stream" };
     if (lastEventId !== "") headers["last-event-id"] = lastEventId;
-    const call: Call = { method: "GET", path: `${grabPath(id)}/events`, headers, repeatable: true, signal };
+    const path = `${grabPath(id)}/events`;
+    const call: Call = { method: "GET", path, headers, repeatable: true, waits: true, signal };
     // Opening has the time limit and the retries of every request.
     const response = await this.#http.retry(call, (deadline) => this.#http.open(call, deadline));
     if (response.status === 204) {
@@ -323,6 +343,10 @@ export class Grabd {
     const { provider, detail, ...call } = options;
     return this.#http.json({ method: "GET", path: "/pricing", query: { provider, detail }, repeatable: true, ...call });
   }
+}
+
+function timedOut(id: string, waitMs: number, refused: unknown): WaitTimeoutError {
+  return new WaitTimeoutError(`The grab ${id} has not ended after ${waitMs} ms.`, id, refused);
 }
 
 function grabPath(id: string): string {

@@ -10,7 +10,7 @@ export interface ApiErrorDetails {
   /** Machine-readable code. Later versions of the service may add codes. */
   code: string;
   /** Whose fault it is: `request`, `target` (the captured site) or `service`. Undefined if the service does not say it. */
-  cause: string | undefined;
+  cause?: string | undefined;
   /** `X-Request-Id` of the response. Quote it when you ask for help. */
   requestId: string | undefined;
   /** Seconds to wait before a retry, if the service named them. */
@@ -62,8 +62,8 @@ export class WaitTimeoutError extends GrabdError {
   /** Id of the grab. */
   readonly grabId: string;
 
-  constructor(message: string, grabId: string) {
-    super(message);
+  constructor(message: string, grabId: string, cause?: unknown) {
+    super(message, { cause });
     this.grabId = grabId;
   }
 }
@@ -75,11 +75,16 @@ export class UnexpectedResponseError extends GrabdError {
   readonly status: number;
   /** `X-Request-Id` of the response. */
   readonly requestId: string | undefined;
+  /** Seconds to wait before a retry, if the response named them. */
+  readonly retryAfterS: number | undefined;
 
-  constructor(message: string, status: number, requestId: string | undefined, cause?: unknown) {
+  constructor(
+    message: string, status: number, requestId: string | undefined, cause?: unknown, retryAfterS?: number,
+  ) {
     super(message, { cause });
     this.status = status;
     this.requestId = requestId;
+    this.retryAfterS = retryAfterS;
   }
 }
 

@@ -35,6 +35,8 @@ export interface Call extends CallOptions {
   headers?: Record<string, string>;
   /** Whether it may be repeated although it may have been carried out. */
   repeatable: boolean;
+  /** Whether it waits for a grab. Then a limit that is used up is waited for by the caller, and is no retry. */
+  waits?: boolean;
   /** The time limit if neither the caller nor the client set one. */
   defaultTimeoutMs?: number;
 }
@@ -171,7 +173,7 @@ async function responseError(response: Response): Promise<ApiError | UnexpectedR
   if (typeof error?.code !== "string" || typeof error.message !== "string") {
     const start = text.trim().slice(0, 200);
     const message = `The response has the status ${status} and is no error of grabd${start && `: ${start}`}`;
-    return new UnexpectedResponseError(message, status, requestId(response));
+    return new UnexpectedResponseError(message, status, requestId(response), undefined, retryAfterS(response));
   }
   const { code, message } = error;
   const Class = Object.hasOwn(ERROR_CLASSES, code) ? ERROR_CLASSES[code as ErrorCode] : ApiError;
@@ -185,10 +187,14 @@ async function responseError(response: Response): Promise<ApiError | UnexpectedR
 /** Errors that the service repeated from an earlier request with the same Idempotency-Key, and would repeat again. */
 const REPLAYED = new WeakSet<Error>();
 
+/** An error that says that a limit of the service, or of a proxy, is used up. The service has not begun to work then. */
+function isLimit(error: unknown): error is ApiError | UnexpectedResponseError {
+  return (error instanceof ApiError || error instanceof UnexpectedResponseError) && error.status === 429;
+}
+
 /** Whether a later attempt may succeed. */
 function mayRetry(error: unknown, repeatable: boolean): boolean {
-  // The service has not begun to work on these.
-  if (error instanceof ApiError && error.status === 429) return true;
+  if (isLimit(error)) return true;
   if (!repeatable) return false;
   if (error instanceof ConnectionError) return true;
   if (error instanceof UnexpectedResponseError) return [502, 503, 504].includes(error.status);
@@ -268,7 +274,7 @@ export class Http {
 
   /** Runs attempts until one succeeds, no retry is left, or an error is final. */
   async retry<T>(
-    call: CallOptions & { defaultTimeoutMs?: number; repeatable: boolean; method: string; path: string },
+    call: CallOptions & Pick<Call, "defaultTimeoutMs" | "repeatable" | "waits"> & { method: string; path: string },
     attempt: (deadline: Deadline) => Promise<T>,
   ): Promise<T> {
     const timeoutMs = this.timeoutMs(call);
@@ -279,8 +285,9 @@ export class Http {
         return await attempt(deadline);
       } catch (cause) {
         const error = deadline.error(`${call.method} ${call.path}`, cause);
-        const retryable = mayRetry(error, call.repeatable);
-        const delayMs = this.delayMs(retries, error instanceof ApiError ? error.retryAfterS : undefined);
+        const retryable = mayRetry(error, call.repeatable) && !(call.waits && isLimit(error));
+        const isResponse = error instanceof ApiError || error instanceof UnexpectedResponseError;
+        const delayMs = this.delayMs(retries, isResponse ? error.retryAfterS : undefined);
         if (!retryable || retries >= this.#maxRetries || delayMs === undefined) throw error;
         deadline.end();
         await sleep(delayMs, call.signal);
@@ -288,6 +295,15 @@ export class Http {
         deadline.end();
       }
     }
+  }
+
+  /** The wait after a limit was used up, however long. Undefined if the error is another one. */
+  limitDelayMs(error: unknown, refusals: number): number | undefined {
+    if (!isLimit(error)) return undefined;
+    const { retryAfterS } = error;
+    if (retryAfterS === undefined) return this.delayMs(refusals);
+    // All that wait are told the same time, so they are spread over the next second.
+    return (retryAfterS + Math.random() * Math.min(1, retryAfterS)) * 1000;
   }
 
   /** The wait before the next attempt. Undefined if the service asks for a longer one. */

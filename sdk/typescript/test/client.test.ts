@@ -7,6 +7,7 @@ import { test } from "node:test";
 import {
   ApiError, BadRequestError, ConnectionError, CreditsExhaustedError, ERROR_CLASSES, type ErrorCode, Grabd,
   RateLimitExceededError, RenderFailedError, RequestTimeoutError, UnexpectedResponseError, VERSION, WaitTimeoutError,
+  type WatchOptions,
 } from "../src/index.js";
 import { downloadToFile } from "../src/node.js";
 import { FakeService, type Responder, failure, grab, json, reset, silence } from "./server.js";
@@ -252,9 +253,9 @@ const stream = (text: string, breaks = false): Responder => (response) => {
   response.write(text, () => (breaks ? response.destroy() : response.end()));
 };
 
-async function watched(client: Grabd): Promise<string[]> {
+async function watched(client: Grabd, options: WatchOptions = {}): Promise<string[]> {
   const states: string[] = [];
-  for await (const { status } of client.watch("id-1")) states.push(status);
+  for await (const { status } of client.watch("id-1", options)) states.push(status);
   return states;
 }
 
@@ -266,6 +267,40 @@ test("broken stream of events is resumed after the last one", async () => {
     const ids = service.received.map(({ headers }) => headers["last-event-id"]);
     assert.deepEqual(ids, [undefined, "1", "2"]);
     assert.equal(service.received[0]!.url, "/v1/grabs/id-1/events");
+  });
+});
+
+const LIMITED: Responder[] = [
+  failure(429, "rate_limit_exceeded", { "retry-after": "0" }),
+  (response) => response.writeHead(429, { "retry-after": "0" }).end("<html>Too Many Requests</html>"),
+];
+for (const limited of LIMITED) {
+  test(`wait goes on while a limit is used up: ${LIMITED.indexOf(limited)}`, async () => {
+    const refusals = Array<Responder>(12).fill(limited);
+    await FakeService.with([...refusals, json(200, grab("processing")), limited, DONE], async (client, service) => {
+      assert.equal((await client.wait("id-1")).status, "done");
+      assert.equal(service.received.length, 15);
+    }, { maxRetries: 0 });
+  });
+
+  test(`watch goes on while a limit is used up: ${LIMITED.indexOf(limited)}`, async () => {
+    const refusals = Array<Responder>(12).fill(limited);
+    const events = [stream(event(1, "pending")), limited, stream(event(2, "done"))];
+    await FakeService.with([...refusals, ...events], async (client, service) => {
+      assert.deepEqual(await watched(client), ["pending", "done"]);
+      assert.equal(service.received.length, 15);
+    }, { maxRetries: 0 });
+  });
+}
+
+test("limit that is used up until the end of the wait is its cause, and Retry-After is obeyed", async () => {
+  await FakeService.with([failure(429, "rate_limit_exceeded", { "retry-after": "3600" })], async (client, service) => {
+    for (const end of [client.wait.bind(client, "id-1"), watched.bind(undefined, client)]) {
+      await assert.rejects(end({ waitTimeoutMs: 50 }), (error) => {
+        return error instanceof WaitTimeoutError && error.cause instanceof RateLimitExceededError;
+      });
+    }
+    assert.ok(service.received.length <= 4, `${service.received.length}`);
   });
 });
 

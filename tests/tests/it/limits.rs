@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use grabd_engine::clock::Clock;
 use grabd_store::Store;
 use grabd_tests::harness::TestApp;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -37,6 +38,44 @@ async fn requests_per_minute_are_limited_per_environment() -> Result<()> {
         let health = format!("{}/healthz", app.service.public_url());
         assert_eq!(app.client.get(health).send().await?.status(), 200);
     }
+    app.finish().await
+}
+
+/// Long polls and streams of events count apart from requests, per minute and at the same time.
+#[tokio::test(flavor = "multi_thread")]
+async fn waits_have_limits_of_their_own() -> Result<()> {
+    let app = TestApp::start_without_browser(1, &[("limits.requests_per_minute", "6")]).await?;
+    let create = app.client.post(format!("{}/grabs?async=true", app.base())).bearer_auth(app.live());
+    let created = create.json(&json!({ "url": app.site.url("/tiny") })).send().await?;
+    assert_eq!(created.status(), 202);
+    let grab: Value = created.json().await?;
+    let url = format!("{}/grabs/{}", app.base(), grab["id"].as_str().context("an id")?);
+    let get = |path: &str| app.client.get(format!("{url}{path}")).bearer_auth(app.live());
+    let mut open = Vec::new();
+    for left in (30..60).rev() {
+        let response = get("/events").send().await?;
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["ratelimit-policy"], "\"waits\";q=60;w=60");
+        assert_eq!(response.headers()["x-ratelimit-limit"], "60");
+        let remaining: u32 = response.headers()["x-ratelimit-remaining"].to_str()?.parse()?;
+        assert!(remaining >= left, "{remaining} of {left}");
+        open.push(response);
+    }
+    let refused = get("").header("prefer", "wait=25").send().await?;
+    assert_eq!(refused.status(), 429);
+    assert_eq!(refused.headers()["retry-after"], "2");
+    let message = refused.text().await?;
+    ensure!(message.contains("rate_limit_exceeded") && message.contains("30 may be open"), "{message}");
+    // Requests are not counted with them, and plain reads are requests.
+    let read = get("").send().await?;
+    assert_eq!(read.status(), 200);
+    assert_eq!(read.headers()["ratelimit"], "\"default\";r=4;t=10");
+    // One that ends makes place for another.
+    open.pop();
+    while get("").header("prefer", "wait=1").send().await?.status() == 429 {
+        sleep(Duration::from_millis(20)).await;
+    }
+    drop(open);
     app.finish().await
 }
 

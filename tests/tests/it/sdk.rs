@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use grabd_engine::accounts;
+use grabd_engine::clock::Clock;
 use grabd_tests::harness::{ALLOWED, REFUSED, TestApp};
 use grabd_tests::programs::{node, root, run};
 use serde_json::{Value, json};
@@ -142,6 +144,43 @@ async fn python_package_installs_and_works_with_the_service() -> Result<()> {
     let (_, output) = tokio::try_join!(run_ok(python(), &check), run_ok(&fresh, &run))?;
     check_charges(&app, &output).await?;
     run_examples(&app, &fresh, dir.path(), &examples).await?;
+    app.finish().await
+}
+
+/// A service with the limits of requests that it has by default, and what the scripts need that queue fifty pages.
+async fn start_with_default_limits() -> Result<(TestApp, String)> {
+    let app = TestApp::start(50, &[("limits.requests_per_minute", "60")]).await?;
+    let other = accounts::create_team(app.service.store(), "the other's", 50, Clock::system().now()).await?;
+    let (key, other_key) = (app.live(), other.live.expose());
+    let task = json!({ "base_url": app.base(), "key": key, "other_key": other_key, "page": app.site.url("/tiny") });
+    Ok((app, task.to_string()))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn python_waits_for_fifty_queued_pages_at_the_default_limits() -> Result<()> {
+    let (app, task) = start_with_default_limits().await?;
+    let (sources, script) = (root().join("sdk/python/src"), root().join("sdk/python/e2e/queue_many.py"));
+    let path = format!("PYTHONPATH={}", text(&sources));
+    let output = run_ok("env", &[&path, &text(&python()), &text(&script), &task]).await?;
+    ensure!(output.contains("all fifty arrived, twice"), "{output}");
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn typescript_waits_for_fifty_queued_pages_at_the_default_limits() -> Result<()> {
+    let (app, task) = start_with_default_limits().await?;
+    let dir = tempfile::tempdir()?;
+    let (path, sdk) = (text(dir.path()), root().join("sdk/typescript"));
+    run_ok("npm", &["pack", "./sdk/typescript", "--pack-destination", &path]).await?;
+    let package = file_ending_in(dir.path(), ".tgz")?;
+    run_ok("npm", &["install", "--prefix", &path, "--offline", "--no-audit", "--no-fund", &package]).await?;
+    for name in ["queue_many.mts", "tsconfig.json"] {
+        std::fs::copy(sdk.join("e2e").join(name), dir.path().join(name))?;
+    }
+    let types = text(&root().canonicalize()?.join("node_modules/@types"));
+    run_ok(root().join("node_modules/.bin/tsc"), &["--project", &path, "--typeRoots", &types]).await?;
+    let output = run_ok(node(), &[&text(&dir.path().join("queue_many.mts")), &task]).await?;
+    ensure!(output.contains("all fifty arrived, twice"), "{output}");
     app.finish().await
 }
 

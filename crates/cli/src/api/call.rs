@@ -4,7 +4,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::Api;
@@ -22,6 +22,8 @@ pub(crate) struct Call<'a> {
     url: Url,
     headers: HeaderMap,
     body: Option<Value>,
+    /// Of a wait for a capture: when it is over.
+    wait_until: Option<Instant>,
 }
 
 /// A successful response.
@@ -53,7 +55,7 @@ impl Api {
 
 impl<'a> Call<'a> {
     fn new(api: &'a Api, method: Method, url: Url) -> Self {
-        Self { api, method, url, headers: HeaderMap::new(), body: None }
+        Self { api, method, url, headers: HeaderMap::new(), body: None, wait_until: None }
     }
 
     /// Adds a query parameter.
@@ -79,6 +81,13 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Says that the request waits for a capture until then. If the limit of waits is used up, the failure is returned
+    /// after the requested time: the caller tries again until then, with what is left of the time.
+    pub(crate) const fn waiting_until(mut self, until: Instant) -> Self {
+        self.wait_until = Some(until);
+        self
+    }
+
     /// Sends the request and reads the whole response.
     pub(crate) async fn send(self) -> Result<ApiResponse, Failure> {
         let response = self.stream().await?;
@@ -95,7 +104,10 @@ impl<'a> Call<'a> {
     pub(crate) async fn stream(&self) -> Result<Response, Failure> {
         let (started, mut retries, mut is_renewed) = (Instant::now(), 0, false);
         loop {
-            self.api.rate_limit.wait().await;
+            match self.wait_until {
+                Some(until) => _ = timeout_at(until, self.api.waits.wait()).await,
+                None => self.api.rate_limit.wait().await,
+            }
             let (failure, headers) = match self.send_once().await {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
@@ -106,6 +118,12 @@ impl<'a> Call<'a> {
                 if self.api.credential.renew(&self.api.http).await? {
                     continue;
                 }
+            }
+            if let Some(until) = self.wait_until.filter(|_| retry::is_rate_limited(&failure)) {
+                let wait = retry::wait_for_limit(&headers, retries);
+                self.api.waits.pause(wait.min(until.duration_since(Instant::now())), &failure).await;
+                _ = timeout_at(until, self.api.waits.wait()).await;
+                return Err(failure);
             }
             match retry::classify(&self.method, &self.headers, &failure, &headers, retries) {
                 // Concurrent requests that wait for the rate limit are admitted one at a time, so these waits do not

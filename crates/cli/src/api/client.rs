@@ -17,6 +17,8 @@ pub(crate) struct Api {
     pub(super) credential: Credential,
     pub(super) retries: u32,
     pub(super) rate_limit: RateLimit,
+    /// The service counts waits for captures apart, so they do not delay other requests.
+    pub(super) waits: RateLimit,
 }
 
 impl Api {
@@ -24,8 +26,8 @@ impl Api {
     pub(crate) fn new(settings: &Settings) -> Result<Self, Failure> {
         let http = http::client().map_err(Failure::unreachable(&settings.base))?;
         let credential = Credential::find(settings)?;
-        let (base, rate_limit) = (settings.base.clone(), RateLimit::default());
-        Ok(Self { http, base, credential, retries: settings.retries, rate_limit })
+        let (base, rate_limit, waits) = (settings.base.clone(), RateLimit::default(), RateLimit::default());
+        Ok(Self { http, base, credential, retries: settings.retries, rate_limit, waits })
     }
 
     /// The base URL of the API.
@@ -38,7 +40,7 @@ impl Api {
         &self.credential
     }
 
-    /// The rate limit that all requests share.
+    /// The rate limit that all requests share, but for waits.
     pub(crate) const fn rate_limit(&self) -> &RateLimit {
         &self.rate_limit
     }

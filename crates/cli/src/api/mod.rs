@@ -8,4 +8,4 @@ mod retry;
 pub(crate) use call::ApiResponse;
 pub(crate) use client::Api;
 pub(crate) use grab::{Grab, Viewport};
-pub(crate) use retry::RateLimit;
+pub(crate) use retry::{RateLimit, is_rate_limited};

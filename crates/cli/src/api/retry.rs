@@ -37,15 +37,8 @@ pub(super) fn classify(
     retries: u32,
 ) -> Retry {
     let is_safe = method.is_idempotent() || sent.contains_key("idempotency-key");
-    let backoff = || {
-        // Half of the backoff is jitter, so that requests that failed together are not retried together.
-        let backoff = FIRST_BACKOFF.saturating_mul(1 << retries.min(8)).min(MAX_WAIT);
-        backoff.mul_f64(0.5 + rand::random::<f64>() / 2.0)
-    };
-    let retry_after = || match headers.get(RETRY_AFTER).and_then(|after| after.to_str().ok()?.parse().ok()) {
-        Some(seconds) => Duration::from_secs(seconds),
-        None => backoff(),
-    };
+    let backoff = || backoff(retries);
+    let retry_after = || wait_for_limit(headers, retries);
     let wait = match failure {
         Failure::Unreachable { source, .. } if is_safe || source.is_connect() => backoff(),
         Failure::Api(error) => match error.code.as_str() {
@@ -57,7 +50,7 @@ pub(super) fn classify(
             _ => return Retry::Never,
         },
         // A proxy responds like this while the service restarts.
-        Failure::UnexpectedResponse { status, .. } if is_safe && matches!(status.as_u16(), 502..=504) => retry_after(),
+        Failure::UnexpectedResponse { status, .. } if is_safe && matches!(status.as_u16(), 429 | 502..=504) => retry_after(),
         Failure::Unreachable { .. }
         | Failure::UnexpectedResponse { .. }
         | Failure::Usage(_)
@@ -72,9 +65,22 @@ pub(super) fn classify(
     if wait > MAX_WAIT { Retry::Never } else { Retry::After(wait) }
 }
 
-/// Whether the request was rejected by the rate limit.
-pub(super) fn is_rate_limited(failure: &Failure) -> bool {
-    failure.code() == Some("rate_limit_exceeded")
+/// The wait that the service or a proxy asks for, or a backoff.
+pub(super) fn wait_for_limit(headers: &HeaderMap, retries: u32) -> Duration {
+    let seconds = headers.get(RETRY_AFTER).and_then(|after| after.to_str().ok()?.parse().ok());
+    seconds.map_or_else(|| backoff(retries), Duration::from_secs)
+}
+
+fn backoff(retries: u32) -> Duration {
+    // Half of the backoff is jitter, so that requests that failed together are not retried together.
+    let backoff = FIRST_BACKOFF.saturating_mul(1 << retries.min(8)).min(MAX_WAIT);
+    backoff.mul_f64(0.5 + rand::random::<f64>() / 2.0)
+}
+
+/// Whether the request was rejected by the rate limit of the service, or by that of a proxy.
+pub(crate) fn is_rate_limited(failure: &Failure) -> bool {
+    let is_of_proxy = matches!(failure, Failure::UnexpectedResponse { status, .. } if status.as_u16() == 429);
+    is_of_proxy || failure.code() == Some("rate_limit_exceeded")
 }
 
 /// The end of the current rate limit wait. One rate limit response applies to all requests.

@@ -14,7 +14,7 @@ use reqwest::Method;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use crate::api::{Api, Grab};
+use crate::api::{self, Api, Grab};
 use crate::args::{CaptureArgs, ConnectionArgs};
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -163,9 +163,14 @@ async fn wait(api: &Api, grab: Grab, seconds: u64) -> Result<Grab, Failure> {
         if left == 0 {
             return Err(Failure::WaitTimedOut { id: grab.fields.id, status: grab.fields.status, seconds });
         }
-        let call = api.call(Method::GET, &format!("grabs/{}", grab.fields.id));
+        let call = api.call(Method::GET, &format!("grabs/{}", grab.fields.id)).waiting_until(until);
         let call = call.header("prefer", &format!("wait={}", left.min(LONG_POLL_S)))?;
-        grab = Grab::from_response(api, call.send().await?)?;
+        grab = match call.send().await {
+            Ok(response) => Grab::from_response(api, response)?,
+            // What the service asked for was waited for already.
+            Err(failure) if api::is_rate_limited(&failure) => continue,
+            Err(failure) => return Err(failure),
+        };
     }
     Ok(grab)
 }

@@ -14,7 +14,10 @@ const LEGACY_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const LEGACY_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const LEGACY_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// Reads the limit named "default" from `RateLimit-Policy` and `RateLimit`.
+/// The policies of which a response reports one: that of requests, or that of waits for grabs.
+const COUNTED: [&str; 2] = ["\"default\"", "\"waits\""];
+
+/// Reads the limit that the request counted in from `RateLimit-Policy` and `RateLimit`.
 pub(crate) fn read(metadata: &HeaderMap) -> Option<Window> {
     let policy = metadata.get(RATE_LIMIT_POLICY)?.to_str().ok()?;
     let state = metadata.get(RATE_LIMIT)?.to_str().ok()?;
@@ -65,9 +68,10 @@ pub(crate) fn add_async_queue(headers: &mut HeaderMap, limit: u32) {
     }
 }
 
-/// A parameter of the member "default" of a structured field list.
+/// A parameter of the counted member of a structured field list.
 fn parameter(list: &str, name: &str) -> Option<u32> {
-    let member = list.split(',').map(str::trim).find(|member| member.starts_with("\"default\""))?;
+    let mut members = list.split(',').map(str::trim);
+    let member = members.find(|member| COUNTED.iter().any(|counted| member.starts_with(counted)))?;
     let value = member.split(';').filter_map(|part| part.trim().split_once('=')).find(|(key, _)| *key == name)?.1;
     value.parse().ok()
 }
@@ -95,6 +99,7 @@ mod tests {
         for (policy, state, expected) in [
             ("\"default\";q=60;w=60", "\"default\";r=59;t=12", Some(window)),
             ("\"other\";q=9, \"default\"; q=60; w=60", "\"other\";r=1;t=1, \"default\"; r=59; t=12", Some(window)),
+            ("\"waits\";q=60;w=60", "\"waits\";r=59;t=12", Some(window)),
             ("\"default\";w=60", "\"default\";r=59;t=12", None),
             ("\"default\";q=60", "\"default\";r=x;t=12", None),
             ("\"other\";q=60", "\"default\";r=59;t=12", None),

@@ -33,6 +33,7 @@ mod totp;
 mod trial;
 mod tries;
 mod verification;
+mod waits;
 
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ pub use people::{
     CreatePersonError, Membership, SignInError, SignUpError, SignedUp, create_person, list_memberships, personal_team,
     sign_in, sign_up,
 };
-pub use rate_limits::RateLimitDecision;
+pub use rate_limits::{Bucket, RateLimitDecision};
 pub(crate) use rate_limits::RateLimits;
 pub use second_factor::{
     SecondFactorError, SecondFactorStatus, find_second_factor, replace_recovery_codes, turn_off_second_factor,
@@ -98,6 +99,8 @@ pub use verification::{
     Verification, VerificationError, VerificationRequest, find_verification, is_verified, request_verification,
     take_over_account, verify_email,
 };
+pub(crate) use waits::Waits;
+pub use waits::{OPEN_WAITS_PER_REQUEST, WAITS_PER_REQUEST, begin_wait, open_wait};
 
 /// Password resets processed at the same time.
 const MAX_CONCURRENT_RESETS: usize = 64;
@@ -110,6 +113,7 @@ pub(crate) struct Accounts {
     pub(crate) quotas: Quotas,
     pub(crate) resets: Arc<Semaphore>,
     pub(crate) rate_limits: RateLimits,
+    pub(crate) waits: Waits,
     pub(crate) last_use: LastUse,
     pub(crate) accepted: AccessCache,
 }
@@ -122,6 +126,7 @@ impl Accounts {
             quotas: Quotas::default(),
             resets: Arc::new(Semaphore::new(MAX_CONCURRENT_RESETS)),
             rate_limits: RateLimits::new(requests_per_minute, is_cluster.then(SharedLimits::default)),
+            waits: Waits::new(requests_per_minute),
             last_use: LastUse::default(),
             accepted: AccessCache::default(),
         }
@@ -130,6 +135,7 @@ impl Accounts {
     /// Forgets the rate limits of teams that have none of their own any more.
     pub(crate) fn forget_former_limits(&self, limits: &TeamLimits) {
         self.rate_limits.retain_own(|team| limits.of(team, TeamLimit::RequestsPerMinute).is_some());
+        self.waits.retain_own(|team| limits.of(team, TeamLimit::RequestsPerMinute).is_some());
         self.quotas.retain_own(|team| limits.of(team, TeamLimit::InvitationsPerDay).is_some());
     }
 }

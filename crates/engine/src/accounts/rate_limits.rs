@@ -23,14 +23,36 @@ pub(crate) struct RateLimits {
     /// Of teams with a limit of their own.
     own: OwnBuckets<Key>,
     per_minute: NonZeroU32,
+    bucket: Bucket,
     checks: AtomicU64,
     /// What the processes of a cluster admit together. `None`: this is the only process.
     shared: Option<SharedLimits>,
 }
 
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bucket {
+    /// Requests.
+    Requests,
+    /// Waits for grabs: long polls and streams of events.
+    Waits,
+}
+
+impl Bucket {
+    /// The name of the policy in the header fields.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Requests => "default",
+            Self::Waits => "waits",
+        }
+    }
+}
+
 /// The limiter's decision about one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimitDecision {
+    /// What was counted.
+    pub bucket: Bucket,
     /// Whether the request may go on.
     pub admitted: bool,
     /// Number of further requests that would be admitted now.
@@ -52,7 +74,13 @@ impl RateLimits {
     pub(crate) fn new(per_minute: u32, shared: Option<SharedLimits>) -> Self {
         let per_minute = NonZeroU32::new(per_minute).unwrap_or(NonZeroU32::MIN);
         let limiter = RateLimiter::dashmap(Quota::per_minute(per_minute)).with_middleware();
-        Self { limiter, own: OwnBuckets::new(MINUTE), per_minute, checks: AtomicU64::new(1), shared }
+        let (own, bucket) = (OwnBuckets::new(MINUTE), Bucket::Requests);
+        Self { limiter, own, per_minute, bucket, checks: AtomicU64::new(1), shared }
+    }
+
+    /// The same limiter for something else than requests.
+    pub(crate) fn of(self, bucket: Bucket) -> Self {
+        Self { bucket, ..self }
     }
 
     /// Takes one request of the team from what all processes may admit. `own` is the team's own limit. Only processes
@@ -69,7 +97,7 @@ impl RateLimits {
         let Some(shared) = &self.shared else { return local };
         let per_minute = own.unwrap_or(self.per_minute);
         match shared.take(store, (team, environment), per_minute).await {
-            Ok(taken) => RateLimitDecision::new(taken, per_minute),
+            Ok(taken) => RateLimitDecision::new(taken, per_minute, self.bucket),
             Err(Unknown) => local,
         }
     }
@@ -89,7 +117,7 @@ impl RateLimits {
     /// Takes one request from the team's bucket. Refused requests take nothing. `own` is the team's own limit.
     fn check(&self, team: TeamId, environment: Environment, own: Option<NonZeroU32>) -> RateLimitDecision {
         match own {
-            Some(own) => RateLimitDecision::new(self.own.take((team, environment), own), own),
+            Some(own) => RateLimitDecision::new(self.own.take((team, environment), own), own, self.bucket),
             None => self.check_usual(team, environment),
         }
     }
@@ -108,34 +136,34 @@ impl RateLimits {
             Ok(snapshot) => Ok(snapshot.remaining_burst_capacity()),
             Err(until) => Err(until.wait_time_from(self.limiter.clock().now())),
         };
-        RateLimitDecision::new(taken, self.per_minute)
+        RateLimitDecision::new(taken, self.per_minute, self.bucket)
     }
 }
 
 impl RateLimitDecision {
     /// From how many requests are left in a bucket of a size, or the time until there is one.
-    fn new(taken: Result<u32, Duration>, per_minute: NonZeroU32) -> Self {
+    fn new(taken: Result<u32, Duration>, per_minute: NonZeroU32, bucket: Bucket) -> Self {
         let (per_minute, async_queue) = (per_minute.get(), None);
         match taken {
             Ok(remaining) => {
                 let reset_s = MINUTE.as_secs().div_ceil(u64::from(per_minute));
-                Self { admitted: true, remaining, reset_s, per_minute, async_queue }
+                Self { bucket, admitted: true, remaining, reset_s, per_minute, async_queue }
             }
             Err(wait) => {
                 let reset_s = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-                Self { admitted: false, remaining: 0, reset_s: reset_s.max(1), per_minute, async_queue }
+                Self { bucket, admitted: false, remaining: 0, reset_s: reset_s.max(1), per_minute, async_queue }
             }
         }
     }
 
     /// Value of the `RateLimit` header field.
     pub fn state(self) -> String {
-        format!("\"default\";r={};t={}{}", self.remaining, self.reset_s, self.queue())
+        format!("\"{}\";r={};t={}{}", self.bucket.name(), self.remaining, self.reset_s, self.queue())
     }
 
     /// Value of the `RateLimit-Policy` header field.
     pub fn policy(self) -> String {
-        format!("\"default\";q={};w=60{}", self.per_minute, self.queue())
+        format!("\"{}\";q={};w=60{}", self.bucket.name(), self.per_minute, self.queue())
     }
 
     /// The limit of open asynchronous grabs, as the edge reports it for teams without their own.
@@ -191,8 +219,16 @@ mod tests {
     }
 
     #[test]
+    fn waits_have_a_policy_of_their_own() {
+        let limits = RateLimits::new(600, None).of(Bucket::Waits);
+        let decision = limits.check(random::team_id(Timestamp::from_ms(0)), Environment::Live, None);
+        assert_eq!((decision.policy(), decision.state()), ("\"waits\";q=600;w=60".into(), "\"waits\";r=599;t=1".into()));
+    }
+
+    #[test]
     fn own_limit_of_the_queue_is_named_after_the_rate_limit() {
-        let decision = RateLimitDecision { async_queue: Some(7), ..RateLimitDecision::new(Ok(1), NonZeroU32::MIN) };
+        let usual = RateLimitDecision::new(Ok(1), NonZeroU32::MIN, Bucket::Requests);
+        let decision = RateLimitDecision { async_queue: Some(7), ..usual };
         assert_eq!(decision.policy(), "\"default\";q=1;w=60, \"async-queue\";q=7;qu=\"concurrent-requests\"");
         assert_eq!(decision.state(), "\"default\";r=1;t=60, \"async-queue\";q=7;qu=\"concurrent-requests\"");
     }

@@ -16,7 +16,7 @@ use grabd_domain::ids::KeyId;
 use grabd_limiters::{Quota, Turn, Window};
 use tokio::time::{Instant, timeout_at};
 
-use crate::accounts::{RateLimitDecision, requests_per_minute};
+use crate::accounts::{Bucket, RateLimitDecision, requests_per_minute};
 use crate::admission;
 use crate::billing::find_account;
 use crate::core::Core;
@@ -43,6 +43,7 @@ pub(super) fn take(core: &Core, caller: Caller, key: KeyId) -> Result<RateLimitD
         .take_of(&team, of_team)
         .and_then(|_| limits.keys.take_of(&key, quota).inspect_err(|_| limits.teams.give_back(&team, of_team)));
     let decision = |Window { limit, remaining, reset_s, .. }, admitted| RateLimitDecision {
+        bucket: Bucket::Requests,
         admitted,
         remaining,
         reset_s,

@@ -49,6 +49,7 @@ pub(super) const SOURCES: &[Source] = &[
     source!("docs/FILES.md", "files", GUIDES, "HTML, text, Markdown, PDF and a report of the same page.", false),
     source!("docs/LINKS.md", "links", GUIDES, "Signed links that capture a page without a key.", false),
     source!("docs/guide/RETRIES.md", "retries", GUIDES, "How to be charged once, and what to retry.", false),
+    source!("docs/RATES.md", "rates", GUIDES, "Rate limits: what is counted, and what an answer says of it.", false),
     source!("docs/WEBHOOKS.md", "webhooks", GUIDES, "Messages to your server when a capture has ended.", false),
     source!("docs/MCP.md", "mcp", GUIDES, "Screenshots for assistants and agents.", false),
     source!("docs/CONNECTING.md", "connecting", GUIDES, "Sign-in of apps by OAuth.", false),

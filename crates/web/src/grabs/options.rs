@@ -338,6 +338,7 @@ pub(crate) fn field_error(fault: Fault) -> Result<FieldError, Fault> {
         | Fault::Forbidden { .. }
         | Fault::NotFound { .. }
         | Fault::RateLimitExceeded { .. }
+        | Fault::WaitLimitExceeded { .. }
         | Fault::ImagesBusy { .. }
         | Fault::Unavailable
         | Fault::InternalError => Err(fault),

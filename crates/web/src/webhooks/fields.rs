@@ -131,6 +131,7 @@ pub(super) fn field_error(fault: Fault, input: &Form) -> Result<FieldError, Faul
         | Fault::IdempotencyConflict
         | Fault::RenderBlocked(_)
         | Fault::RateLimitExceeded { .. }
+        | Fault::WaitLimitExceeded { .. }
         | Fault::ImagesBusy { .. }
         | Fault::QueueTooLong { .. }
         | Fault::FailedRenderTimeExceeded { .. }

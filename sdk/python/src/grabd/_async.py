@@ -184,32 +184,45 @@ class AsyncGrabd:
     async def wait(self, id: str, *, wait_timeout: float = _core.WAIT_TIMEOUT, timeout: float | None = None) -> Grab:
         """Waits until a grab has ended, and returns it: `done` or `failed`.
 
-        Raises WaitTimeoutError if it has not ended in time. It goes on, and can be waited for again.
+        A limit that is used up (429) does not end the wait: the next request is sent after its `Retry-After`. Raises
+        WaitTimeoutError if the grab has not ended in time. It goes on, and can be waited for again.
         """
         end = time.monotonic() + _core.checked_time("wait_timeout", wait_timeout)
         limit = self._settings.timeout_of(timeout)
+        refused: GrabdError | None = None
+        refusals = 0
         while True:
             start = time.monotonic()
-            grab = await self._get(_core.long_poll_call(id, max(0, end - start), limit), Grab)
-            if has_ended(grab):
-                return grab
+            try:
+                grab = await self._get(_core.long_poll_call(id, max(0, end - start), limit), Grab)
+            except GrabdError as error:
+                delay = self._settings.delay_of_limit(error, refusals)
+                if delay is None:
+                    raise
+                refused, refusals = error, refusals + 1
+            else:
+                if has_ended(grab):
+                    return grab
+                refused, refusals = None, 0
+                delay = _core.MIN_POLL if time.monotonic() - start < _core.MIN_POLL else 0
             now = time.monotonic()
             if now >= end:
-                raise _core.wait_timeout(id, wait_timeout)
-            if now - start < _core.MIN_POLL:
-                await asyncio.sleep(min(_core.MIN_POLL, end - now))
+                raise _core.wait_timeout(id, wait_timeout) from refused
+            await asyncio.sleep(min(delay, end - now))
 
     async def watch(self, id: str, *, wait_timeout: float = _core.WATCH_TIMEOUT) -> AsyncIterator[Grab]:
         """Follows a grab: yields its current state and each later one, until it has ended.
 
-        A broken stream is resumed. Raises WaitTimeoutError if the grab has not ended in time.
+        A broken stream is resumed, and a limit that is used up (429) is waited for. Raises WaitTimeoutError if the grab has not ended in time.
         """
         end = time.monotonic() + _core.checked_time("wait_timeout", wait_timeout)
         last_id, empty_streams = "", 0
+        refused: GrabdError | None = None
+        refusals = 0
         while empty_streams < _core.MAX_EMPTY_STREAMS:
             remaining = end - time.monotonic()
             if remaining <= 0:
-                raise _core.wait_timeout(id, wait_timeout)
+                raise _core.wait_timeout(id, wait_timeout) from refused
             if empty_streams > 0:
                 await asyncio.sleep(min(self._settings.delay(empty_streams - 1) or 0, remaining))
             empty_streams += 1
@@ -220,9 +233,17 @@ class AsyncGrabd:
                     if has_ended(grab):
                         return
                     last_id, empty_streams = events.last_id, 0
+                    refused, refusals = None, 0
             except ConnectionFailedError:
-                # A broken stream is resumed. Anything else is final.
+                # A broken stream is resumed.
                 pass
+            except GrabdError as error:
+                # A limit that is used up is waited for. Anything else is final.
+                delay = self._settings.delay_of_limit(error, refusals)
+                if delay is None:
+                    raise
+                refused, refusals, empty_streams = error, refusals + 1, empty_streams - 1
+                await asyncio.sleep(max(0, min(delay, end - time.monotonic())))
         raise _core.no_events(id)
 
     async def _stream(self, id: str, events: GrabEvents, end: float) -> AsyncIterator[Grab]:
@@ -311,7 +332,7 @@ class AsyncGrabd:
 
     async def _sleep_after(self, error: GrabdError, retries: int, call: Call) -> None:
         """Waits before a retry. Raises the error if there is none."""
-        delay = self._settings.delay_after(error, retries, call.repeatable)
+        delay = self._settings.delay_after(error, retries, call)
         if delay is None:
             raise error
         await asyncio.sleep(delay)

@@ -73,6 +73,8 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict)
     repeatable: bool = True
     """Whether it may be repeated although it may have been carried out."""
+    waits: bool = False
+    """Whether it waits for a grab. Then a limit that is used up is waited for by the caller, and is no retry."""
     timeout: float | None = None
     default_timeout: float = DEFAULT_TIMEOUT
     max_bytes: int = MAX_JSON_BYTES
@@ -140,11 +142,22 @@ class Settings:
         jittered = min(MAX_DELAY, self.retry_delay * 2.0**retries) * random.uniform(0.5, 1)
         return jittered if retry_after is None else retry_after + jittered / 4
 
-    def delay_after(self, error: GrabdError, retries: int, repeatable: bool) -> float | None:
+    def delay_after(self, error: GrabdError, retries: int, call: Call) -> float | None:
         """The wait in seconds before the next attempt. None if there is none."""
-        if retries >= self.max_retries or not _may_retry(error, repeatable):
+        if retries >= self.max_retries or not _may_retry(error, call.repeatable):
             return None
-        return self.delay(retries, error.retry_after if isinstance(error, ApiError) else None)
+        if call.waits and _is_limit(error):
+            return None
+        return self.delay(retries, _retry_after_of(error))
+
+    def delay_of_limit(self, error: GrabdError, refusals: int) -> float | None:
+        """The wait in seconds after a limit was used up, however long. None if the error is another one."""
+        if not _is_limit(error):
+            return None
+        jittered = min(MAX_DELAY, self.retry_delay * 2.0**refusals) * random.uniform(0.5, 1)
+        # All that wait are told the same time, so they are spread over the next second.
+        retry_after = _retry_after_of(error)
+        return jittered if retry_after is None else retry_after + random.uniform(0, min(1, retry_after))
 
     def image_url(self, grab: Grab | str) -> str:
         """The absolute URL of an image."""
@@ -290,6 +303,7 @@ def response_error(response: httpx.Response, content: bytes) -> GrabdError:
             f"The response has the status {status} and is no error of grabd{start and ': '}{start}",
             status=status,
             request_id=headers.get("x-request-id"),
+            retry_after=_retry_after(headers.get("retry-after")),
         )
     failure = ERROR_CLASSES.get(code, ApiError)(
         message,
@@ -316,10 +330,18 @@ def _retry_after(value: str | None) -> float | None:
         return None
 
 
+def _is_limit(error: GrabdError) -> bool:
+    """Whether a limit of the service, or of a proxy, is used up. The service has not begun to work then."""
+    return isinstance(error, (ApiError, UnexpectedResponseError)) and error.status == 429
+
+
+def _retry_after_of(error: GrabdError) -> float | None:
+    return error.retry_after if isinstance(error, (ApiError, UnexpectedResponseError)) else None
+
+
 def _may_retry(error: GrabdError, repeatable: bool) -> bool:
     """Whether a later attempt may succeed."""
-    # The service has not begun to work on these.
-    if isinstance(error, ApiError) and error.status == 429:
+    if _is_limit(error):
         return True
     if not repeatable:
         return False
@@ -360,15 +382,14 @@ def events_call(id: str, last_id: str, timeout: float) -> Call:
     headers = {"accept": "text/event-stream"}
     if last_id:
         headers["last-event-id"] = last_id
-    return Call(method="GET", path=grab_path(id, "/events"), headers=headers, timeout=timeout)
+    return Call(method="GET", path=grab_path(id, "/events"), headers=headers, timeout=timeout, waits=True)
 
 
 def long_poll_call(id: str, remaining: float, timeout: float) -> Call:
     """The request that waits for the end of a grab."""
     seconds = max(0, min(LONG_POLL, int(remaining) + 1))
-    return Call(
-        method="GET", path=grab_path(id), headers={"prefer": f"wait={seconds}"}, timeout=timeout + seconds
-    )
+    headers = {"prefer": f"wait={seconds}"}
+    return Call(method="GET", path=grab_path(id), headers=headers, timeout=timeout + seconds, waits=True)
 
 
 def download_call(url: str, max_bytes: int, timeout: float | None) -> Call:

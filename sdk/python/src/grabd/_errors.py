@@ -61,12 +61,16 @@ class WaitTimeoutError(GrabdError):
 class UnexpectedResponseError(GrabdError):
     """A response is not what the REST API promises, for example because a proxy sent it."""
 
-    def __init__(self, message: str, *, status: int, request_id: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, status: int, request_id: str | None = None, retry_after: float | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         """HTTP status."""
         self.request_id = request_id
         """`X-Request-Id` of the response."""
+        self.retry_after = retry_after
+        """Seconds to wait before a retry, if the response named them."""
 
 
 class WebhookVerificationError(GrabdError):
