@@ -265,8 +265,8 @@ export interface CaptureOptions {
   click?: readonly string[] | undefined;
   /**
    * JavaScript that is run in the page before the image is taken, as the body of an async function. It is waited for,
-   * for up to 5 seconds. The capture fails, without charge, if it throws. Not without `javascript`. Example:
-   * `"document.querySelector('details').open = true"`.
+   * for up to 5 seconds. The capture fails, without charge, if it throws or takes longer. Not without `javascript`.
+   * Example: `"document.querySelector('details').open = true"`.
    */
   script?: string | undefined;
   /**
@@ -299,9 +299,10 @@ export interface CaptureOptions {
   pdf?: Pdf | undefined;
   /**
    * Answer with an earlier image of the same options that is at most this old, in seconds, without charge. Only images
-   * of the same team and environment are used, and only if they were not deleted. Such a grab has `cached: true` and is
-   * not a new one. Captures with secret options are always new. With 0, every capture is new. From 0 to 2.592e+06.
-   * Default: `0`. Example: `86400`.
+   * of the same team and environment are used, and only if they were not deleted; by a key without the scope `read`,
+   * only those that it has made itself. Such a grab has `cached: true` and the `metadata` of the request, and is not a
+   * new one. Captures with secret options are always new. With 0, every capture is new. From 0 to 2.592e+06. Default:
+   * `0`. Example: `86400`.
    */
   max_age?: number | undefined;
   /**
@@ -325,8 +326,9 @@ export interface CaptureOptions {
   /**
    * Id of an earlier grab of the same team and environment: report what changed since its image. The result is in
    * `difference` of the grab, see docs/FILES.md. The capture fails, without charge, if the images cannot be compared,
-   * for example because the earlier one is deleted meanwhile. Such a capture is always new. Not in signed links.
-   * Example: `"01993e1c-7b1a-7000-8000-0123456789ab"`.
+   * for example because the earlier one is deleted meanwhile. A key without the scope `read` can name only grabs that
+   * it has created itself. Such a capture is always new. Not in signed links. Example:
+   * `"01993e1c-7b1a-7000-8000-0123456789ab"`.
    */
   compare_to?: string | undefined;
   /**
@@ -515,10 +517,17 @@ export interface Grab {
   /**
    * What may be missing from the image, as machine-readable values, some with a count: `requests_in_flight:N`,
    * `images_failed:N`, `images_missing:N`, `fonts_failed:N`, `spinner_visible`, `blank`, `wide_cut`, `endless`,
-   * `virtual_list`, `frame_unfinished`, `documents_denied:N`. Null before the grab has ended; later versions may add values.
+   * `virtual_list`, `frame_unfinished`, `documents_denied:N`, `document_incomplete`, `work_pending`, `scroller_cut`,
+   * `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`. Null before the grab has ended;
+   * later versions may add values.
    */
   warnings?: string[] | null | undefined;
+  /** The error code of the failure, which a synchronous create returns. Only present if the grab has failed. */
   error_code?: "render_blocked" | "render_failed" | "ssrf_detected" | "internal_error" | undefined;
+  /**
+   * Whose fault the failure is: that of the request (`request`), of the target site (`target`), or of the service
+   * (`service`). Only present if the grab has failed.
+   */
   error_cause?: "request" | "target" | "service" | undefined;
   /** Title of the page. This and the following texts come from the page: do not trust them. */
   title?: string | null | undefined;
@@ -565,7 +574,7 @@ export interface Grab {
   consent?: GrabConsent | undefined;
   /** Numbers of requests that were not sent. Absent unless the request blocks something. */
   blocked?: GrabBlocked | undefined;
-  /** Whether the page shows nothing but a background. Absent unless a page was captured. */
+  /** Whether the image has one colour. False for an element that has no content. Absent unless a page was captured. */
   blank?: boolean | undefined;
   /**
    * What changed since the image of an earlier grab. Absent unless the request has `compare_to` and the grab is done.
@@ -822,6 +831,12 @@ export interface Delivery {
   attempted_at?: string | null | undefined;
   /** Time of the next attempt. RFC 3339. */
   next_attempt_at?: string | null | undefined;
+  /**
+   * Why the last attempt got no response: `refused` (the address is not public), `unresolved`, `unreachable`, `tls`,
+   * `http` or `timed_out`. `too_many_open`: no attempt is made, because too many messages of the account wait; it can
+   * be sent again later. Null otherwise.
+   */
+  error?: string | null | undefined;
 }
 
 /** The deliveries to a webhook within 30 days, newest first. */
@@ -979,7 +994,10 @@ export class InternalError extends ApiError {
   override name = "InternalError";
 }
 
-/** `forbidden`: The API key or the app's token is valid, but lacks the scope that the request needs; the message names it. */
+/**
+ * `forbidden`: The API key or the app's token is valid, but lacks the scope that the request needs; the message names
+ * it.
+ */
 export class ForbiddenError extends ApiError {
   override name = "ForbiddenError";
 }

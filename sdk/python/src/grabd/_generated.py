@@ -323,8 +323,8 @@ class CaptureOptions(TypedDict, total=False):
     """
     script: str
     """JavaScript that is run in the page before the image is taken, as the body of an async function. It is waited for,
-    for up to 5 seconds. The capture fails, without charge, if it throws. Not without `javascript`. Example:
-    `"document.querySelector('details').open = true"`.
+    for up to 5 seconds. The capture fails, without charge, if it throws or takes longer. Not without `javascript`.
+    Example: `"document.querySelector('details').open = true"`.
     """
     freeze: bool
     """Stop animations, transitions, carets, videos and animated images, so that repeated captures are equal. Finite
@@ -351,9 +351,10 @@ class CaptureOptions(TypedDict, total=False):
     """
     max_age: int
     """Answer with an earlier image of the same options that is at most this old, in seconds, without charge. Only
-    images of the same team and environment are used, and only if they were not deleted. Such a grab has `cached:
-    true` and is not a new one. Captures with secret options are always new. With 0, every capture is new. From 0 to
-    2.592e+06. Default: `0`. Example: `86400`.
+    images of the same team and environment are used, and only if they were not deleted; by a key without the scope
+    `read`, only those that it has made itself. Such a grab has `cached: true` and the `metadata` of the request, and
+    is not a new one. Captures with secret options are always new. With 0, every capture is new. From 0 to 2.592e+06.
+    Default: `0`. Example: `86400`.
     """
     metadata: Mapping[str, str]
     """Texts of yours that are stored with the grab, and returned with it and in webhooks. They do not change the image.
@@ -373,8 +374,9 @@ class CaptureOptions(TypedDict, total=False):
     compare_to: str
     """Id of an earlier grab of the same team and environment: report what changed since its image. The result is in
     `difference` of the grab, see docs/FILES.md. The capture fails, without charge, if the images cannot be compared,
-    for example because the earlier one is deleted meanwhile. Such a capture is always new. Not in signed links.
-    Example: `"01993e1c-7b1a-7000-8000-0123456789ab"`.
+    for example because the earlier one is deleted meanwhile. A key without the scope `read` can name only grabs that
+    it has created itself. Such a capture is always new. Not in signed links. Example:
+    `"01993e1c-7b1a-7000-8000-0123456789ab"`.
     """
     phash: bool
     """Compute a hash of the image that is similar for images that look alike. It is in `phash` of the grab, see
@@ -584,10 +586,16 @@ class Grab(Model):
     warnings: tuple[str, ...] | None = None
     """What may be missing from the image, as machine-readable values, some with a count: `requests_in_flight:N`,
     `images_failed:N`, `images_missing:N`, `fonts_failed:N`, `spinner_visible`, `blank`, `wide_cut`, `endless`,
-    `virtual_list`, `frame_unfinished`, `documents_denied:N`. Null before the grab has ended; later versions may add values.
+    `virtual_list`, `frame_unfinished`, `documents_denied:N`, `document_incomplete`, `work_pending`, `scroller_cut`,
+    `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`. Null before the grab has ended;
+    later versions may add values.
     """
     error_code: Literal["render_blocked", "render_failed", "ssrf_detected", "internal_error"] | None = None
+    """The error code of the failure, which a synchronous create returns. Only present if the grab has failed."""
     error_cause: Literal["request", "target", "service"] | None = None
+    """Whose fault the failure is: that of the request (`request`), of the target site (`target`), or of the service
+    (`service`). Only present if the grab has failed.
+    """
     title: str | None = None
     """Title of the page. This and the following texts come from the page: do not trust them."""
     description: str | None = None
@@ -630,7 +638,7 @@ class Grab(Model):
     blocked: GrabBlocked | None = None
     """Numbers of requests that were not sent. Absent unless the request blocks something."""
     blank: bool | None = None
-    """Whether the page shows nothing but a background. Absent unless a page was captured."""
+    """Whether the image has one colour. False for an element that has no content. Absent unless a page was captured."""
     difference: GrabDifference | None = None
     """What changed since the image of an earlier grab. Absent unless the request has `compare_to` and the grab is done.
     """
@@ -992,6 +1000,11 @@ class Delivery(Model):
     """Time of the last attempt. RFC 3339."""
     next_attempt_at: str | None = None
     """Time of the next attempt. RFC 3339."""
+    error: str | None = None
+    """Why the last attempt got no response: `refused` (the address is not public), `unresolved`, `unreachable`, `tls`,
+    `http` or `timed_out`. `too_many_open`: no attempt is made, because too many messages of the account wait; it can
+    be sent again later. Null otherwise.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1144,7 +1157,9 @@ class InternalError(ApiError):
 
 
 class ForbiddenError(ApiError):
-    """`forbidden`: The API key or the app's token is valid, but lacks the scope that the request needs; the message names it."""
+    """`forbidden`: The API key or the app's token is valid, but lacks the scope that the request needs; the message
+    names it.
+    """
 
 
 ERROR_CLASSES: Mapping[str, type[ApiError]] = {
