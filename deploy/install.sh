@@ -153,7 +153,7 @@ for program in grabd grab; do
   run mv "/usr/local/bin/.$program.new" "/usr/local/bin/$program"
 done
 run install -d -m 0755 /etc/grabd
-[ -e /etc/grabd/grabd.toml ] || run install -m 0644 "$content/grabd.toml" /etc/grabd/grabd.toml
+[ -e /etc/grabd/grabd.toml ] || run install -m 0640 -g grabd "$content/grabd.toml" /etc/grabd/grabd.toml
 run install -m 0644 "$content/grabd.service" /etc/systemd/system/grabd.service
 if [ -d /run/systemd/system ] || [ "$dry_run" ]; then
   run systemctl daemon-reload

@@ -1,12 +1,16 @@
 //! Checks everything the service needs. Prints one line for each check, with a remedy if it fails.
 
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use grabd_domain::target::TargetHost;
 use grabd_engine::webhooks::can_decrypt_secrets;
 use grabd_images::{Images, Location, SignedUploads};
+use rustix::fs::{Access, access};
+use rustix::process::geteuid;
 
+use crate::commands_store;
 use crate::config::Config;
 use crate::output::print_line;
 use crate::wiring;
@@ -36,9 +40,10 @@ pub async fn run(config: &Config, launcher: Option<&Path>) -> bool {
     findings.push(database(config).await);
     findings.push(images(config).await);
     findings.push(secrets(config).await);
+    findings.extend(environment(config));
     findings.push(pricing(config));
     findings.extend(filter_lists(config));
-    findings.push(egress(config).await);
+    findings.extend(egress(config).await);
     for (name, address, remedy) in [
         ("HTTP port", config.http.listen, "Set GRABD_HTTP__LISTEN to an address of this machine"),
         ("gRPC port", config.grpc.listen, "Set GRABD_GRPC__LISTEN to an address of this machine"),
@@ -77,19 +82,25 @@ async fn browser(config: &Config, launcher: Option<&Path>) -> Vec<Finding> {
 }
 
 fn data_dir(config: &Config) -> Finding {
-    let dir = &config.data_dir;
-    let check = || -> std::io::Result<()> {
-        std::fs::create_dir_all(dir)?;
-        let probe = dir.join(".doctor");
-        std::fs::write(&probe, b"x")?;
-        std::fs::remove_file(probe)
+    let dir = std::path::absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
+    // Nothing is created, which might then belong to another user than that of the service.
+    let nearest = dir.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(&dir);
+    let writable = access(nearest, Access::WRITE_OK | Access::EXEC_OK);
+    let owner = std::fs::metadata(nearest).map(|metadata| metadata.uid()).unwrap_or_default();
+    let result = match writable {
+        Err(error) => Err(format!("{}: {error}", nearest.display())),
+        Ok(()) if nearest != dir => Ok(format!("{} will be created at the first start", dir.display())),
+        Ok(()) if geteuid().is_root() && owner != 0 => Ok(format!("{} belongs to user {owner}", dir.display())),
+        Ok(()) => Ok(format!("{} is writable", dir.display())),
     };
-    let result =
-        check().map(|()| format!("{} is writable", dir.display())).map_err(|e| format!("{}: {e}", dir.display()));
     Finding::new("data dir", result, "Set GRABD_DATA_DIR to a directory that this user may write")
 }
 
 async fn database(config: &Config) -> Finding {
+    let missing = commands_store::missing_file(config);
+    if let Ok(Some(file)) = &missing {
+        return Finding::new("database", Ok(format!("{} will be created at the first start", file.display())), "");
+    }
     let result = match wiring::open_store(config).await {
         Ok(store) => {
             let current = store.schema_is_current().await;
@@ -137,6 +148,12 @@ async fn images(config: &Config) -> Finding {
 async fn secrets(config: &Config) -> Finding {
     let key_file = wiring::key_file(config);
     let result = async {
+        if commands_store::missing_file(config)?.is_some() {
+            return Ok(match key_file.exists() {
+                true => format!("{} exists", key_file.display()),
+                false => format!("{} will be created at the first start", key_file.display()),
+            });
+        }
         let store = wiring::open_store(config).await?;
         // Before the first start there is no table.
         let used = store.schema_is_current().await? && store.webhooks().newest_secret().await?.is_some();
@@ -155,6 +172,17 @@ async fn secrets(config: &Config) -> Finding {
     let remedy =
         "Restore the key file that belongs to this database; if it is lost, every webhook secret must be rotated";
     Finding::new("secrets", result.map_err(|error| format!("{error:#}")), remedy)
+}
+
+/// Variables that no setting is named after. They do not prevent the start, so this is a recommendation.
+fn environment(config: &Config) -> Option<Finding> {
+    let foreign = &config.foreign_variables;
+    (!foreign.is_empty()).then(|| Finding {
+        name: "variables",
+        ok: true,
+        detail: format!("{} are no settings, and are ignored", foreign.join(", ")),
+        remedy: "If one was meant to be a setting, `grabd config` prints all of them",
+    })
 }
 
 fn pricing(config: &Config) -> Finding {
@@ -178,13 +206,13 @@ fn filter_lists(config: &Config) -> Vec<Finding> {
     reports.into_iter().map(finding).collect()
 }
 
-/// A private address must be refused. Whether public names resolve is reported.
-async fn egress(config: &Config) -> Finding {
+/// A private address must be refused. That public names resolve is a recommendation: URLs with addresses work without.
+async fn egress(config: &Config) -> Vec<Finding> {
     let guard = match wiring::guard(config) {
         Ok(guard) => guard,
         Err(error) => {
             let remedy = "Let the service open netlink sockets (systemd: AF_NETLINK among RestrictAddressFamilies)";
-            return Finding::new("egress", Err(format!("{error:#}")), remedy);
+            return vec![Finding::new("egress", Err(format!("{error:#}")), remedy)];
         }
     };
     let result = async {
@@ -194,13 +222,6 @@ async fn egress(config: &Config) -> Finding {
             Ok(_) | Err(_) => return Err("a cloud metadata address is allowed".to_owned()),
         }
         let mut detail = "private addresses are refused".to_owned();
-        match guard.resolve(&TargetHost::Name("example.com".to_owned())).await {
-            Ok(_) => detail += ", names resolve",
-            Err(_) => {
-                detail +=
-                    "; names do not resolve (see GRABD_EGRESS__DNS), so only URLs with IP addresses can be captured";
-            }
-        }
         if !config.egress.allow_cidrs.is_empty() {
             let allowed: Vec<String> = config.egress.allow_cidrs.iter().map(ToString::to_string).collect();
             detail += &format!("; ATTENTION: {} may be reached by configuration", allowed.join(", "));
@@ -208,7 +229,16 @@ async fn egress(config: &Config) -> Finding {
         Ok(detail)
     }
     .await;
-    Finding::new("egress", result, "Remove that address from GRABD_EGRESS__ALLOW_CIDRS")
+    let names = match guard.resolve(&TargetHost::Name("example.com".to_owned())).await {
+        Ok(_) => Finding::new("names", Ok("resolve".to_owned()), ""),
+        Err(_) => Finding {
+            name: "names",
+            ok: true,
+            detail: "do not resolve, so only URLs with IP addresses can be captured".to_owned(),
+            remedy: "Set GRABD_EGRESS__DNS to a DNS server that this machine reaches",
+        },
+    };
+    vec![Finding::new("egress", result, "Remove that address from GRABD_EGRESS__ALLOW_CIDRS"), names]
 }
 
 async fn check_port(name: &'static str, address: SocketAddr, remedy: &'static str) -> Finding {

@@ -7,6 +7,7 @@
 
 pub mod admin;
 pub mod allocator;
+mod commands_store;
 pub mod config;
 mod data_dir_lock;
 mod database_url;

@@ -109,6 +109,9 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Config | Command::Completions { .. } | Command::Man => {}
         Command::Serve { role: _, capture, dev } => {
             log_to_stderr(&config, &config.log.filter)?;
+            for variable in &config.foreign_variables {
+                tracing::warn!(variable, "is no setting of grabd, and is ignored");
+            }
             // A journal is no place for keys.
             let prints_keys = dev || std::io::stdout().is_terminal();
             serve::run(config, Some(Path::new(OWN_EXECUTABLE)), capture.as_deref(), prints_keys).await?;

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use grabd_store::{MigrationPlan, PendingStep, Store};
 
+use crate::commands_store;
 use crate::config::Config;
 use crate::wiring;
 
@@ -20,6 +21,13 @@ pub struct Report {
 /// # Errors
 /// When the database cannot be opened, or is of a newer version.
 pub async fn run(config: &Config, check: bool) -> anyhow::Result<Report> {
+    if check && let Some(file) = commands_store::missing_file(config)? {
+        let text = format!("There is no database {}: `grabd serve` or `grabd migrate` creates it.\n", file.display());
+        return Ok(Report { text, success: true });
+    }
+    if !check {
+        commands_store::check_owner(config)?;
+    }
     let store = wiring::open_store(config).await?;
     let report = report(&store, check, &wiring::describe_database(config)).await;
     store.close().await;

@@ -292,7 +292,7 @@ fn service_starts_captures_stops_and_restarts() {
 fn first_start_without_a_terminal_stores_its_keys_but_does_not_print_them() {
     let dir = open_dir();
     let mut service = RunningService::start(dir.path(), &[]);
-    service.until("with a key in KEY");
+    service.until("with a key in GRAB_API_KEY");
     service.terminate();
     service.until("Stopped.");
     let printed = service.output.join("\n");
@@ -462,7 +462,7 @@ fn sign_up(dir: &Path, email: &str) {
 #[test]
 fn unverified_person_cannot_be_made_an_operator() {
     let dir = open_dir();
-    admin(dir.path(), &["team", "list"]);
+    admin(dir.path(), &["team", "create", "default"]);
     sign_up(dir.path(), "eve@example.com");
     let refused = run(dir.path(), &["admin", "user", "operator", "eve@example.com"]);
     let text = String::from_utf8_lossy(&refused.stderr).into_owned();

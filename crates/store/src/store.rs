@@ -1,7 +1,7 @@
 //! The handle to the database. Its reads and changes are in the modules of what they concern.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +31,14 @@ impl Store {
     pub async fn open(url: &str) -> Result<Self> {
         let database = Database::open(url).await?;
         Ok(Self { database, set_aside: Arc::default(), shared_reads: Arc::default(), actor: None })
+    }
+
+    /// The file of an SQLite database, which may not exist yet. Other databases have none, and neither has one in memory.
+    ///
+    /// # Errors
+    /// [`Error::Url`] and others when the URL is invalid.
+    pub fn file(url: &str) -> Result<Option<PathBuf>> {
+        Database::file(url)
     }
 
     /// Brings the schema up to date. Idempotent.

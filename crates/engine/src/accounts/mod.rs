@@ -80,8 +80,8 @@ pub use people::{
     CreatePersonError, Membership, SignInError, SignUpError, SignedUp, create_person, list_memberships, personal_team,
     sign_in, sign_up,
 };
-pub use rate_limits::{Bucket, RateLimitDecision};
 pub(crate) use rate_limits::RateLimits;
+pub use rate_limits::{Bucket, RateLimitDecision};
 pub use second_factor::{
     SecondFactorError, SecondFactorStatus, find_second_factor, replace_recovery_codes, turn_off_second_factor,
     turn_on_second_factor,

@@ -222,7 +222,10 @@ mod tests {
     fn waits_have_a_policy_of_their_own() {
         let limits = RateLimits::new(600, None).of(Bucket::Waits);
         let decision = limits.check(random::team_id(Timestamp::from_ms(0)), Environment::Live, None);
-        assert_eq!((decision.policy(), decision.state()), ("\"waits\";q=600;w=60".into(), "\"waits\";r=599;t=1".into()));
+        assert_eq!(
+            (decision.policy(), decision.state()),
+            ("\"waits\";q=600;w=60".into(), "\"waits\";r=599;t=1".into())
+        );
     }
 
     #[test]

@@ -6,13 +6,14 @@ use std::time::Duration;
 use grabd_domain::admission::Account;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::{Caller, Environment};
-use grabd_domain::faults::ErrorCause;
+use grabd_domain::faults::{Code, ErrorCause};
 use grabd_domain::grabs::{Class, Failure, FailureReason, Grab, RenderMetadata, State};
 use grabd_domain::ids::GrabId;
 use grabd_domain::limits::{ASYNC_DEADLINE, SYNC_DEADLINE};
 use grabd_domain::{Fault, Timestamp};
 use grabd_store::grabs::{Created, EndedGrab, FailGrab, FailureSource, NewGrab, NewLease};
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use super::request::{CreateRequest, CreateResult, ValidCreate, Validated};
 use super::{cached, compare, idempotency, test_create, upload};
@@ -33,9 +34,19 @@ use crate::{random, storage, targets};
 #[tracing::instrument(name = "grabs.create", skip_all)]
 pub async fn create(core: &Core, caller: Caller, request: &CreateRequest) -> Result<CreateResult, Fault> {
     let started = Instant::now();
-    match validate(core, caller, request, request.class).await? {
-        Validated::Fresh(create) => perform(core, caller, *create, started).await,
-        Validated::Repeated(result) => Ok(*result),
+    let result = match validate(core, caller, request, request.class).await {
+        Ok(Validated::Fresh(create)) => perform(core, caller, *create, started).await,
+        Ok(Validated::Repeated(result)) => Ok(*result),
+        Err(fault) => Err(fault),
+    };
+    result.inspect_err(|fault| log_refusal(caller, fault))
+}
+
+/// Logs a create that made no grab, without what the caller sent. What went wrong inside has been logged already.
+pub(super) fn log_refusal(caller: Caller, fault: &Fault) {
+    if fault.code() != Code::InternalError {
+        let field = fault.field().map(|field| field.name);
+        tracing::info!(team.id = %caller.team, code = fault.code().as_str(), field, "a create was refused");
     }
 }
 
@@ -50,13 +61,15 @@ pub(crate) async fn perform(
     started: Instant,
 ) -> Result<CreateResult, Fault> {
     let task = {
-        let core = core.clone();
-        core.clone().spawn(async move {
+        let (spawner, core) = (core, core.clone());
+        let work = async move {
             match caller.environment {
                 Environment::Test => test_create::create(&core, caller, create).await,
                 Environment::Live => create_live(&core, caller, create, started).await,
             }
-        })
+        };
+        // Its log lines name the request.
+        spawner.spawn(work.in_current_span())
     };
     task.await.map_err(internal_error("grabs.create"))?
 }
@@ -209,10 +222,12 @@ pub(super) async fn submit(
             let budget = lease_loop::budget(now, deadline_at, &spec);
             let spec = spec.clone();
             let lease = Lease { grab: id, token, upload_key, spec, budget, attempt: 1, account, since: now };
+            core.queue.request_spans.remember(id);
             assign(core, slot, lease).await;
             (1, State::Processing)
         }
         (Created::Leased { .. } | Created::Pending, _) => {
+            core.queue.request_spans.remember(id);
             core.queue.dispatcher.notify();
             core.bus.work_queued();
             (0, State::Pending)

@@ -13,6 +13,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use url::{Host, Url};
 
 use super::queue::MailMessage;
+use crate::random;
 
 /// Time limit of one SMTP command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(15);
@@ -105,7 +106,8 @@ impl Smtp {
             .from(self.from.clone())
             .to(Mailbox::new(None, to))
             .subject(message.subject.clone())
-            .message_id(None)
+            // Of the sender's domain, as spam filters expect: the name of this machine may be anything.
+            .message_id(Some(format!("<{:032x}@{}>", random::random(), self.from.email.domain())))
             // Suppresses automatic replies such as out-of-office notices.
             .header(AutoSubmitted)
             .header(ContentType::TEXT_PLAIN)

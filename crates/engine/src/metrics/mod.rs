@@ -4,7 +4,9 @@ mod export;
 
 use std::sync::atomic::AtomicU64;
 
-use grabd_domain::grabs::{Class, Grab, State};
+use grabd_domain::credentials::Environment;
+use grabd_domain::faults::ErrorCause;
+use grabd_domain::grabs::{Class, FailureReason, Grab, State};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -139,15 +141,63 @@ impl Default for Metrics {
             queue_wait: Family::default(),
             queue_slots: Family::default(),
         };
-        // Alerts on an increase need a first sample of zero.
-        for result in ["failed", "unexpected", "unknown_team"] {
-            drop(metrics.payments.get_or_create(&ResultLabel { result }));
-        }
-        for step in ["clock", "erasure"] {
-            drop(metrics.sweep_errors.get_or_create(&StepLabel { step }));
-        }
-        drop(metrics.set_aside.get_or_create(&WorkLabel { work: "retention" }));
+        metrics.begin_at_zero();
         metrics
+    }
+}
+
+/// What an event of a payment may become, of which alerts exist.
+const PAYMENT_RESULTS: [&str; 3] = ["failed", "unexpected", "unknown_team"];
+/// Steps of the sweep of which alerts exist.
+const WATCHED_STEPS: [&str; 3] = ["clock", "cluster_clock", "erasure"];
+/// Why live creates are not admitted.
+const REFUSALS: [&str; 4] = ["disk", "expected_wait", "failed_renders", "storage"];
+
+impl Metrics {
+    /// Makes the samples before the first event: an increase from an absent sample is none, so that alerts and graphs
+    /// would miss the first event.
+    fn begin_at_zero(&self) {
+        let failures = [
+            FailureReason::RenderBlocked,
+            FailureReason::RenderFailed,
+            FailureReason::SsrfDetected,
+            FailureReason::InternalError,
+        ];
+        for environment in [Environment::Live, Environment::Test].map(Environment::as_str) {
+            let results = || failures.iter().map(|reason| reason.code().as_str()).chain(["done"]);
+            for (mode, result) in [Class::Sync, Class::Async]
+                .map(mode)
+                .into_iter()
+                .flat_map(|mode| results().map(move |result| (mode, result)))
+            {
+                drop(self.grabs.get_or_create(&GrabLabels { environment, mode, result }));
+            }
+            for cause in ErrorCause::ALL.map(ErrorCause::as_str) {
+                drop(self.failures.get_or_create(&FailureLabels { environment, cause }));
+            }
+        }
+        for mode in [Class::Sync, Class::Async].map(mode) {
+            drop(self.grab_seconds.get_or_create(&ModeLabel { mode }));
+        }
+        for reason in REFUSALS {
+            drop(self.not_admitted.get_or_create(&ReasonLabel { reason }));
+        }
+        for result in ["delivered", "failed"] {
+            drop(self.webhook_attempts.get_or_create(&ResultLabel { result }));
+        }
+        for result in PAYMENT_RESULTS {
+            drop(self.payments.get_or_create(&ResultLabel { result }));
+        }
+        for result in ["sent", "received", "lost", "malformed"] {
+            drop(self.hints.get_or_create(&ResultLabel { result }));
+        }
+        for way in ["core", "direct"] {
+            drop(self.images_stored.get_or_create(&WayLabel { way }));
+        }
+        for step in WATCHED_STEPS {
+            drop(self.sweep_errors.get_or_create(&StepLabel { step }));
+        }
+        drop(self.set_aside.get_or_create(&WorkLabel { work: "retention" }));
     }
 }
 

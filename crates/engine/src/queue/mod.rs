@@ -15,6 +15,7 @@ pub(crate) mod hints;
 pub(crate) mod lease_loop;
 mod progress;
 mod record_end;
+mod request_spans;
 mod retention;
 pub(crate) mod secrets;
 mod shorten;
@@ -32,6 +33,7 @@ pub(crate) use end_open::{TEAM_DELETED, end_open_grabs};
 pub(crate) use final_steps::FinalSteps;
 pub(crate) use progress::CleanupProgress;
 pub(crate) use record_end::record_end;
+pub(crate) use request_spans::RequestSpans;
 pub(crate) use watchers::Watchers;
 
 /// The state of the queue in memory.
@@ -40,12 +42,14 @@ pub(crate) struct Queue {
     pub(crate) admission: Admission,
     pub(crate) watchers: Watchers,
     pub(crate) pressure: LastPressure,
+    pub(crate) request_spans: RequestSpans,
 }
 
 impl Queue {
     pub(crate) fn new(settings: admission::Settings, limits: Arc<TeamLimits>) -> Self {
         let (dispatcher, watchers) = (Dispatcher::default(), Watchers::default());
         let admission = Admission::new(settings, limits);
-        Self { dispatcher, admission, watchers, pressure: LastPressure::default() }
+        let (pressure, request_spans) = (LastPressure::default(), RequestSpans::default());
+        Self { dispatcher, admission, watchers, pressure, request_spans }
     }
 }

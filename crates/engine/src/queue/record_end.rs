@@ -6,7 +6,7 @@ use crate::core::Core;
 
 /// Logs and counts the end of a grab, and notifies watchers and the webhook sender. The end must be stored already.
 pub(crate) fn record_end(core: &Core, grab: Grab) {
-    log(&grab);
+    core.queue.request_spans.take(grab.id).in_scope(|| log(&grab));
     core.metrics.grab_ended(&grab);
     core.bus.grab_changed(grab.id);
     core.queue.watchers.publish(grab);
@@ -23,7 +23,7 @@ fn log(grab: &Grab) {
         ),
         State::Failed { failure, .. } => tracing::info!(
             grab.id = %grab.id, team.id = %grab.team, target.host = %host, code = failure.reason.code().as_str(),
-            message = failure.message, "a grab failed"
+            error.message = failure.message, "a grab failed"
         ),
         State::Pending | State::Processing => {}
     }

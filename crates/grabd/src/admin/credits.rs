@@ -31,6 +31,13 @@ pub(super) enum Command {
     },
 }
 
+impl Command {
+    /// Whether it changes nothing.
+    pub(super) const fn only_reads(&self) -> bool {
+        matches!(self, Self::Show { .. })
+    }
+}
+
 pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<CommandOutput> {
     let now = Clock::system().now();
     match command {

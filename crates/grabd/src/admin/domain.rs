@@ -31,6 +31,13 @@ pub(super) enum Command {
     List,
 }
 
+impl Command {
+    /// Whether it changes nothing.
+    pub(super) const fn only_reads(&self) -> bool {
+        matches!(self, Self::List)
+    }
+}
+
 pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<CommandOutput> {
     match command {
         Command::Deny { domain } => set(store, domain, DomainRule::Deny).await,

@@ -61,6 +61,13 @@ pub(super) enum Command {
     },
 }
 
+impl Command {
+    /// Whether it changes nothing.
+    pub(super) const fn only_reads(&self) -> bool {
+        matches!(self, Self::List { .. })
+    }
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum EnvironmentArg {
     Live,

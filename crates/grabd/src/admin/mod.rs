@@ -21,15 +21,14 @@ mod webhook;
 
 use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::{Args as ClapArgs, Subcommand};
 use grabd_engine::accounts::ACCEPTED_FOR;
 use grabd_engine::clock::Clock;
 use grabd_store::Actor;
 use serde_json::Value;
 
+use crate::commands_store;
 use crate::config::Config;
-use crate::wiring;
 use output::CommandOutput;
 
 /// `grabd admin …`.
@@ -93,19 +92,42 @@ enum Resource {
     },
 }
 
+impl Resource {
+    /// Whether the command changes nothing. Then it creates no database either.
+    const fn only_reads(&self) -> bool {
+        match self {
+            Self::Team(command) => command.only_reads(),
+            Self::Key(command) => command.only_reads(),
+            Self::Credits(command) => command.only_reads(),
+            Self::User(command) => command.only_reads(),
+            Self::Domain(command) => command.only_reads(),
+            Self::Ledger(_) | Self::Audit(_) | Self::Nodes | Self::Backup { .. } => true,
+            Self::Subscription(_)
+            | Self::Webhook(_)
+            | Self::Cluster(_)
+            | Self::Secrets(_)
+            | Self::Images(_)
+            | Self::Restore { .. } => false,
+        }
+    }
+}
+
 /// Runs one command. Returns `false` if it found a problem.
 ///
 /// # Errors
 /// When the command cannot be carried out.
 pub async fn run(config: &Config, args: Args) -> anyhow::Result<bool> {
     if let Resource::Restore { directory } = &args.resource {
+        commands_store::check_owner(config)?;
         return backup::restore(config, directory).await.map(|output| output.print(args.json));
     }
     if let Resource::Cluster(command) = &args.resource {
         return cluster::run(command).map(|output| output.print(args.json));
     }
-    let store = wiring::open_store(config).await?;
-    store.migrate().await.context("the database schema cannot be brought up to date")?;
+    let store = match args.resource.only_reads() {
+        true => commands_store::open_to_read(config).await?,
+        false => commands_store::open_to_change(config).await?,
+    };
     let store = store.acting_as(actor());
     let output = match args.resource {
         Resource::Team(command) => team::run(config, &store, command).await,

@@ -76,6 +76,17 @@ pub(super) enum Command {
     },
 }
 
+impl Command {
+    /// Whether it changes nothing.
+    pub(super) const fn only_reads(&self) -> bool {
+        match self {
+            Self::List | Self::Export { .. } => true,
+            Self::Limits { set, reset, .. } => set.is_empty() && reset.is_empty(),
+            Self::Create { .. } | Self::Suspend { .. } | Self::Restore { .. } | Self::Delete { .. } => false,
+        }
+    }
+}
+
 pub(super) async fn run(config: &Config, store: &Store, command: Command) -> anyhow::Result<CommandOutput> {
     match command {
         Command::Create { name, credits } => {

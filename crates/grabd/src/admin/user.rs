@@ -97,6 +97,13 @@ pub(super) enum Command {
     },
 }
 
+impl Command {
+    /// Whether it changes nothing.
+    pub(super) const fn only_reads(&self) -> bool {
+        matches!(self, Self::List)
+    }
+}
+
 pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<CommandOutput> {
     match command {
         Command::Create { email, team, operator, password_stdin } => {

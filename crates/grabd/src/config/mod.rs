@@ -7,8 +7,6 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use figment::Figment;
-use figment::providers::{Env, Format, Toml};
 use grabd_browser::{FrameMode, NetworkJail};
 use grabd_engine::mail::{self, Server, Smtp};
 use grabd_engine::operator::LimitSettings;
@@ -22,6 +20,7 @@ mod cluster;
 mod images;
 mod lists;
 mod origin;
+mod overrides;
 mod problems;
 mod retention;
 mod samples;
@@ -41,6 +40,7 @@ pub use secret::Secret;
 pub use security::Security;
 
 use origin::{is_origin, is_secure};
+use overrides::Overrides;
 
 /// After a few minutes, no client is still waiting for a lost response.
 const MAX_REUSE_GRACE_S: u64 = 300;
@@ -60,6 +60,9 @@ pub const DEFAULT: &str = include_str!("default.toml");
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "default.toml says what each is")]
 pub struct Config {
+    /// Variables of the environment that begin like a setting and are none, such as those of other programs.
+    #[serde(skip)]
+    pub foreign_variables: Vec<String>,
     pub data_dir: PathBuf,
     pub role: ProcessRole,
     pub abuse: Abuse,
@@ -280,21 +283,19 @@ impl Config {
     /// # Errors
     /// All problems, each with its key and the allowed values.
     pub fn load(file: Option<&Path>, role: Option<ProcessRole>) -> Result<Self, Problems> {
-        // `GRABD_CONFIG` names the file, and `GRABD_TEST_…` is for tests.
-        let environment =
-            Env::prefixed("GRABD_").filter(|key| key != "config" && !key.starts_with("test_")).split("__");
-        let mut figment = Figment::from(Toml::string(DEFAULT));
+        let mut overrides = Overrides::default();
         if let Some(file) = file {
             if !file.is_file() {
                 return Err(Problems::one("--config", &file.display().to_string(), "a file that exists"));
             }
-            figment = figment.merge(Toml::file_exact(file));
+            overrides.add_file(file)?;
         }
-        let figment = figment.merge(environment);
-        Self::extract(&match role {
-            Some(role) => figment.merge(("role", role.as_str())),
-            None => figment,
-        })
+        overrides.add_credentials()?;
+        overrides.add_environment();
+        if let Some(role) = role {
+            overrides.add("role", role.as_str(), "--role");
+        }
+        overrides.apply()
     }
 
     /// The defaults, overridden by these keys (`http.listen`), without the environment. For tests and tools.
@@ -302,20 +303,15 @@ impl Config {
     /// # Errors
     /// As [`Config::load`].
     pub fn with(overlay: &BTreeMap<&str, String>) -> Result<Self, Problems> {
-        let figment = overlay.iter().fold(Figment::from(Toml::string(DEFAULT)), |figment, (key, value)| {
+        let mut overrides = Overrides::default();
+        for (key, value) in overlay {
             match (value.parse::<i64>(), value.parse::<bool>()) {
-                (Ok(number), _) => figment.merge((*key, number)),
-                (_, Ok(switch)) => figment.merge((*key, switch)),
-                (Err(_), Err(_)) => figment.merge((*key, value)),
+                (Ok(number), _) => overrides.add(key, number, "the overlay"),
+                (_, Ok(switch)) => overrides.add(key, switch, "the overlay"),
+                (Err(_), Err(_)) => overrides.add(key, value.as_str(), "the overlay"),
             }
-        });
-        Self::extract(&figment)
-    }
-
-    fn extract(figment: &Figment) -> Result<Self, Problems> {
-        let config: Self = figment.extract().map_err(Problems::from)?;
-        config.validate()?;
-        Ok(config)
+        }
+        overrides.apply()
     }
 
     fn validate(&self) -> Result<(), Problems> {

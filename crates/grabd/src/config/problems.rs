@@ -18,6 +18,22 @@ impl Problems {
         self.0.push(format!("`{key}` must be {allowed}; got {value}"));
     }
 
+    /// A key that is no setting.
+    pub(super) fn add_unknown(&mut self, key: &str, source: &str, similar: Option<&str>) {
+        let hint = similar.map(|similar| format!("; `{similar}` is one"));
+        self.0.push(format!("`{key}` is no setting (in {source}){}", hint.unwrap_or_default()));
+    }
+
+    /// What prevents that a value is read.
+    pub(super) fn add_errors(&mut self, errors: figment::Error, source: &str) {
+        let describe = |error: figment::Error| format!("`{}`: {} (in {source})", error.path.join("."), error.kind);
+        self.0.extend(errors.into_iter().map(describe));
+    }
+
+    pub(super) fn append(&mut self, others: Option<Self>) {
+        self.0.extend(others.into_iter().flat_map(|others| others.0));
+    }
+
     pub(super) fn into_result(self) -> Result<(), Self> {
         if self.0.is_empty() { Ok(()) } else { Err(self) }
     }

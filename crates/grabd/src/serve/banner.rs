@@ -16,12 +16,55 @@ use tower::ServiceExt;
 use super::first_run::{self, FirstTeam, Keys};
 use super::limits;
 use super::{RendererProcess, Service};
-use crate::config::{Config, ProcessRole};
+use crate::config::{Config, LogFormat, ProcessRole};
 use crate::output::print_line;
 use crate::wiring;
 
+/// Whether a person or a script reads standard output. A journal gets lines of the log instead, and so does whoever
+/// collects the log as JSON, usually together with standard output.
+fn is_read(config: &Config) -> bool {
+    config.log.format == LogFormat::Text && !is_journal()
+}
+
+/// Whether systemd has connected standard output to its journal.
+fn is_journal() -> bool {
+    let Ok(stream) = std::env::var("JOURNAL_STREAM") else { return false };
+    rustix::fs::fstat(std::io::stdout()).is_ok_and(|stdout| stream == format!("{}:{}", stdout.st_dev, stdout.st_ino))
+}
+
+/// The same in the log.
+fn log_start(config: &Config, service: &Service, team: &FirstTeam) {
+    let renderers = service.renderers().map(|address| address.to_string());
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        role = config.role.as_str(),
+        rest = format!("{}/v1", service.public_url()),
+        listening = %service.http(),
+        grpc = %service.grpc(),
+        metrics = %service.metrics(),
+        renderers,
+        database = wiring::describe_database(config),
+        images = wiring::describe_images(config),
+        "grabd is up"
+    );
+    if let Some(jail @ Jail::Unavailable { .. }) = service.browser().map(Chromium::jail) {
+        tracing::warn!("{jail}. {}", Jail::REMEDY);
+    }
+    if !config.egress.allow_cidrs.is_empty() {
+        let allowed: Vec<String> = config.egress.allow_cidrs.iter().map(ToString::to_string).collect();
+        tracing::warn!(allowed = allowed.join(", "), "captures may also reach addresses that are not public");
+    }
+    if let FirstTeam::Made(_) = team {
+        let file = first_run::path(config);
+        tracing::info!(file = %file.display(), "the keys of the first team are in a file");
+    }
+}
+
 /// Prints the addresses, and an example command. Keys are printed only at the start that made them.
 pub(super) fn show(config: &Config, service: &Service, team: &FirstTeam, prints_keys: bool, has_people: bool) {
+    if !is_read(config) {
+        return log_start(config, service, team);
+    }
     if config.role != ProcessRole::All {
         return show_role(config, service);
     }
@@ -63,7 +106,10 @@ pub(super) fn show(config: &Config, service: &Service, team: &FirstTeam, prints_
     let team = match team {
         FirstTeam::Made(_) if !prints_keys => {
             print_line!("  keys      of the team “{}”, in {}", first_run::NAME, first_run::path(config).display());
-            print_line!("\nTry it, with a key in KEY:\n\n  {}\n", curl(base, "'\"$KEY\"'", "https://example.com"));
+            print_line!(
+                "\nTry it, with a key in GRAB_API_KEY:\n\n  {}\n",
+                curl(base, "'\"$GRAB_API_KEY\"'", "https://example.com")
+            );
             first_run::NAME
         }
         FirstTeam::Made(Keys { live_key, test_key, .. }) => {
@@ -77,7 +123,10 @@ pub(super) fn show(config: &Config, service: &Service, team: &FirstTeam, prints_
             print_line!("  live key  {}", first_run::describe(keys, Environment::Live));
             print_line!("  test key  {}", first_run::describe(keys, Environment::Test));
             print_line!("\nMake another key:\n\n  {} admin key create {team}\n", program());
-            print_line!("Try it, with a key in KEY:\n\n  {}\n", curl(base, "'\"$KEY\"'", "https://example.com"));
+            print_line!(
+                "Try it, with a key in GRAB_API_KEY:\n\n  {}\n",
+                curl(base, "'\"$GRAB_API_KEY\"'", "https://example.com")
+            );
             team.as_str()
         }
         FirstTeam::None => {
@@ -116,6 +165,10 @@ fn show_role(config: &Config, service: &Service) {
 
 /// Prints the addresses of a renderer.
 pub(super) fn show_renderer(config: &Config, renderer: &RendererProcess) {
+    if !is_read(config) {
+        let (cores, metrics) = (config.renderer.cores.join(", "), renderer.metrics());
+        return tracing::info!(version = env!("CARGO_PKG_VERSION"), role = "renderer", cores, %metrics, "grabd is up");
+    }
     print_line!("\ngrabd {} is up as renderer of a cluster.\n", env!("CARGO_PKG_VERSION"));
     print_line!("  cores     {}", config.renderer.cores.join(", "));
     print_line!("  health    http://{0}/healthz  http://{0}/readyz", renderer.http());
@@ -161,19 +214,25 @@ pub(super) async fn capture(config: &Config, service: &Service, team: &FirstTeam
             print_line!("The image file is {}\n", root.join(key.path()).display());
         }
     } else {
-        print_line!("No image was captured, and nothing was charged. Try another URL, with a key in KEY:\n");
-        print_line!("  {}\n", curl(service.public_url(), "'\"$KEY\"'", "https://example.com"));
+        print_line!("No image was captured, and nothing was charged. Try another URL, with a key in GRAB_API_KEY:\n");
+        print_line!("  {}\n", curl(service.public_url(), "'\"$GRAB_API_KEY\"'", "https://example.com"));
     }
     Ok(())
 }
 
 /// Prints that the service has stopped.
-pub(super) fn stopped() {
+pub(super) fn stopped(config: &Config) {
+    if !is_read(config) {
+        return tracing::info!("grabd has stopped");
+    }
     print_line!("Stopped. All data is kept for the next `serve`.");
 }
 
 /// Prints that the service is stopping.
-pub(super) fn draining(grace: Duration) {
+pub(super) fn draining(config: &Config, grace: Duration) {
     let seconds = grace.as_secs();
+    if !is_read(config) {
+        return tracing::info!(at_most_seconds = seconds, "grabd is stopping: open requests are being finished");
+    }
     print_line!("\nStopping: open requests are being finished, at most {seconds} s. Repeat to stop immediately.");
 }

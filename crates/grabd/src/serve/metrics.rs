@@ -1,5 +1,6 @@
 //! `/metrics` on its own listener, in the text format of OpenMetrics 1.0.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -24,6 +25,9 @@ use serde_json::json;
 
 /// The media type of OpenMetrics 1.0.
 const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Why browsers are replaced.
+const RESTART_REASONS: [&str; 7] = ["age", "died", "excess", "grabs", "hung", "memory", "stuck"];
 
 const METHODS: &str = "GET, HEAD, OPTIONS";
 
@@ -119,8 +123,11 @@ impl Collector for BrowserCollector {
         let counter = ConstCounter::new(0_u64);
         let help = "Replaced browsers, by reason";
         let mut family = encoder.encode_descriptor("browser_restarts", help, None, counter.metric_type())?;
-        for (reason, count) in &health.restarts {
-            ConstCounter::new(*count).encode(family.encode_family(&[("reason", *reason)])?)?;
+        // An increase from an absent sample is none, so all reasons have one.
+        let mut restarts = BTreeMap::from(RESTART_REASONS.map(|reason| (reason, 0)));
+        restarts.extend(health.restarts);
+        for (reason, count) in restarts {
+            ConstCounter::new(count).encode(family.encode_family(&[("reason", reason)])?)?;
         }
         Ok(())
     }

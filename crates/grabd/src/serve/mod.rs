@@ -68,10 +68,10 @@ pub async fn run(
         () = signals.recv() => None,
         failure = serving => Some(failure?),
     };
-    banner::draining(GRACE);
+    banner::draining(&config, GRACE);
     let browser = service.browser().cloned();
     finish(service.drain(), browser, &mut signals).await;
-    banner::stopped();
+    banner::stopped(&config);
     match failure {
         Some(failure) => Err(failure),
         None => Ok(()),
@@ -87,10 +87,10 @@ async fn run_renderer(config: &Config, launcher: Option<&Path>) -> anyhow::Resul
         () = signals.recv() => None,
         failure = renderer.failed() => Some(failure),
     };
-    banner::draining(GRACE);
+    banner::draining(config, GRACE);
     let browser = renderer.browser().clone();
     finish(renderer.drain(), Some(browser), &mut signals).await;
-    banner::stopped();
+    banner::stopped(config);
     failure.map_or(Ok(()), Err)
 }
 

@@ -15,7 +15,7 @@ mod transaction;
 mod writer;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -76,6 +76,14 @@ impl Database {
             Engine::Postgres(postgres) => Connections::Postgres(postgres.server().clone()),
         };
         Ok(Self { engine, batches: Batches::new(connections), access_version: Arc::default() })
+    }
+
+    /// See [`crate::Store::file`].
+    pub(crate) fn file(url: &str) -> Result<Option<PathBuf>> {
+        match url.starts_with("sqlite:") {
+            true => sqlite::file(url),
+            false => Ok(None),
+        }
     }
 
     pub(crate) const fn kind(&self) -> Kind {

@@ -6,13 +6,14 @@ use grabd_migrations::Migrator;
 use sea_orm::sqlx::ConnectOptions;
 use sea_orm::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sea_orm::{
-    AccessMode, ConnectionTrait, DatabaseConnection, DbErr, IsolationLevel, SqlxPostgresConnector, TransactionTrait,
+    AccessMode, ConnectionTrait, DatabaseConnection, DbErr, IsolationLevel, SqlxError, SqlxPostgresConnector,
+    TransactionTrait,
 };
 use sea_orm_migration::MigratorTrait;
 
 use super::apply;
 use super::notifications::Notifications;
-use super::server::Server;
+use super::server::{Server, reason};
 use super::server_addresses::servers;
 use super::service_lock::{LockMode, OtherService, ServiceLock};
 use super::steps;
@@ -112,6 +113,10 @@ impl Postgres {
 
 /// One connection without the timeouts of the job path.
 async fn connect(options: PgConnectOptions) -> Result<DatabaseConnection> {
-    let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(ACQUIRE_TIMEOUT).connect_with(options).await;
+    let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(ACQUIRE_TIMEOUT);
+    let pool = match pool.connect_with(options.clone()).await {
+        Err(SqlxError::PoolTimedOut) => Err(reason(&options).await),
+        connected => connected,
+    };
     Ok(SqlxPostgresConnector::from_sqlx_postgres_pool(pool.map_err(connection_error)?))
 }

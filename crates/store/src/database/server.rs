@@ -136,6 +136,14 @@ impl std::fmt::Debug for Server {
     }
 }
 
+/// Why no connection was made in time. The pool does not say it, since it tries again until then.
+pub(super) async fn reason(options: &PgConnectOptions) -> SqlxError {
+    match timeout(CHECK_LIMIT, PgConnection::connect_with(options)).await {
+        Ok(Err(error)) => error,
+        Ok(Ok(_)) | Err(_) => SqlxError::PoolTimedOut,
+    }
+}
+
 impl Server {
     /// Connects to the first server that accepts writes.
     ///
@@ -147,7 +155,11 @@ impl Server {
             servers => find_primary(servers, 0).await.ok_or_else(no_response)?,
         };
         let options = servers.get(current).ok_or(Error::Url)?;
-        let pool = pool_options().connect_with(job_path(options)).await.map_err(connection_error)?;
+        let pool = match pool_options().connect_with(job_path(options)).await {
+            Err(SqlxError::PoolTimedOut) => Err(reason(options).await),
+            connected => connected,
+        };
+        let pool = pool.map_err(connection_error)?;
         let pool = SqlxPostgresConnector::from_sqlx_postgres_pool(pool);
         let stop = CancellationToken::new();
         let shared = Shared {

@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use grabd_migrations::Migrator;
@@ -54,9 +54,10 @@ impl Sqlite {
             .busy_timeout(BUSY_TIMEOUT)
             .statement_cache_capacity(STATEMENT_CACHE)
             .disable_statement_logging();
-        let in_memory = url.contains(":memory:") || url.contains("mode=memory");
-        if !in_memory {
-            create_private(options.get_filename())?;
+        let file = file(url)?;
+        let in_memory = file.is_none();
+        if let Some(file) = &file {
+            create_private(file)?;
         }
         let writing = options.clone().pragma("cache_size", WRITER_CACHE).pragma("wal_autocheckpoint", CHECKPOINT_PAGES);
         let write_pool = connect(writing, writers()).await?;
@@ -108,6 +109,15 @@ impl Sqlite {
             }
         }
     }
+}
+
+/// The file, unless the database is in memory.
+pub(super) fn file(url: &str) -> Result<Option<PathBuf>> {
+    if url.contains(":memory:") || url.contains("mode=memory") {
+        return Ok(None);
+    }
+    let options: SqliteConnectOptions = url.parse().map_err(connection_error)?;
+    Ok(Some(options.get_filename().to_owned()))
 }
 
 /// The pool of the single write connection.

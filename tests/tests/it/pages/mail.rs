@@ -54,7 +54,10 @@ async fn password_reset_works_with_the_emailed_link() -> Result<()> {
             .header("Subject")
             .is_some_and(|subject| subject.starts_with("Reset your password for grabd at 127.0.0.1"))
     );
-    assert!(email.header("Message-ID").is_some() && email.header("Date").is_some(), "{}", email.data);
+    let domain = email.header("From").and_then(|from| Some(from.split_once('@')?.1.trim_end_matches('>').to_owned()));
+    let id = email.header("Message-ID").map(|id| id.trim_end_matches('>').to_owned());
+    assert!(id.zip(domain).is_some_and(|(id, domain)| id.ends_with(&format!("@{domain}"))), "{}", email.data);
+    assert!(email.header("Date").is_some(), "{}", email.data);
     let link = email.link()?;
     let link = path(&app, &link)?;
 

@@ -1,0 +1,201 @@
+//! What the commands create, and what the environment may contain.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it stands")]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A user that owns nothing on this machine.
+const OTHER_USER: u32 = 60_001;
+
+fn grabd(dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_grabd"));
+    for name in ["HTTP", "GRPC", "METRICS"] {
+        command.env(format!("GRABD_{name}__LISTEN"), "127.0.0.1:0");
+    }
+    command.env("GRABD_DATA_DIR", dir.join("data")).current_dir(dir).stdin(Stdio::null());
+    command
+}
+
+fn run(dir: &Path, args: &[&str]) -> Output {
+    grabd(dir).args(args).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    [&output.stdout[..], &output.stderr].concat().iter().map(|&byte| char::from(byte)).collect()
+}
+
+/// A directory that the browser's user may traverse.
+fn open_dir() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    dir
+}
+
+/// Everything below a directory, with its owner.
+fn tree(dir: &Path) -> BTreeMap<PathBuf, u32> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(dir).into_iter().flatten().map(Result::unwrap) {
+        let metadata = entry.metadata().unwrap();
+        found.insert(entry.path(), metadata.uid());
+        if metadata.is_dir() {
+            found.extend(tree(&entry.path()));
+        }
+    }
+    found
+}
+
+const READING: [&[&str]; 14] = [
+    &["doctor"],
+    &["migrate", "--check"],
+    &["admin", "team", "list"],
+    &["admin", "team", "export", "default"],
+    &["admin", "team", "limits", "default"],
+    &["admin", "key", "list", "default"],
+    &["admin", "credits", "show", "default"],
+    &["admin", "user", "list"],
+    &["admin", "ledger", "verify"],
+    &["admin", "ledger", "show", "default"],
+    &["admin", "domain", "list"],
+    &["admin", "audit"],
+    &["admin", "nodes"],
+    &["admin", "backup", "backup"],
+];
+
+#[test]
+fn commands_that_read_create_nothing() {
+    let dir = open_dir();
+    for command in READING {
+        let output = run(dir.path(), command);
+        assert_eq!(tree(dir.path()), BTreeMap::new(), "{command:?}: {}", text(&output));
+        match command[0] {
+            "admin" => {
+                assert!(!output.status.success(), "{command:?}");
+                assert!(text(&output).contains("there is no database"), "{command:?}: {}", text(&output));
+            }
+            _ => assert!(text(&output).contains("creates it") || text(&output).contains("will be created")),
+        }
+    }
+    // Nor do they change what there is, or take it from the user of the service.
+    assert!(run(dir.path(), &["admin", "team", "create", "default"]).status.success());
+    if rustix::process::geteuid().is_root() {
+        for path in tree(dir.path()).keys() {
+            chown(path, Some(OTHER_USER), Some(OTHER_USER)).unwrap();
+        }
+    }
+    let before = tree(dir.path());
+    for command in &READING[..READING.len() - 1] {
+        let output = run(dir.path(), command);
+        assert!(output.status.success() || command[0] == "doctor", "{command:?}: {}", text(&output));
+        assert_eq!(tree(dir.path()), before, "{command:?}");
+    }
+}
+
+#[test]
+fn root_makes_no_files_that_the_service_could_not_use() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let dir = open_dir();
+    let data = dir.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    chown(&data, Some(OTHER_USER), Some(OTHER_USER)).unwrap();
+    for command in [&["admin", "team", "create", "a"][..], &["migrate"], &["admin", "restore", "x"]] {
+        let output = run(dir.path(), command);
+        let text = text(&output);
+        assert!(!output.status.success() && text.contains("--reuid 60001") && text.contains("root"), "{text}");
+    }
+    assert_eq!(tree(&data), BTreeMap::new());
+}
+
+#[test]
+fn variables_of_other_programs_are_a_warning_and_mistyped_settings_are_not() {
+    let dir = open_dir();
+    let with = |variables: &[(&str, &str)], args: &[&str]| {
+        text(&grabd(dir.path()).envs(variables.iter().copied()).args(args).output().unwrap())
+    };
+    let foreign = [("GRABD_EDGE_SERVICE_HOST", "10.0.0.1"), ("GRABD_PORT", "tcp://10.0.0.1:80"), ("GRABD_X__Y", "1")];
+    let report = with(&foreign, &["doctor"]);
+    assert!(report.contains("GRABD_EDGE_SERVICE_HOST, GRABD_PORT, GRABD_X__Y are no settings"), "{report}");
+    for (mistyped, meant) in [
+        ("GRABD_HTTP__LISTNE", "http.listne"),
+        ("GRABD_HTTP_LISTEN", "`http.listen` is one"),
+        ("GRABD_DATADIR", "`data_dir` is one"),
+        ("GRABD_LIMITS__REQUESTS__PER_MINUTE", "`limits.requests_per_minute` is one"),
+    ] {
+        let problems = with(&[(mistyped, "1")], &["doctor"]);
+        assert!(problems.contains(mistyped) && problems.contains(meant), "{problems}");
+    }
+    // Values, ranges, names and the file: one run reports all.
+    std::fs::write(dir.path().join("grabd.toml"), "[http]\nconections = 1\n[browser]\nslots = 65\n").unwrap();
+    let wrong = [
+        ("GRABD_HTTP__LISTNE", "x"),
+        ("GRABD_GRPC__REFLECTION", "perhaps"),
+        ("GRABD_LIMITS__ASYNC_QUEUE", "0"),
+        ("GRABD_METRICS__LISTEN", "nowhere"),
+    ];
+    let problems = with(&wrong, &["--config", "grabd.toml", "doctor"]);
+    for named in ["http.listne", "grpc.reflection", "limits.async_queue", "metrics.listen", "conections", "slots"] {
+        assert!(problems.contains(named), "{named}: {problems}");
+    }
+}
+
+#[test]
+fn credentials_of_systemd_are_settings_between_the_file_and_the_environment() {
+    let dir = open_dir();
+    for (key, value) in [("database.url", "mysql://x\n"), ("browser.slots", "65"), ("limits.async_queue", "0")] {
+        std::fs::write(dir.path().join(key), value).unwrap();
+    }
+    std::fs::write(dir.path().join("grabd.toml"), "[database]\nurl = \"\"\n").unwrap();
+    let mut command = grabd(dir.path());
+    command.env("CREDENTIALS_DIRECTORY", dir.path()).env("GRABD_LIMITS__ASYNC_QUEUE", "1");
+    let problems = text(&command.args(["--config", "grabd.toml", "doctor"]).output().unwrap());
+    assert!(problems.contains("database.url"), "{problems}");
+    assert!(!problems.contains("async_queue"), "{problems}");
+}
+
+#[test]
+fn log_of_a_failed_capture_names_its_request_and_has_each_member_once() {
+    let dir = open_dir();
+    let created = run(dir.path(), &["admin", "team", "create", "default", "--credits", "5", "--json"]);
+    let created: serde_json::Value = serde_json::from_slice(&created.stdout).unwrap();
+    let key = created["live_key"].as_str().unwrap();
+    let mut command = grabd(dir.path());
+    command.env("GRABD_LOG__FORMAT", "json").env("GRABD_EGRESS__ALLOW_CIDRS", "127.0.0.2/32");
+    let mut service = command.arg("serve").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = BufReader::new(service.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let start = log.by_ref().find(|line| line.contains("grabd is up")).unwrap();
+    let start: serde_json::Value = serde_json::from_str(&start).unwrap();
+    let rest = start["fields"]["rest"].as_str().unwrap();
+    let create = |id: &str, url: &str| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            // With the workspace's features the client includes TLS, and needs a crypto provider.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            let client = reqwest::Client::builder().no_proxy().build().unwrap();
+            let request = client.post(format!("{rest}/grabs")).bearer_auth(key).header("x-request-id", id);
+            request.json(&serde_json::json!({ "url": url })).send().await.unwrap().status().as_u16()
+        })
+    };
+    // Nothing listens there.
+    assert_eq!(create("fails-1", "http://127.0.0.2:64999/"), 500);
+    assert_eq!(create("refused-1", "http://10.0.0.1/"), 400);
+    kill_process(Pid::from_child(&service), Signal::TERM).unwrap();
+    let log: Vec<String> = log.collect();
+    assert!(service.wait().unwrap().success());
+    let banner = std::io::read_to_string(service.stdout.take().unwrap()).unwrap();
+    assert_eq!(banner, "", "the log as JSON is all there is");
+    for (event, request, code) in
+        [("a grab failed", "fails-1", "render_failed"), ("a create was refused", "refused-1", "ssrf_detected")]
+    {
+        let line = log.iter().find(|line| line.contains(event)).unwrap_or_else(|| panic!("{event}: {log:#?}"));
+        assert!(line.contains(request) && line.contains(code), "{line}");
+        for member in ["message", "code", "team.id", "request.id"] {
+            assert_eq!(line.matches(&format!("\"{member}\":")).count(), 1, "{line}");
+        }
+    }
+}
