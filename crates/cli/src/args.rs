@@ -1,10 +1,11 @@
 //! The command line arguments.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+use crate::failure::Failure;
 use crate::options::OptionArgs;
 
 const EXAMPLES: &str = "\
@@ -100,11 +101,14 @@ pub(crate) struct CaptureArgs {
     /// Number of concurrent captures
     #[arg(long, short, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) jobs: u16,
-    /// Idempotency-Key of a single capture: a repeated request with the same key returns the same result and is charged
-    /// once [default: a new key for each page]
+    /// Idempotency-Key: a repeated run with the same key returns the same results and is charged once. With several pages,
+    /// the key of each is made from this one and from what is captured [default: a new key for each page]
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
 }
+
+/// Extensions of other files than images, and of images of formats that the service does not make.
+const OTHER_TYPES: [&str; 12] = ["avif", "bmp", "gif", "heic", "html", "ico", "jxl", "md", "pdf", "svg", "tif", "tiff"];
 
 /// Image formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -115,6 +119,25 @@ pub(crate) enum Format {
 }
 
 impl Format {
+    /// Whether a file has an extension of another format.
+    pub(crate) fn check_extension(path: &Path, format: Option<Self>) -> Result<(), Failure> {
+        let Some(extension) = path.extension().and_then(|extension| extension.to_str()) else { return Ok(()) };
+        let shown = path.display();
+        match (Self::from_extension(extension), format) {
+            (Some(named), Some(format)) if named != format => Err(Failure::Usage(format!(
+                "{shown} has the extension of {}, and the image is {}; choose another name or format",
+                named.as_str(),
+                format.as_str()
+            ))),
+            (Some(_), _) => Ok(()),
+            (None, Some(_)) if !OTHER_TYPES.contains(&&*extension.to_ascii_lowercase()) => Ok(()),
+            (None, _) => Err(Failure::Usage(format!(
+                "{shown} does not have an extension of png, jpeg or webp, which are the formats of images; use .png, .jpg \
+                 or .webp"
+            ))),
+        }
+    }
+
     /// The API's name of the format.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -267,17 +290,37 @@ pub(crate) enum Setting {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct DiffArgs {
     /// Id of the earlier capture
-    #[arg(value_name = "EARLIER")]
-    pub(crate) earlier: String,
+    #[arg(value_name = "EARLIER", required_unless_present = "baseline")]
+    pub(crate) earlier: Option<String>,
     /// Id of a capture that was compared with the earlier one, or a URL, which is captured for it [default: the page of
     /// the earlier capture]
     #[arg(value_name = "LATER")]
     pub(crate) later: Option<String>,
-    /// Where to write the image of the difference
-    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// Compare many pages: a file of earlier captures, one JSON object a line, as `grab --json` prints them; - is stdin
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["earlier", "later"])]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Exit with 8 if a larger share of an image than this changed, from 0 (any change) to 1
+    #[arg(long, value_name = "RATIO", value_parser = share)]
+    pub(crate) fail_over: Option<f64>,
+    /// Where to write the image of the difference, a PNG; with --baseline, a directory
+    #[arg(long, short, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) options: OptionArgs,
+    /// Number of concurrent captures with --baseline
+    #[arg(long, short, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) jobs: u16,
+    /// Makes a repeated run return the same captures, charged once [default: new captures]
+    #[arg(long, value_name = "KEY")]
+    pub(crate) idempotency_key: Option<String>,
+}
+
+/// A share from 0 to 1.
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("a number from 0 to 1, such as 0.01 for one per cent".to_owned()),
+    }
 }
 
 /// A link to make.

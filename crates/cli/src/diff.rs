@@ -6,22 +6,27 @@ use grabd_options::Kind;
 use serde_json::json;
 
 use crate::api::{Api, Grab};
-use crate::args::{ConnectionArgs, DiffArgs};
-use crate::capture::{self, download};
+use crate::args::{ConnectionArgs, DiffArgs, Format};
+use crate::capture::{self, Keys, download};
 use crate::failure::{Exit, Failure};
 use crate::{list, output};
 
 /// Compares two captures and prints the changed share and the regions.
 pub(crate) async fn diff(api: &Api, connection: &ConnectionArgs, args: &DiffArgs) -> Result<Exit, Failure> {
+    let Some(earlier) = &args.earlier else {
+        return Err(Failure::Usage("name the earlier capture, or a --baseline".to_owned()));
+    };
     if let Some(path) = &args.output {
         check_output(path)?;
     }
-    let earlier = list::fetch(api, &args.earlier).await?;
+    let keys = Keys::new(args.idempotency_key.as_ref(), 1)?;
+    let earlier = list::fetch(api, earlier).await?;
     let later = match &args.later {
         Some(id) if is_id(id) => compared(api, &earlier, id).await?,
-        Some(url) => capture_again(api, args, &earlier, &capture::complete_url(url.clone())?).await?,
-        None => capture_again(api, args, &earlier, &earlier.fields.target_url).await?,
+        Some(url) => capture_again(api, args, &keys, &earlier, &capture::complete_url(url.clone())?).await?,
+        None => capture_again(api, args, &keys, &earlier, &earlier.fields.target_url).await?,
     };
+    let exit = if is_over(args, &later) { Exit::Changed } else { Exit::Done };
     let Some(difference) = &later.fields.difference else {
         let id = &later.fields.id;
         return Err(Failure::NoImage(format!("capture {id} was not compared with another one")));
@@ -41,7 +46,7 @@ pub(crate) async fn diff(api: &Api, connection: &ConnectionArgs, args: &DiffArgs
         let file = saved.map(|path| path.display().to_string());
         let shown = json!({ "id": later.fields.id, "difference": later.json["difference"], "file": file });
         output::line(&shown.to_string())?;
-        return Ok(Exit::Done);
+        return Ok(exit);
     }
     output::line(&difference.to_string())?;
     for region in &difference.regions {
@@ -50,7 +55,13 @@ pub(crate) async fn diff(api: &Api, connection: &ConnectionArgs, args: &DiffArgs
     if let Some(path) = saved {
         eprintln!("The image of the difference is in {}.", path.display());
     }
-    Ok(Exit::Done)
+    Ok(exit)
+}
+
+/// Whether more changed than `--fail-over` allows.
+pub(crate) fn is_over(args: &DiffArgs, later: &Grab) -> bool {
+    let limit = args.fail_over.unwrap_or(f64::INFINITY);
+    later.fields.difference.as_ref().is_some_and(|difference| difference.ratio() > limit)
 }
 
 /// Whether a text is an id rather than a URL.
@@ -78,7 +89,13 @@ async fn compared(api: &Api, first: &Grab, second: &str) -> Result<Grab, Failure
 }
 
 /// Captures a page in the format and size of the earlier capture, and compares it with that one.
-async fn capture_again(api: &Api, args: &DiffArgs, earlier: &Grab, url: &str) -> Result<Grab, Failure> {
+pub(crate) async fn capture_again(
+    api: &Api,
+    args: &DiffArgs,
+    keys: &Keys,
+    earlier: &Grab,
+    url: &str,
+) -> Result<Grab, Failure> {
     let mut body = serde_json::Map::from_iter([
         ("url".to_owned(), json!(url)),
         ("compare_to".to_owned(), json!(earlier.fields.id)),
@@ -93,7 +110,7 @@ async fn capture_again(api: &Api, args: &DiffArgs, earlier: &Grab, url: &str) ->
         None => {}
     }
     body.extend(args.options.0.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
-    let later = capture::create_one(api, body.into()).await?;
+    let later = capture::create_one(api, keys, body.into()).await?;
     match later.fields.status.as_str() {
         "done" => Ok(later),
         _ => Err(Failure::CaptureFailed(later.fields.error())),
@@ -110,6 +127,7 @@ fn max_height() -> u64 {
 
 /// Checks before the capture, which may cost a credit, that the image can be saved.
 fn check_output(path: &Path) -> Result<(), Failure> {
+    Format::check_extension(path, Some(Format::Png))?;
     let directory =
         path.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(PathBuf::from("."), PathBuf::from);
     let why = match () {

@@ -25,6 +25,8 @@ pub(crate) enum Exit {
     Unreachable = 6,
     /// An internal error, in the service or on this machine.
     Internal = 7,
+    /// A page changed by more than `--fail-over`.
+    Changed = 8,
     /// Interrupted with Ctrl-C.
     Interrupted = 130,
 }
@@ -34,6 +36,9 @@ impl From<Exit> for ExitCode {
         Self::from(exit as u8)
     }
 }
+
+/// What a failed capture costs.
+pub(crate) const NOTHING_CHARGED: &str = "Nothing was charged.";
 
 /// The error type of the program.
 #[derive(Debug, thiserror::Error)]
@@ -213,7 +218,7 @@ impl Failure {
             Self::WaitTimedOut { id, .. } => {
                 return Some(format!("The capture continues; follow it with `grab watch {id}`."));
             }
-            Self::CaptureFailed(_) => "Nothing was charged.",
+            Self::CaptureFailed(_) => NOTHING_CHARGED,
             Self::NotSaved { id, .. } => {
                 return Some(format!(
                     "The capture is complete and was charged. Download its image with `grab show {id} -o FILE`."
@@ -226,7 +231,7 @@ impl Failure {
                 "rate_limit_exceeded" => "Try again in a minute, or use a larger --retries.",
                 "queue_limit_exceeded" => "Wait until some queued captures have ended, or use a larger --retries.",
                 "ssrf_detected" => "Only pages at public addresses can be captured. Nothing was charged.",
-                "render_blocked" | "render_failed" => "Nothing was charged.",
+                "render_blocked" | "render_failed" => NOTHING_CHARGED,
                 "not_found" => {
                     "Captures belong to one team and one environment. `grab list` shows those you can access."
                 }
@@ -249,7 +254,7 @@ impl Failure {
         match self.exit() {
             Exit::Unauthorized | Exit::NoCredits | Exit::Unreachable => true,
             Exit::Internal => matches!(self, Self::UnexpectedResponse { .. } | Self::File { .. }),
-            Exit::Done | Exit::Failed | Exit::Usage | Exit::Limited | Exit::Interrupted => false,
+            Exit::Done | Exit::Failed | Exit::Usage | Exit::Limited | Exit::Changed | Exit::Interrupted => false,
         }
     }
 

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::Value;
 
 use crate::api::{Api, Grab};
-use crate::args::Status;
+use crate::args::{Format, Status};
 use crate::capture::download;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -72,7 +72,11 @@ pub(crate) async fn show(api: &Api, json: bool, id: &str, open: bool, output: Op
             download::to_stdout(api, &grab).await?;
             return Ok(Exit::Done);
         }
-        Some(path) => download::to_file(api, &grab, path).await?,
+        Some(path) => {
+            let format = grab.fields.format.as_deref().and_then(Format::from_extension);
+            Format::check_extension(path, format)?;
+            download::to_file(api, &grab, path).await?;
+        }
         None => {}
     }
     print(api, json, &grab)?;

@@ -1,6 +1,6 @@
 //! `grab`, the command line client of grabd.
 //!
-//! Each command has its own file: `capture/`, `list.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`, `diff.rs`, `config.rs`,
+//! Each command has its own file: `capture/`, `list.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`, `diff.rs`, `baseline.rs`, `config.rs`,
 //! `auth.rs`, `login/`. To add one,
 //! add a variant in `args.rs` and a match arm in [`run`]. Machine-readable output goes to stdout, messages for the user
 //! to stderr.
@@ -10,6 +10,7 @@
 mod api;
 mod args;
 mod auth;
+mod baseline;
 mod capture;
 mod config;
 mod diff;
@@ -84,7 +85,10 @@ async fn run(args: &Args) -> Result<Exit, Failure> {
         None => capture::run(&api, connection, capture).await,
         Some(Command::List { limit, status, after }) => list::list(&api, json, limit, status, after).await,
         Some(Command::Show { id, open, output }) => list::show(&api, json, &id, open, output.as_deref()).await,
-        Some(Command::Diff(args)) => diff::diff(&api, connection, &args).await,
+        Some(Command::Diff(args)) => match &args.baseline {
+            Some(file) => baseline::run(&api, connection, &args, file).await,
+            None => diff::diff(&api, connection, &args).await,
+        },
         Some(Command::Watch { id }) => watch::watch(&api, json, &id).await,
         Some(Command::Delete { ids }) => list::delete(&api, &ids).await,
         Some(Command::Usage) => usage::usage(&api, json).await,

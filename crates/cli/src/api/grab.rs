@@ -108,6 +108,11 @@ pub(crate) struct Region {
 }
 
 impl Difference {
+    /// The share of the image that changed, from 0 to 1.
+    pub(crate) const fn ratio(&self) -> f64 {
+        self.ratio
+    }
+
     /// The URL of the image with the changed regions, if anything changed.
     pub(crate) fn image(&self, api: &Api) -> Option<Url> {
         api.base().join(self.image_url.as_deref()?).ok()

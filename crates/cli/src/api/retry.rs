@@ -50,7 +50,9 @@ pub(super) fn classify(
             _ => return Retry::Never,
         },
         // A proxy responds like this while the service restarts.
-        Failure::UnexpectedResponse { status, .. } if is_safe && matches!(status.as_u16(), 429 | 502..=504) => retry_after(),
+        Failure::UnexpectedResponse { status, .. } if is_safe && matches!(status.as_u16(), 429 | 502..=504) => {
+            retry_after()
+        }
         Failure::Unreachable { .. }
         | Failure::UnexpectedResponse { .. }
         | Failure::Usage(_)

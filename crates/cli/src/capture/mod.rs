@@ -1,6 +1,7 @@
 //! Captures pages, one or many, synchronously or queued, and saves the images.
 
 pub(crate) mod download;
+mod keys;
 mod names;
 mod outcome;
 mod progress;
@@ -18,6 +19,8 @@ use crate::api::{self, Api, Grab};
 use crate::args::{CaptureArgs, ConnectionArgs};
 use crate::failure::{Exit, Failure};
 use crate::output;
+pub(crate) use keys::Keys;
+pub(crate) use names::unique_path;
 use outcome::Outcome;
 use progress::Progress;
 pub(crate) use targets::complete_url;
@@ -32,12 +35,11 @@ const MAX_WAIT_S: u64 = 300;
 /// Captures all pages and prints the results.
 pub(crate) async fn run(api: &Api, connection: &ConnectionArgs, args: &CaptureArgs) -> Result<Exit, Failure> {
     let targets = targets::resolve(args)?;
-    if args.idempotency_key.is_some() && targets.all.len() > 1 {
-        return Err(Failure::Usage("--idempotency-key can only be used with a single page".to_owned()));
-    }
+    // Also those that are skipped count, so that a repeated run has the same keys.
+    let keys = Keys::new(args.idempotency_key.as_ref(), targets.all.len() + targets.skipped)?;
     let progress = Progress::start(targets.all.len() + targets.skipped, targets.skipped, connection.quiet, api);
     let mut outcomes = futures::stream::iter(targets.all)
-        .map(|target| capture_one(api, args, target))
+        .map(|target| capture_one(api, args, &keys, target))
         .buffer_unordered(usize::from(args.jobs));
     let interrupted = tokio::signal::ctrl_c();
     tokio::pin!(interrupted);
@@ -68,10 +70,10 @@ pub(crate) async fn run(api: &Api, connection: &ConnectionArgs, args: &CaptureAr
 }
 
 /// Captures one page and saves its image.
-async fn capture_one(api: &Api, args: &CaptureArgs, target: Target) -> Outcome {
+async fn capture_one(api: &Api, args: &CaptureArgs, keys: &Keys, target: Target) -> Outcome {
     let started = Instant::now();
     let (mut grab, mut saved) = (None, Saved::default());
-    let failure = try_capture(api, args, &target, &mut grab, &mut saved).await.err();
+    let failure = try_capture(api, (args, keys), &target, &mut grab, &mut saved).await.err();
     let Saved { file, slices } = saved;
     Outcome { url: target.url, grab, file, slices, failure, duration: started.elapsed() }
 }
@@ -85,13 +87,13 @@ struct Saved {
 
 async fn try_capture(
     api: &Api,
-    args: &CaptureArgs,
+    (args, keys): (&CaptureArgs, &Keys),
     target: &Target,
     grab: &mut Option<Grab>,
     saved: &mut Saved,
 ) -> Result<(), Failure> {
     let is_queued = args.queued || args.wait.is_some();
-    let created = create(api, args, target, is_queued).await?;
+    let created = create(api, keys, request(args, target), is_queued).await?;
     let created = match args.wait {
         Some(seconds) if !created.has_ended() => wait(api, created, seconds).await?,
         Some(_) | None => created,
@@ -120,23 +122,16 @@ async fn save(api: &Api, grab: &Grab, destination: &Destination) -> Result<Saved
 }
 
 /// Creates the capture. All retries use the same Idempotency-Key, so that it is created and charged once.
-async fn create(api: &Api, args: &CaptureArgs, target: &Target, is_queued: bool) -> Result<Grab, Failure> {
-    let key = args.idempotency_key.clone().unwrap_or_else(new_idempotency_key);
-    let call = api.call(Method::POST, "grabs").header("idempotency-key", &key)?;
+async fn create(api: &Api, keys: &Keys, body: Value, is_queued: bool) -> Result<Grab, Failure> {
+    let call = api.call(Method::POST, "grabs").header("idempotency-key", &keys.of(&body))?;
     let call = if is_queued { call.header("prefer", "respond-async")? } else { call };
-    Grab::from_response(api, call.body(request(args, target)).send().await?)
+    Grab::from_response(api, call.body(body).send().await?)
 }
 
 /// Creates one capture with this request body, and waits until it has ended.
-pub(crate) async fn create_one(api: &Api, body: Value) -> Result<Grab, Failure> {
-    let call = api.call(Method::POST, "grabs").header("idempotency-key", &new_idempotency_key())?;
-    let created = Grab::from_response(api, call.body(body).send().await?)?;
+pub(crate) async fn create_one(api: &Api, keys: &Keys, body: Value) -> Result<Grab, Failure> {
+    let created = create(api, keys, body, false).await?;
     if created.has_ended() { Ok(created) } else { wait(api, created, MAX_WAIT_S).await }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the command line has no caller that could pass in ids")]
-fn new_idempotency_key() -> String {
-    uuid::Uuid::new_v4().to_string()
 }
 
 /// The request body. Options that are not set are left out, so that the service's defaults apply.

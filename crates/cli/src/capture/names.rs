@@ -11,7 +11,7 @@ use crate::args::Format;
 const MAX_NAME_BYTES: usize = 120;
 
 /// A path in `directory`, named after the page's host and path. A number is appended if this run already uses the name.
-pub(super) fn unique_path(directory: &Path, url: &str, format: Format, taken: &mut HashSet<PathBuf>) -> PathBuf {
+pub(crate) fn unique_path(directory: &Path, url: &str, format: Format, taken: &mut HashSet<PathBuf>) -> PathBuf {
     let name = name(url);
     let extension = match format {
         Format::Png => "png",

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::outcome::Outcome;
 use crate::api::Api;
-use crate::failure::Exit;
+use crate::failure::{Exit, NOTHING_CHARGED};
 use crate::output;
 
 /// How often the bar is redrawn.
@@ -103,7 +103,11 @@ impl<'a> Progress<'a> {
         self.bar.finish_and_clear();
         let counts = self.counts.borrow();
         if let Some(hint) = &counts.hint {
-            eprintln!("{hint}");
+            match counts.all {
+                1 => eprintln!("{hint}"),
+                // The hint is about the page that failed last, and others may have been charged.
+                _ => eprintln!("{}", hint.replace(NOTHING_CHARGED, "Captures that failed were not charged.")),
+            }
         }
         if self.is_quiet || counts.all == 1 {
             return;

@@ -173,6 +173,7 @@ impl Output {
                 Ok(Self::Directory(path.clone()))
             }
             (false, false, 1) => {
+                Format::check_extension(path, args.format)?;
                 if let Some(directory) = path.parent() {
                     fs::create_dir_all(directory).map_err(Failure::file(directory))?;
                 }
@@ -277,7 +278,8 @@ mod tests {
     fn output_extension_sets_the_format() {
         let format = |args: &[&str]| resolve(&parse(args)).unwrap().all[0].format;
         assert_eq!(format(&["https://a.example", "-o", "p.JPG"]), Some(Format::Jpeg));
-        assert_eq!(format(&["https://a.example", "-o", "p.jpg", "--format", "webp"]), Some(Format::Webp));
+        assert_eq!(format(&["https://a.example", "-o", "p.WebP", "--format", "webp"]), Some(Format::Webp));
+        assert_eq!(format(&["https://a.example", "-o", "p.2026", "--format", "webp"]), Some(Format::Webp));
         assert_eq!(format(&["https://a.example", "-o", "p"]), None);
     }
 
@@ -288,6 +290,10 @@ mod tests {
             &["https://a.example", "https://b.example", "-o", "p.png"],
             &["https://a.example", "https://b.example", "-o", "-"],
             &["https://a.example", "--async", "-o", "p.png"],
+            &["https://a.example", "-o", "p.gif"],
+            &["https://a.example", "-o", "p.2026"],
+            &["https://a.example", "-o", "p.pdf", "--format", "png"],
+            &["https://a.example", "-o", "p.jpg", "--format", "webp"],
             &["https://a.example", "-o", "/proc/none/p.png"],
             &["--from", "/nonexistent/list"],
             &["lst"],

@@ -34,16 +34,54 @@ async fn page_is_compared_with_an_earlier_capture() {
     let whole = capture(&["https://example.com/b", "--full-page"]).await;
     assert_eq!(rig.test(&["diff", &whole]).await.expect_exit(0).text().trim_end(), "nothing changed");
 
+    // A build fails by the exit code alone.
+    let over = |limit: &'static str| ["diff", &*earlier, "example.com/a", "--height", "700", "--fail-over", limit];
+    assert!(rig.test(&over("0")).await.expect_exit(8).text().contains("% changed in "));
+    rig.test(&over("1")).await.expect_exit(0);
+    rig.test(&["diff", &earlier, "--fail-over", "0"]).await.expect_exit(0);
+
     let count = rig.test(&["list", "--json"]).await.expect_exit(0).json().len();
     for (args, code, words) in [
         (&["diff", &earlier, &whole] as &[&str], 2, "were not compared"),
         (&["diff", &earlier, "-o", "none/change.png"], 2, "does not exist"),
         (&["diff", "01990a1b-2c3d-7e4f-8a5b-6c7d8e9f0a1b"], 1, "grab list"),
         (&["diff"], 2, "EARLIER"),
+        (&["diff", &earlier, "-o", "change.webp"], 2, "the extension of webp, and the image is png"),
+        (&["diff", &earlier, "--fail-over", "2"], 2, "from 0 to 1"),
+        (&["diff", &earlier, "--baseline", "x"], 2, "cannot be used with"),
     ] {
         let refused = rig.test(args).await.expect_exit(code);
         assert!(refused.stderr.contains(words), "{args:?}: {}", refused.stderr);
     }
     assert_eq!(rig.test(&["list", "--json"]).await.expect_exit(0).json().len(), count, "a refused one captured");
+    rig.harness.finish().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_are_compared_with_a_baseline_and_a_repeated_run_is_free() {
+    let rig = Rig::start(12, &[]).await;
+    let site = &rig.harness.site;
+    let pages = ["/tiny?a", "/tiny?b", "/tiny?c"].map(|path| site.url(path));
+    std::fs::write(rig.file("urls.txt"), pages.join("\n")).unwrap();
+    let baseline = rig.live(&["--from", "urls.txt", "--json", "--no-download", "--width", "800"]).await.expect_exit(0);
+    std::fs::write(rig.file("baseline.jsonl"), baseline.text()).unwrap();
+    let change = "if (location.search === '?b') document.body.style.background = 'green'";
+    let pages = ["diff", "--baseline", "baseline.jsonl", "--script", change];
+    let run = [&pages[..], &["--fail-over", "0", "-o", "diffs/", "--idempotency-key", "run-1"]].concat();
+    let first = rig.live(&run).await.expect_exit(8);
+    assert_eq!(first.text().lines().filter(|line| line.contains("nothing changed")).count(), 2, "{}", first.text());
+    assert!(first.stderr.contains("1 changed of 3 pages, 1 by more than --fail-over"), "{}", first.stderr);
+    assert_eq!(std::fs::read_dir(rig.file("diffs")).unwrap().count(), 1);
+    let credits = async || rig.live(&["usage", "--json"]).await.expect_exit(0).json()[0]["credits"]["total"].clone();
+    assert_eq!(credits().await, 6);
+    let again = rig.live(&[&run[..], &["--json"]].concat()).await.expect_exit(8);
+    assert_eq!(credits().await, 6, "the second run has the captures of the first one");
+    let over: Vec<_> = again.json().iter().map(|page| page["over"].as_bool().unwrap()).collect();
+    assert_eq!(over.iter().filter(|over| **over).count(), 1);
+    assert!(again.json().iter().all(|page| page["difference"]["ratio"].is_number()));
+    // Not all changes matter.
+    rig.live(&[&pages[..], &["--fail-over", "1"]].concat()).await.expect_exit(0);
+    let refused = rig.live(&["diff", "--baseline", "urls.txt"]).await.expect_exit(2);
+    assert!(refused.stderr.contains("line 1 of urls.txt"), "{}", refused.stderr);
     rig.harness.finish().await.unwrap();
 }

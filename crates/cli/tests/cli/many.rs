@@ -60,3 +60,22 @@ async fn interrupt_prints_the_summary_and_leaves_no_partial_file() {
     assert_eq!(left, [rig.file(&file)]);
     rig.harness.finish().await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_of_many_pages_are_made_from_one_and_the_summary_says_what_was_charged() {
+    let rig = Rig::start(5, &[]).await;
+    let site = &rig.harness.site;
+    let pages = [site.url("/tiny?1"), site.url("/nocontent"), site.url("/tiny?2")];
+    let run = [&pages[0], &pages[1], &pages[2], "-o", "shots/", "--idempotency-key", "nightly-1"];
+    let first = rig.live(&run).await.expect_exit(1);
+    assert!(first.stderr.contains("2 captured, 1 failed of 3 pages"), "{}", first.stderr);
+    assert!(!first.stderr.contains("Nothing was charged"), "{}", first.stderr);
+    assert!(first.stderr.contains("Captures that failed were not charged."), "{}", first.stderr);
+    // What is missing has the same key as before, and so have all.
+    std::fs::remove_dir_all(rig.file("shots")).unwrap();
+    rig.live(&run).await.expect_exit(1);
+    rig.live(&[&run[..], &["--skip-existing"]].concat()).await.expect_exit(1);
+    let usage = rig.live(&["usage", "--json"]).await.expect_exit(0).json().remove(0);
+    assert_eq!(usage["credits"]["total"], 3);
+    rig.harness.finish().await.unwrap();
+}
