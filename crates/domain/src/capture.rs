@@ -526,7 +526,11 @@ fn check(option: &CaptureOption, value: &Value) -> Result<(), Problem> {
 
 /// Refuses options that cannot be used together, and options without those that they need.
 fn check_combinations(request: &CaptureRequest) -> Result<(), Fault> {
-    let used = |name: &str| request.get(name).filter(|value| *value != Value::Flag(false));
+    // A value that is the default asks for nothing: clients that are generated from a schema may send it.
+    let used = |name: &str| {
+        let option = grabd_options::find(name)?;
+        request.get(name).filter(|value| *value != Value::Flag(false) && !option.is_default(value))
+    };
     let refuse = |name, value: &Value, allowed: String| {
         let value = value.to_string();
         let seen = grabd_options::find(name).map_or(String::new(), |option| option.seen(&value));

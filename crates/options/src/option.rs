@@ -60,6 +60,8 @@ pub struct CaptureOption {
     pub kind: Kind,
     /// The value of a request that leaves the option out, as JSON text. Empty if there is none.
     pub default: &'static str,
+    /// The option whose value may bring another default. May be empty.
+    pub default_of: &'static str,
     /// Where the option stands in forms and references.
     pub group: Group,
     /// Its name for people.

@@ -32,8 +32,12 @@ The options of `POST /v1/grabs`, of the MCP tool `create_grab`, of `CaptureOptio
                 _ = write!(about, " Only with `{}`.", option.requires);
             }
             _ = write!(about, " Example: `{}`.", option.example);
-            let CaptureOption { name, kind, default, .. } = option;
-            let default = if default.is_empty() { String::new() } else { format!(" Default: `{default}`.") };
+            let CaptureOption { name, kind, default, default_of, .. } = option;
+            let default = match (*default, *default_of) {
+                ("", _) => String::new(),
+                (default, "") => format!(" Default: `{default}`."),
+                (default, other) => format!(" Default: `{default}`, or that of `{other}`."),
+            };
             _ = write!(text, "\n### `{name}`\n\n*Value: {}.*{default}\n\n{about}\n", kind.allowed());
         }
     }

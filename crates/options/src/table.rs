@@ -12,6 +12,7 @@ const OPTION: CaptureOption = CaptureOption {
     name: "",
     kind: Kind::Flag,
     default: "",
+    default_of: "",
     group: Group::Page,
     label: "",
     help: "",
@@ -38,6 +39,7 @@ options! { $
     width: i64 = {
         kind: Kind::Integer { min: 320, max: 1920, unit: "pixels" },
         default: "1280",
+        default_of: "device",
         group: Group::Window,
         label: "Width",
         help: "Viewport width in CSS pixels.",
@@ -48,6 +50,7 @@ options! { $
     height: i64 = {
         kind: Kind::Integer { min: 240, max: 1080, unit: "pixels" },
         default: "720",
+        default_of: "device",
         group: Group::Window,
         label: "Height",
         help: "Viewport height in CSS pixels. Ignored for the image height when full_page is true.",
@@ -99,6 +102,7 @@ options! { $
     scale: f64 = {
         kind: Kind::Number { min: 1.0, max: 3.0 },
         default: "1",
+        default_of: "device",
         group: Group::Image,
         label: "Scale",
         help: "Image pixels per CSS pixel, rounded to two decimals: 2 for a sharp image on high-resolution screens.",

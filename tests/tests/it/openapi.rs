@@ -152,3 +152,46 @@ async fn common_headers_are_set_outside_the_api() -> Result<()> {
     assert_eq!(beyond.headers()["content-range"].to_str()?, format!("bytes */{}", whole.len()));
     app.finish().await
 }
+
+/// Clients that are generated from the document send the defaults of its schemas.
+#[tokio::test(flavor = "multi_thread")]
+async fn defaults_of_the_document_change_nothing_when_they_are_sent() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let document: Value = app.client.get(format!("{}/openapi.json", app.base())).send().await?.json().await?;
+    let properties = &document["components"]["schemas"]["CreateGrabRequest"]["properties"];
+    let properties = properties.as_object().context("the options")?;
+    let defaults = properties.iter().filter_map(|(name, schema)| Some((name.clone(), schema.get("default")?.clone())));
+    let defaults: serde_json::Map<String, Value> = defaults.collect();
+    anyhow::ensure!(defaults.len() > 10, "{defaults:?}");
+    let create = async |options: &Value, with: &serde_json::Map<String, Value>| -> Result<Value> {
+        let mut body = options.as_object().context("options")?.clone();
+        for (name, value) in with {
+            body.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test()).json(&body);
+        let (mut grab, none) = (request.send().await?.json::<Value>().await?, Value::Null);
+        for name in ["id", "created_at", "image_url", "execution_ms"] {
+            grab[name] = none.clone();
+        }
+        for file in grab["files"].as_array_mut().into_iter().flatten() {
+            file["url"] = none.clone();
+        }
+        anyhow::ensure!(grab["status"] == "done", "{body:?}: {grab}");
+        Ok(grab)
+    };
+    let url = "https://example.com/";
+    for options in [
+        json!({ "url": url }),
+        json!({ "url": url, "device": "phone" }),
+        json!({ "url": url, "device": "tablet", "full_page": true }),
+        json!({ "url": url, "selector": "main" }),
+        json!({ "url": url, "format": "webp", "quality": 50 }),
+        json!({ "url": url, "javascript": false }),
+        json!({ "url": url, "also": ["pdf"], "pdf": { "format": "a5" } }),
+        json!({ "html": "<p>x</p>" }),
+    ] {
+        let alone = create(&options, &serde_json::Map::new()).await?;
+        assert_eq!(create(&options, &defaults).await?, alone, "{options}");
+    }
+    app.finish().await
+}

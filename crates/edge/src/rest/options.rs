@@ -69,7 +69,15 @@ fn rectangle(member: &RawValue) -> Option<Rectangle> {
 pub(crate) fn schema(option: &CaptureOption) -> Schema {
     let description = format!("{} {}", option.help, option.description).trim_end().to_owned();
     let description = if option.is_secret { format!("{description} Never returned.") } else { description };
-    schema_of(option.kind, &description, option.default, option.example)
+    // Clients that are generated from the schema send the defaults in it. One that depends on another option would win over
+    // that option, so it is only described.
+    match option.default_of {
+        "" => schema_of(option.kind, &description, option.default, option.example),
+        other => {
+            let description = format!("{description} Default: {}, or that of `{other}`.", option.default);
+            schema_of(option.kind, &description, "", option.example)
+        }
+    }
 }
 
 /// The schema of values of a kind. `default` and `example` are JSON text, or empty.

@@ -12,6 +12,7 @@ fn every_row_is_complete_and_its_default_and_example_are_valid() {
             assert!(request.set(option.name, value), "{}: {text}", option.name);
             assert_eq!(option.check(&request.get(option.name).unwrap()), Ok(()), "{text}");
         }
+        assert!(option.default_of.is_empty() || find(option.default_of).is_some(), "{}", option.name);
         assert!(option.requires.is_empty() || find(option.requires).is_some(), "{}", option.name);
         for other in option.excludes {
             let other = find(other).unwrap_or_else(|| panic!("{} excludes {other}", option.name));

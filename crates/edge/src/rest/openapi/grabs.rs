@@ -51,8 +51,8 @@ fn create() -> OperationBuilder {
     let asynchronous = parameter(
         ParameterIn::Query,
         "async",
-        "The same as `Prefer: respond-async`.",
-        ObjectBuilder::new().schema_type(Type::Boolean).default(Some(json!(false))),
+        "The same as `Prefer: respond-async`. If either asks for it, the grab is queued.",
+        ObjectBuilder::new().schema_type(Type::Boolean),
         None,
     );
     let example = json!({ "url": "https://example.com", "width": 1280, "height": 720, "format": "png" });
@@ -131,10 +131,15 @@ pub(super) fn batch() -> Object {
     let error = or_null(errors::error().into(), "Why no grab was created. Null if one was.");
     let mut cause = wire::cause_schema();
     cause.description = Some("Whose fault the error is. Only present if no grab was created.".to_owned());
+    let retry_after = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).description(Some(
+        "Seconds after which the capture may be sent again, with the same `Idempotency-Key`. Only present if the error is a \
+         limit or passes by itself.",
+    ));
     let result = ObjectBuilder::new()
         .property("grab", grab)
         .property("error", error)
         .property("error_cause", cause)
+        .property("retry_after", retry_after)
         .required("grab")
         .required("error");
     ObjectBuilder::new()
