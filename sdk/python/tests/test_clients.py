@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
+import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -49,6 +52,16 @@ class ClientTest(unittest.TestCase):
             for other in others:
                 self.assertEqual(other.body, first.body)
                 self.assertEqual(other.headers["idempotency-key"], first.headers["idempotency-key"])
+
+    def test_document_is_captured_without_a_url(self) -> None:
+        for call, service in self.scenarios(DONE):
+            call("capture", html="<p>1</p>", width=400)
+            call("create_grab", html="<p>2</p>")
+            bodies = [one.json() for one in service.received]
+            self.assertEqual(bodies, [{"html": "<p>1</p>", "width": 400}, {"html": "<p>2</p>"}])
+            with self.assertRaises(TypeError):
+                call("capture", width=400)
+            self.assertEqual(len(service.received), 2)
 
     def test_different_creates_have_different_keys_unless_the_caller_chooses_one(self) -> None:
         for call, service in self.scenarios(DONE):
@@ -346,6 +359,18 @@ class ClientTest(unittest.TestCase):
 
 
 class PackageTest(unittest.TestCase):
+    def test_stubs_of_grpc_may_be_in_another_directory(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            stubs = Path(directory, "grabd", "v1")
+            stubs.mkdir(parents=True)
+            Path(stubs, "grabs_pb2.py").write_text("NAME = 'stubs'")
+            check = "import grabd; from grabd.v1 import grabs_pb2; print(grabd.Grabd.__name__, grabs_pb2.NAME)"
+            sources = str(Path(grabd.__file__).parent.parent)
+            for path in ((sources, directory), (directory, sources)):
+                environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+                output = subprocess.check_output([sys.executable, "-c", check], env=environment, text=True)
+                self.assertEqual(output.split(), ["Grabd", "stubs"])
+
     def test_version_is_that_of_the_package(self) -> None:
         settings = (Path(__file__).resolve().parent.parent / "pyproject.toml").read_text()
         self.assertIn(f'\nversion = "{grabd.__version__}"\n', settings)

@@ -20,6 +20,9 @@ export interface CreateOptions extends CallOptions {
 /** One capture of a batch: its URL, or the HTML document in `html`, and the options that are its own. */
 export type BatchCapture = CaptureOptions & { url?: string | undefined };
 
+/** The options of a capture of a document instead of a page. */
+export type HtmlOptions = CaptureOptions & { html: string };
+
 /** Settings of `createBatch`. */
 export interface BatchOptions extends CallOptions {
   /** The options that all captures share. Those of a capture win. */
@@ -124,7 +127,13 @@ export class Grabd {
    *
    * @throws RenderBlockedError or RenderFailedError if the page cannot be captured, which is free.
    */
-  async capture(url: string, options: CaptureOptions & CaptureCallOptions = {}): Promise<Grab> {
+  capture(url: string, options?: CaptureOptions & CaptureCallOptions): Promise<Grab>;
+  /** Captures the document in `html`, which needs no URL. */
+  capture(options: HtmlOptions & CaptureCallOptions): Promise<Grab>;
+  async capture(
+    target: string | (HtmlOptions & CaptureCallOptions), more: CaptureOptions & CaptureCallOptions = {},
+  ): Promise<Grab> {
+    const [url, options] = typeof target === "string" ? [target, more] : [undefined, target];
     const { waitTimeoutMs, ...create } = options;
     create.idempotencyKey ??= crypto.randomUUID();
     const grab = await this.#create(url, create, false);
@@ -139,8 +148,13 @@ export class Grabd {
    * Creates a grab and returns at once, with a live key: `wait` for it, `watch` it, or receive a webhook. With a test
    * key the returned grab has already ended.
    */
-  createGrab(url: string, options: CaptureOptions & CreateOptions = {}): Promise<Grab> {
-    return this.#create(url, options, true);
+  createGrab(url: string, options?: CaptureOptions & CreateOptions): Promise<Grab>;
+  /** Creates a grab of the document in `html`, which needs no URL. */
+  createGrab(options: HtmlOptions & CreateOptions): Promise<Grab>;
+  createGrab(
+    target: string | (HtmlOptions & CreateOptions), options: CaptureOptions & CreateOptions = {},
+  ): Promise<Grab> {
+    return typeof target === "string" ? this.#create(target, options, true) : this.#create(undefined, target, true);
   }
 
   /**
@@ -164,12 +178,12 @@ export class Grabd {
     });
   }
 
-  #create(url: string, options: CaptureOptions & CreateOptions, isAsync: boolean): Promise<Grab> {
+  #create(url: string | undefined, options: CaptureOptions & CreateOptions, isAsync: boolean): Promise<Grab> {
     const { signal, timeoutMs, idempotencyKey, extraOptions, ...members } = options;
     checkNames(members, " Give newer ones in `extraOptions`.");
     const headers: Record<string, string> = { "idempotency-key": idempotencyKey ?? crypto.randomUUID() };
     if (isAsync) headers["prefer"] = "respond-async";
-    const body = { ...extraOptions, ...members, url };
+    const body = url === undefined ? { ...extraOptions, ...members } : { ...extraOptions, ...members, url };
     return this.#http.json({
       method: "POST",
       path: "/grabs",

@@ -91,11 +91,11 @@ export interface Viewport {
 
 /** The capture options. Every option that is left out has its default. */
 export interface CaptureOptions {
-  /** Viewport width in CSS pixels. From 320 to 1920. Default: `1280`. Example: `1440`. */
+  /** Viewport width in CSS pixels. Default: 1280, or that of `device`. From 320 to 1920. Example: `1440`. */
   width?: number | undefined;
   /**
-   * Viewport height in CSS pixels. Ignored for the image height when full_page is true. From 240 to 1080. Default:
-   * `720`. Example: `900`.
+   * Viewport height in CSS pixels. Ignored for the image height when full_page is true. Default: 720, or that of
+   * `device`. From 240 to 1080. Example: `900`.
    */
   height?: number | undefined;
   /** Format of the image. Default: `"png"`. Example: `"webp"`. */
@@ -118,7 +118,7 @@ export interface CaptureOptions {
   /**
    * Image pixels per CSS pixel, rounded to two decimals: 2 for a sharp image on high-resolution screens. The image may
    * be at most 16384 pixels high and as large as a full page of the widest viewport; `truncated` says whether it was
-   * cut. From 1 to 3. Default: `1`. Example: `2`.
+   * cut. Default: 1, or that of `device`. From 1 to 3. Example: `2`.
    */
   scale?: number | undefined;
   /** Ask the page for its light or dark design. Default: `"light"`. Example: `"dark"`. */
@@ -616,6 +616,11 @@ export interface BatchResult {
   error: BatchError | null;
   /** Whose fault the error is. Only present if no grab was created. */
   error_cause?: "request" | "target" | "service" | undefined;
+  /**
+   * Seconds after which the capture may be sent again, with the same `Idempotency-Key`. Only present if the error is a
+   * limit or passes by itself.
+   */
+  retry_after?: number | undefined;
 }
 
 /** One result for each capture, in the order of the request. */

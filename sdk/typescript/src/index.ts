@@ -1,6 +1,6 @@
 export { Grabd, hasEnded } from "./client.js";
 export type {
-  BatchCapture, BatchOptions, CaptureCallOptions, CreateOptions, DownloadOptions, ListGrabsOptions,
+  BatchCapture, BatchOptions, CaptureCallOptions, CreateOptions, DownloadOptions, HtmlOptions, ListGrabsOptions,
   ListGrabsPageOptions, PricingOptions, WaitOptions, WatchOptions,
 } from "./client.js";
 export * from "./errors.js";

@@ -30,6 +30,18 @@ test("create that fails twice is repeated with the same key and body", async () 
   });
 });
 
+test("document is captured without a URL", async () => {
+  await FakeService.with([DONE], async (client, service) => {
+    await client.capture({ html: "<p>1</p>", width: 400 });
+    await client.createGrab({ html: "<p>2</p>" });
+    const bodies = service.received.map(({ body }) => JSON.parse(body) as unknown);
+    assert.deepEqual(bodies, [{ html: "<p>1</p>", width: 400 }, { html: "<p>2</p>" }]);
+    // @ts-expect-error: there is nothing to capture.
+    const none = () => client.capture({ width: 400 });
+    assert.equal(typeof none, "function");
+  });
+});
+
 test("different creates have different keys unless the caller chooses one", async () => {
   await FakeService.with([DONE], async (client, service) => {
     await client.capture("https://example.com/");

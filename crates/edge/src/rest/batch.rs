@@ -10,6 +10,7 @@ use grabd_proto::v1::grab_service_client::GrabServiceClient;
 use grabd_proto::v1::{
     BatchCreateGrabsRequest, BatchCreateGrabsResponse, BatchResult, CreateGrabRequest, ErrorCode, Grab,
 };
+use http::header::RETRY_AFTER;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
@@ -47,6 +48,9 @@ struct ShownResult<'a> {
     /// Whose fault the error is: a result has no header of its own. Absent without an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_cause: Option<&'static str>,
+    /// Seconds after which the capture may be sent again. Absent without an error, and where that would not help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<u64>,
 }
 
 /// Queues the captures. If the core refuses the first one for a reason that meets all, that is the response.
@@ -196,7 +200,11 @@ fn respond(request: &HeaderMap, created: &Created, total: usize) -> Result<Respo
 /// One result. `None` if its grab is incomplete.
 fn show(result: &Result<Grab, ApiError>) -> Option<ShownResult<'_>> {
     Some(match result {
-        Ok(grab) => ShownResult { grab: Some(wire::grab(grab)?), error: None, error_cause: None },
-        Err(error) => ShownResult { grab: None, error: Some(error.body()), error_cause: Some(error.cause_name()) },
+        Ok(grab) => ShownResult { grab: Some(wire::grab(grab)?), error: None, error_cause: None, retry_after: None },
+        Err(error) => {
+            let retry_after = error.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+            let (body, cause) = (error.body(), error.cause_name());
+            ShownResult { grab: None, error: Some(body), error_cause: Some(cause), retry_after }
+        }
     })
 }

@@ -91,6 +91,9 @@ async fn response_says_when_to_try_the_rest_again() {
         assert_eq!(results["results"].as_array().map(Vec::len), Some(3));
         assert_eq!(results["results"][0]["grab"]["status"], "pending");
         assert_eq!(results["results"][1], results["results"][2]);
+        // Beside the error, since not all of a response may have it.
+        assert_eq!(results["results"][1]["retry_after"].to_string(), retry_after);
+        assert_eq!(results["results"][0].get("retry_after"), None);
     }
 }
 

@@ -1,5 +1,7 @@
 """Client library for grabd, the service that captures web pages as images."""
 
+from pkgutil import extend_path
+
 from ._async import AsyncGrabd, AsyncWebhooks
 from ._core import VERSION as __version__
 from ._core import BatchCapture, has_ended
@@ -16,6 +18,9 @@ from ._generated import *  # noqa: F403
 from ._generated import __all__ as _generated_names
 from ._sync import Grabd, Webhooks
 from ._webhooks import WebhookEvent, verify_webhook
+
+# Modules that are generated from the gRPC contract are `grabd.v1`, and may be in another directory.
+__path__ = extend_path(__path__, __name__)
 
 __all__ = [
     "ApiError",

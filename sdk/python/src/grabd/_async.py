@@ -82,7 +82,7 @@ class AsyncGrabd:
 
     async def capture(
         self,
-        url: str,
+        url: str | None = None,
         *,
         idempotency_key: str | None = None,
         extra_options: Mapping[str, Any] | None = None,
@@ -96,6 +96,8 @@ class AsyncGrabd:
         is a random key, the same for all attempts, unless you choose one. `extra_options` has capture options that
         this version of the library does not know. `wait_timeout` is for a grab that is still open after the create.
 
+        Without a URL, the document in the option `html` is captured.
+
         Raises RenderBlockedError or RenderFailedError if the page cannot be captured, which is free.
         """
         call = _core.create_call(url, options, extra_options, idempotency_key, timeout, is_async=False)
@@ -107,7 +109,7 @@ class AsyncGrabd:
 
     async def create_grab(
         self,
-        url: str,
+        url: str | None = None,
         *,
         idempotency_key: str | None = None,
         extra_options: Mapping[str, Any] | None = None,

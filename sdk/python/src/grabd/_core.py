@@ -197,7 +197,7 @@ def _segment(id: str) -> str:
 
 
 def create_call(
-    url: str,
+    url: str | None,
     options: Mapping[str, Any],
     extra_options: Mapping[str, Any] | None,
     idempotency_key: str | None,
@@ -207,13 +207,18 @@ def create_call(
 ) -> Call:
     """The request of a create."""
     _check_names(options, " Give newer ones in `extra_options`.")
+    body = {**(extra_options or {}), **options}
+    if url is not None:
+        body["url"] = url
+    elif "html" not in body:
+        raise TypeError("Give a URL, or the option `html`.")
     headers = {"idempotency-key": str(uuid.uuid4()) if idempotency_key is None else idempotency_key}
     if is_async:
         headers["prefer"] = "respond-async"
     return Call(
         method="POST",
         path="/grabs",
-        body={**(extra_options or {}), **options, "url": url},
+        body=body,
         headers=headers,
         timeout=timeout,
         default_timeout=CREATE_TIMEOUT,

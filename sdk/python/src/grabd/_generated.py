@@ -177,10 +177,10 @@ class CaptureOptions(TypedDict, total=False):
     """The capture options. Every option that is left out has its default."""
 
     width: int
-    """Viewport width in CSS pixels. From 320 to 1920. Default: `1280`. Example: `1440`."""
+    """Viewport width in CSS pixels. Default: 1280, or that of `device`. From 320 to 1920. Example: `1440`."""
     height: int
-    """Viewport height in CSS pixels. Ignored for the image height when full_page is true. From 240 to 1080. Default:
-    `720`. Example: `900`.
+    """Viewport height in CSS pixels. Ignored for the image height when full_page is true. Default: 720, or that of
+    `device`. From 240 to 1080. Example: `900`.
     """
     format: Literal["png", "jpeg", "webp"]
     """Format of the image. Default: `"png"`. Example: `"webp"`."""
@@ -199,7 +199,7 @@ class CaptureOptions(TypedDict, total=False):
     scale: float
     """Image pixels per CSS pixel, rounded to two decimals: 2 for a sharp image on high-resolution screens. The image
     may be at most 16384 pixels high and as large as a full page of the widest viewport; `truncated` says whether it
-    was cut. From 1 to 3. Default: `1`. Example: `2`.
+    was cut. Default: 1, or that of `device`. From 1 to 3. Example: `2`.
     """
     color_scheme: Literal["light", "dark"]
     """Ask the page for its light or dark design. Default: `"light"`. Example: `"dark"`."""
@@ -695,6 +695,10 @@ class BatchResult(Model):
     """Why no grab was created. Null if one was."""
     error_cause: Literal["request", "target", "service"] | None = None
     """Whose fault the error is. Only present if no grab was created."""
+    retry_after: int | None = None
+    """Seconds after which the capture may be sent again, with the same `Idempotency-Key`. Only present if the error is
+    a limit or passes by itself.
+    """
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "grab": Grab,
