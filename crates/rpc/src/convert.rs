@@ -118,8 +118,8 @@ pub(crate) fn grab(grab: &Grab, public_url: &str) -> v1::Grab {
     match state {
         State::Pending | State::Processing => {}
         State::Done { finished_at: _, image, size_bytes, execution_ms, metadata } => {
-            // The contract defines placeholder URLs as relative to the API's origin.
-            let origin = if wire.live { public_url } else { "" };
+            // Over REST, those of placeholders are relative. A client of gRPC has no origin to resolve them with.
+            let origin = public_url;
             wire.image_url = image.as_ref().map(|key| format!("{origin}/{}", key.path()));
             // The files are deleted with the image.
             let files = metadata.shown_files(spec.format).filter(|_| image.is_some());

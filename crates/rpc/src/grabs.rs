@@ -7,8 +7,8 @@ use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Scope, Scopes};
 use grabd_domain::grabs::Stages;
 use grabd_domain::ids::GrabId;
-use grabd_engine::{Core, accounts};
 use grabd_engine::grabs::{self, Batch, CaptureState, CaptureStream, Follow, GrabUpdate};
+use grabd_engine::{Core, accounts};
 use grabd_proto::v1::grab_service_server::GrabService;
 use grabd_proto::v1::{
     self, BatchCreateGrabsRequest, BatchCreateGrabsResponse, CaptureGrabRequest, CaptureGrabResponse,
@@ -20,7 +20,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
-use crate::status::to_status;
+use crate::status::{stream_cut, to_status};
 use crate::{convert, gate};
 
 /// The service over a core.
@@ -109,7 +109,7 @@ impl GrabService for Grabs {
                 let stages = if with_stages { convert::stages(&stages) } else { Vec::new() };
                 Ok(WatchGrabResponse { grab: Some(v1::Grab { stages, ..convert::grab(&grab, &public_url) }) })
             }
-            Err(_) => Err(Status::unavailable("The stream was cut; resume it with after_revision.")),
+            Err(_) => Err(stream_cut()),
         });
         Ok(Response::new(Box::pin(states)))
     }

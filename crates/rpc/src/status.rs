@@ -68,6 +68,16 @@ pub fn too_many_calls() -> Status {
     Status::with_error_details(grpc(code), "Too many calls of this address are under way.", details)
 }
 
+/// The status of a stream that ends before its grab, because the service stops or the stream is old. The client resumes it
+/// at once.
+pub(crate) fn stream_cut() -> Status {
+    let metadata = HashMap::from([(reason::CAUSE.to_owned(), ErrorCause::Service.as_str().to_owned())]);
+    let mut details =
+        ErrorDetails::with_error_info(reason::of(to_proto(Code::InternalError)), reason::DOMAIN, metadata);
+    details.set_retry_info(Some(Duration::ZERO));
+    Status::with_error_details(Grpc::Unavailable, "The stream was cut; resume it with after_revision.", details)
+}
+
 /// The metadata of the `ErrorInfo` of a fault: its cause, and the scope that the caller's token would need.
 fn metadata(fault: &Fault) -> HashMap<String, String> {
     let mut metadata = HashMap::from([(reason::CAUSE.to_owned(), fault.cause().as_str().to_owned())]);
@@ -208,6 +218,13 @@ mod tests {
             let proto = to_proto(code);
             assert_eq!(reason::of(proto), code.as_str().to_uppercase());
         }
+    }
+
+    #[test]
+    fn cut_stream_has_the_details_of_an_error() {
+        let status = stream_cut();
+        assert_eq!((status.code(), reason::code(&status)), (Grpc::Unavailable, ErrorCode::InternalError));
+        assert_eq!(reason::cause(&status), v1::ErrorCause::Service);
     }
 
     #[test]

@@ -219,3 +219,20 @@ async fn reflection_lists_public_services_and_each_has_a_health_status() -> Resu
     }
     app.finish().await
 }
+
+/// A client of gRPC has no origin with which it could resolve a path.
+#[tokio::test(flavor = "multi_thread")]
+async fn urls_of_placeholders_are_absolute() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let channel = Endpoint::try_from(format!("http://{}", app.service.grpc()))?.connect().await?;
+    let mut grabs = GrabServiceClient::new(channel);
+    let create = CreateGrabRequest { url: Some("https://example.com/".to_owned()), ..CreateGrabRequest::default() };
+    let grab = grabs.create_grab(with_key(create, app.test())?).await?.into_inner().grab.context("a grab")?;
+    let url = grab.image_url.context("a URL")?;
+    assert!(url.starts_with(&format!("{}/i/", app.service.public_url())), "{url}");
+    assert_eq!(app.client.get(&url).send().await?.status(), 200);
+    // Over REST, the contract has a path.
+    let (_, rest) = app.get(&format!("/grabs/{}", grab.id), app.test()).await?;
+    assert_eq!(rest["image_url"], url[app.service.public_url().len()..]);
+    app.finish().await
+}

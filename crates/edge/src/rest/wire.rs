@@ -3,6 +3,7 @@
 mod difference;
 mod open_graph;
 mod packet;
+mod shown_url;
 mod stage;
 mod usage;
 
@@ -21,6 +22,7 @@ use utoipa::openapi::{Object, ObjectBuilder, Type};
 use self::difference::Difference;
 use self::open_graph::OpenGraph;
 pub(crate) use self::packet::PricingPacket;
+use self::shown_url::shown_url;
 use self::stage::StageReached;
 pub(crate) use self::usage::{Usage, usage};
 use super::error::status_and_code;
@@ -316,8 +318,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         image_sha256,
         // Returned as the entity tag.
         revision: _,
-        // Known from the caller's key.
-        live: _,
+        live,
         error_cause: _,
         cached,
         metadata,
@@ -335,7 +336,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         status: status_name(grab.status())?,
         created_at: Rfc3339::from_proto(created_at.as_ref()?)?,
         target_url,
-        image_url: image_url.as_deref(),
+        image_url: image_url.as_deref().map(|url| shown_url(url, *live)),
         width: *width,
         height: *height,
         format: format_name(grab.format()),
@@ -366,7 +367,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
             Timings { queued_ms, navigate_ms, load_ms, settle_ms, shot_ms }
         }),
         image_sha256: image_sha256.as_deref(),
-        files: (!files.is_empty()).then(|| files.iter().map(grab_file).collect()),
+        files: (!files.is_empty()).then(|| files.iter().map(|file| grab_file(file, *live)).collect()),
         cached: *cached,
         metadata: (!metadata.is_empty())
             .then(|| metadata.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect()),
@@ -379,7 +380,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
             asked,
         }),
         blank: *blank,
-        difference: difference.as_ref().map(Difference::of),
+        difference: difference.as_ref().map(|of| Difference::of(of, *live)),
         phash: phash.as_deref(),
         stages: (!stages.is_empty()).then(|| stages.iter().filter_map(StageReached::of).collect()),
     })
@@ -392,11 +393,11 @@ fn failure(grab: &v1::Grab) -> Option<(v1::ErrorCode, v1::ErrorCause)> {
     (grab.status() == v1::GrabStatus::Failed).then_some((code, cause))
 }
 
-fn grab_file(file: &v1::GrabFile) -> GrabFile<'_> {
+fn grab_file(file: &v1::GrabFile, is_live: bool) -> GrabFile<'_> {
     let v1::GrabFile { kind, url, media_type, bytes, y, height, heading, width, viewport } = file;
     GrabFile {
         kind,
-        url,
+        url: shown_url(url, is_live),
         media_type,
         bytes: *bytes,
         y: *y,

@@ -16,6 +16,7 @@ fn created(grab: Grab, replayed: bool) -> CreateGrabResponse {
 
 fn done() -> Grab {
     Grab {
+        live: true,
         image_url: Some("https://img.grabd.example/Zx9.png".to_owned()),
         bytes: Some(48_213),
         execution_ms: Some(1830),

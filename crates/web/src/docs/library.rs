@@ -248,6 +248,16 @@ mod tests {
         assert!(found.iter().any(|found| found.path.starts_with("/docs/retries")), "{}", found.len());
         let found = library.search("render_blocked");
         assert_eq!(found.first().map(|found| found.path.as_str()), Some("/docs/errors#render_blocked"));
+        for (query, path) in [
+            ("pagination", "/docs/captures#lists-and-pagination"),
+            ("grpc", "/docs/grpc"),
+            ("what is counted", "/docs/rates"),
+            ("python", "/docs/python"),
+        ] {
+            let found = library.search(query);
+            let found: Vec<&str> = found.iter().map(|found| found.path.as_str()).collect();
+            assert!(found.first().is_some_and(|first| first.starts_with(path)), "{query}: {found:?}");
+        }
         assert!(library.search("xylophone").is_empty() && library.search("  ").is_empty());
     }
 }

@@ -138,7 +138,7 @@ fn curl(base: &str, method: &str, path: &str, operation: &Value, open: bool) -> 
         method => format!("curl -sS -X {} '{base}{}'", method.to_uppercase(), example_path(path, operation)),
     }];
     if !open {
-        lines.push("-H \"Authorization: Bearer $KEY\"".to_owned());
+        lines.push("-H \"Authorization: Bearer $GRAB_API_KEY\"".to_owned());
     }
     let body = &operation["requestBody"]["content"]["application/json"]["example"];
     if !body.is_null() {

@@ -4,6 +4,8 @@ use grabd_proto::v1;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::shown_url::shown_url;
+
 /// What changed between the image of an earlier grab and that of this one.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Difference<'a> {
@@ -41,11 +43,11 @@ struct Region {
 }
 
 impl<'a> Difference<'a> {
-    pub(super) fn of(difference: &'a v1::Difference) -> Self {
+    pub(super) fn of(difference: &'a v1::Difference, is_live: bool) -> Self {
         let v1::Difference { compared_to, ratio, regions, image_url } = difference;
         let region =
             |v1::Region { x, y, width, height }: &v1::Region| Region { x: *x, y: *y, width: *width, height: *height };
         let regions = regions.iter().map(region).collect();
-        Self { compared_to, ratio: *ratio, regions, image_url: image_url.as_deref() }
+        Self { compared_to, ratio: *ratio, regions, image_url: image_url.as_deref().map(|url| shown_url(url, is_live)) }
     }
 }
