@@ -1,6 +1,6 @@
 //! Programs that repeat a capture, in the languages of most callers.
 //!
-//! Each reads the key from the variable `KEY`, so that a program can be shared.
+//! Each reads the key from the variable `GRAB_API_KEY`, so that a program can be shared.
 
 use grabd_domain::capture::CaptureSpec;
 use grabd_options::TABLE;
@@ -30,7 +30,7 @@ pub(crate) fn all(public_url: &str, spec: &CaptureSpec) -> Vec<Snippet> {
 fn curl_command(url: &str, body: &Value) -> String {
     let (url, body) = (shell_quoted(url), shell_quoted(&body.to_string()));
     format!(
-        "curl -sS {url} \\\n  -H \"Authorization: Bearer $KEY\" \\\n  -H 'Content-Type: application/json' \\\n  -d {body}"
+        "curl -sS {url} \\\n  -H \"Authorization: Bearer $GRAB_API_KEY\" \\\n  -H 'Content-Type: application/json' \\\n  -d {body}"
     )
 }
 
@@ -40,7 +40,7 @@ fn javascript(url: &str, body: &Value) -> String {
         r#"const response = await fetch({url}, {{
   method: "POST",
   headers: {{
-    Authorization: `Bearer ${{process.env.KEY}}`,
+    Authorization: `Bearer ${{process.env.GRAB_API_KEY}}`,
     "Content-Type": "application/json",
   }},
   body: JSON.stringify({body}),
@@ -59,7 +59,7 @@ import requests
 
 response = requests.post(
     {url},
-    headers={{"Authorization": f"Bearer {{os.environ['KEY']}}"}},
+    headers={{"Authorization": f"Bearer {{os.environ['GRAB_API_KEY']}}"}},
     json={body},
     timeout=30,
 )
@@ -91,7 +91,7 @@ func main() {{
 	if err != nil {{
 		panic(err)
 	}}
-	request.Header.Set("Authorization", "Bearer "+os.Getenv("KEY"))
+	request.Header.Set("Authorization", "Bearer "+os.Getenv("GRAB_API_KEY"))
 	request.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {{
@@ -119,7 +119,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {{
     let body = r{hashes}"{text}"{hashes};
     let response = reqwest::blocking::Client::new()
         .post({url})
-        .bearer_auth(std::env::var("KEY")?)
+        .bearer_auth(std::env::var("GRAB_API_KEY")?)
         .header("Content-Type", "application/json")
         .body(body)
         .send()?;
@@ -139,7 +139,7 @@ curl_setopt_array($curl, [
     CURLOPT_RETURNTRANSFER => true,
     CURLOPT_POST => true,
     CURLOPT_HTTPHEADER => [
-        'Authorization: Bearer ' . getenv('KEY'),
+        'Authorization: Bearer ' . getenv('GRAB_API_KEY'),
         'Content-Type: application/json',
     ],
     CURLOPT_POSTFIELDS => {body},
@@ -219,7 +219,7 @@ mod tests {
         let programs = all("https://grabd.example", &CaptureSpec::parse(&request).unwrap());
         let line = &programs[0].code;
         // Replaces curl by a function that prints its arguments, one per line. JSON escapes line breaks.
-        let script = format!("curl() {{ printf '%s\\n' \"$@\"; }}\nKEY=sk_test_x\n{line}");
+        let script = format!("curl() {{ printf '%s\\n' \"$@\"; }}\nGRAB_API_KEY=sk_test_x\n{line}");
         let output = Command::new("sh").arg("-c").arg(script).output().unwrap();
         let stdout = String::from_utf8(output.stdout).unwrap();
         let words: Vec<&str> = stdout.lines().collect();

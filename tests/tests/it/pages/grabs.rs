@@ -197,7 +197,7 @@ async fn live_capture_is_watched_charged_once_and_deleted() -> Result<()> {
     let done = ada.get(&page).await?;
     assert!(!done.body.contains("http-equiv=\"refresh\"") && !done.body.contains("data-events"), "{}", done.body);
     assert!(!done.header("content-security-policy").contains("connect-src"));
-    for words in ["Captured in", "HTTP status", "<dd>200</dd>", "1280 × 720", "curl -sS", "Bearer $KEY"] {
+    for words in ["Captured in", "HTTP status", "<dd>200</dd>", "1280 × 720", "curl -sS", "Bearer $GRAB_API_KEY"] {
         assert!(done.body.contains(words), "{words}: {}", done.body);
     }
     let image = done.body.split("<img src=\"").nth(1).and_then(|rest| rest.split('"').next()).context("an image")?;
@@ -386,7 +386,7 @@ async fn programs_of_a_grab_repeat_it() -> Result<()> {
         let file = directory.path().join(format!("program.{extension}"));
         std::fs::write(&file, &code)?;
         let path = |path: &Path| path.to_string_lossy().into_owned();
-        let arguments = [format!("KEY={key}"), path(&program), path(&file)];
+        let arguments = [format!("GRAB_API_KEY={key}"), path(&program), path(&file)];
         let (succeeded, output) = programs::run(Path::new("env"), &arguments).await?;
         assert!(succeeded && output.contains("/i/"), "{language}: {output}\n{code}");
         let again = app.get("/grabs?limit=1", &key).await?.1["data"][0].clone();
