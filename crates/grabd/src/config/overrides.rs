@@ -131,11 +131,12 @@ impl Known {
 fn flatten(dict: &Dict) -> BTreeMap<String, Value> {
     let mut flat = BTreeMap::new();
     for (name, value) in dict {
-        match value {
-            Value::Dict(_, inner) if !inner.is_empty() => {
-                flat.extend(flatten(inner).into_iter().map(|(key, value)| (format!("{name}.{key}"), value)));
-            }
-            _ => _ = flat.insert(name.clone(), value.clone()),
+        if let Value::Dict(_, inner) = value
+            && !inner.is_empty()
+        {
+            flat.extend(flatten(inner).into_iter().map(|(key, value)| (format!("{name}.{key}"), value)));
+        } else {
+            flat.insert(name.clone(), value.clone());
         }
     }
     flat
