@@ -373,6 +373,23 @@ export interface UpdateWebhookOptions {
   status?: "enabled" | "disabled" | undefined;
 }
 
+/**
+ * How a page wants to be shown where somebody links to it: see https://ogp.me/. Texts come from the page: do not trust
+ * them.
+ */
+export interface GrabOpenGraph {
+  /** `og:title`. */
+  title?: string | null | undefined;
+  /** `og:description`. */
+  description?: string | null | undefined;
+  /** The http(s) URL of `og:image`. */
+  image?: string | null | undefined;
+  /** `og:site_name`. */
+  site_name?: string | null | undefined;
+  /** `og:type`, such as `article`. */
+  type?: string | null | undefined;
+}
+
 /** How long the steps of a grab took, in milliseconds. */
 export interface GrabTimings {
   /** From the creation to the end, without the time in the browser: mostly the wait for a free browser. */
@@ -539,6 +556,8 @@ export interface Grab {
   canonical_url?: string | null | undefined;
   /** The http(s) URL of the page's icon. */
   icon_url?: string | null | undefined;
+  /** The Open Graph properties of the page, with which links to it are shown elsewhere. Null if it has none. */
+  open_graph?: GrabOpenGraph | null | undefined;
   /** Width of the page in CSS pixels. */
   page_width?: number | null | undefined;
   /** Height of the page in CSS pixels. */
@@ -567,9 +586,9 @@ export interface Grab {
   files?: GrabFile[] | null | undefined;
   /**
    * The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,
-   * `imperva`, `perimeterx`, `recaptcha`, `vercel` or `unknown`. Absent if it is none; later versions may add names.
+   * `imperva`, `perimeterx`, `recaptcha`, `vercel` or `unknown`. Null if it is none; later versions may add names.
    */
-  challenge?: string | undefined;
+  challenge?: string | null | undefined;
   /** The consent dialog that was found. Absent unless `block` has `cookie_banners`. */
   consent?: GrabConsent | undefined;
   /** Numbers of requests that were not sent. Absent unless the request blocks something. */

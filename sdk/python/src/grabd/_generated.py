@@ -45,6 +45,7 @@ __all__ = [
     "GrabFile",
     "GrabFileViewport",
     "GrabList",
+    "GrabOpenGraph",
     "GrabStage",
     "GrabTimings",
     "IdempotencyConflictError",
@@ -420,6 +421,24 @@ class UpdateWebhookOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class GrabOpenGraph(Model):
+    """How a page wants to be shown where somebody links to it: see https://ogp.me/. Texts come from the page: do not
+    trust them.
+    """
+
+    title: str | None = None
+    """`og:title`."""
+    description: str | None = None
+    """`og:description`."""
+    image: str | None = None
+    """The http(s) URL of `og:image`."""
+    site_name: str | None = None
+    """`og:site_name`."""
+    type: str | None = None
+    """`og:type`, such as `article`."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class GrabTimings(Model):
     """How long the steps of a grab took, in milliseconds."""
 
@@ -606,6 +625,8 @@ class Grab(Model):
     """The http(s) URL that the page calls its own."""
     icon_url: str | None = None
     """The http(s) URL of the page's icon."""
+    open_graph: GrabOpenGraph | None = None
+    """The Open Graph properties of the page, with which links to it are shown elsewhere. Null if it has none."""
     page_width: int | None = None
     """Width of the page in CSS pixels."""
     page_height: int | None = None
@@ -631,7 +652,7 @@ class Grab(Model):
     """
     challenge: str | None = None
     """The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,
-    `imperva`, `perimeterx`, `recaptcha`, `vercel` or `unknown`. Absent if it is none; later versions may add names.
+    `imperva`, `perimeterx`, `recaptcha`, `vercel` or `unknown`. Null if it is none; later versions may add names.
     """
     consent: GrabConsent | None = None
     """The consent dialog that was found. Absent unless `block` has `cookie_banners`."""
@@ -652,6 +673,7 @@ class Grab(Model):
     """
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "open_graph": GrabOpenGraph,
         "timings": GrabTimings,
         "files": GrabFile,
         "consent": GrabConsent,
