@@ -1,5 +1,7 @@
 //! The whole capture of one grab: what is done in which order, and what ends it.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use chromiumoxide::cdp::browser_protocol::page::HandleJavaScriptDialogParams;
 use grabd_domain::capture::{FileKind, WaitUntil};
@@ -22,6 +24,9 @@ use super::{
     area, freeze, hiding, metadata, navigate, outside, report, requested, shot, slices, verdict, viewports, workers,
 };
 use crate::cdp::PausedRequest;
+
+/// The interval of checks whether a page that starts many workers has started all of them.
+const WORKER_CHECK: Duration = Duration::from_millis(20);
 
 /// Dialogs that are dismissed before the capture fails.
 const MAX_DIALOGS: u32 = 10;
@@ -75,6 +80,7 @@ async fn handle_events(drive: &Drive<'_>) -> CaptureError {
         Dialog { leave: bool, count: u32 },
         Paused(PausedRequest),
         Worker(String),
+        WorkersStarting,
         Gone(Gone),
     }
     let watch = async {
@@ -87,8 +93,9 @@ async fn handle_events(drive: &Drive<'_>) -> CaptureError {
                 (None, None) => seen
                     .take_dialog()
                     .map(|leave| Action::Dialog { leave, count: seen.dialogs })
-                    .or_else(|| seen.take_unwatched_worker().map(Action::Worker))
-                    .or_else(|| seen.take_paused(Instant::now()).map(Action::Paused)),
+                    .or_else(|| seen.take_unwatched_worker(Instant::now()).map(Action::Worker))
+                    .or_else(|| seen.take_paused(Instant::now()).map(Action::Paused))
+                    .or_else(|| seen.workers_are_starting(Instant::now()).then_some(Action::WorkersStarting)),
             });
             match action.await {
                 Some(Action::Excess(Excess::Bytes)) => break CaptureError::over_limit(),
@@ -103,6 +110,7 @@ async fn handle_events(drive: &Drive<'_>) -> CaptureError {
                     let answer = HandleJavaScriptDialogParams::new(leave);
                     drive.tab.client.tell(Some(&drive.tab.session), &answer);
                 }
+                Some(Action::WorkersStarting) => tokio::time::sleep(WORKER_CHECK).await,
                 Some(Action::Worker(session)) => workers::watch(drive.tab, session).await,
                 Some(Action::Paused(request)) => drive.interception.answer(drive.tab, request).await,
                 Some(Action::Gone(gone)) => break explain_end(drive, gone).await,

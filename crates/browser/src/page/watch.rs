@@ -382,8 +382,13 @@ impl WatchState {
     }
 
     /// Takes the session of a new worker, to watch its requests.
-    pub(crate) fn take_unwatched_worker(&mut self) -> Option<String> {
-        self.workers.take_unwatched()
+    pub(crate) fn take_unwatched_worker(&mut self, now: Instant) -> Option<String> {
+        self.workers.take_unwatched(now)
+    }
+
+    /// Whether new workers wait until no more of them are started.
+    pub(crate) fn workers_are_starting(&self, now: Instant) -> bool {
+        self.workers.are_starting(now)
     }
 
     /// Takes the next paused request for which a decision can be made.
@@ -507,7 +512,7 @@ impl WatchState {
             Event::HeadersReceived { request } => self.requests.receive_headers(&request, now),
             Event::WorkerStarted { session, url } => {
                 self.requests.worker_started(&url, now);
-                self.workers.start(session, url);
+                self.workers.start(session, url, now);
                 if self.workers.started() > MAX_WORKERS {
                     self.excess.get_or_insert(Excess::Workers);
                 }
