@@ -34,7 +34,8 @@ async fn content_without_a_list_is_rejected_with_what_the_operator_must_do() -> 
     assert_eq!(grab["blocked"], json!({ "guard": 0, "ads": 0, "trackers": 0, "asked": 0 }));
     // Requests that block nothing are answered as before.
     let (_, grab) = create(&app, "/tiny", &[], app.live()).await?;
-    assert!(["consent", "blocked", "challenge"].iter().all(|name| grab.get(name).is_none()), "{grab}");
+    assert!(["consent", "blocked"].iter().all(|name| grab.get(name).is_none()), "{grab}");
+    assert_eq!(grab["challenge"], Value::Null);
     let balance = Balance::of(&app.service.store().credits().lots(app.team.team).await?, Clock::system().now());
     assert_eq!((balance.prepaid, balance.held), (7, 0));
     app.finish().await
