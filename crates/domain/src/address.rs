@@ -5,7 +5,7 @@
 //! rows inside it. IPv6 addresses that embed an IPv4 address (mapped, NAT64, 6to4, Teredo) are refused without
 //! unwrapping: no site needs one.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
@@ -61,6 +61,15 @@ pub struct Policy {
     pub deny: Vec<IpNet>,
     /// Addresses of this machine's interfaces.
     pub own: Vec<IpAddr>,
+}
+
+impl Policy {
+    /// The loopback addresses that `localhost` stands for, if the operator allows them. It is refused otherwise, as every
+    /// name of this machine.
+    pub fn localhost(&self) -> Vec<IpAddr> {
+        let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+        loopback.into_iter().filter(|address| self.allow.iter().any(|net| net.contains(address))).collect()
+    }
 }
 
 /// Why an address or a port is refused. For logs and metrics; never shown to callers.

@@ -86,6 +86,7 @@ impl TargetUrl {
         let host = self.host();
         let public = match &host {
             TargetHost::Address(address) => address::check_addr(*address, policy).is_ok(),
+            TargetHost::Name(name) if is_localhost(name) => !policy.localhost().is_empty(),
             TargetHost::Name(name) => !is_local_name(name),
         };
         match public {
@@ -152,6 +153,11 @@ pub fn check_url(text: &str, policy: &Policy) -> Result<TargetUrl, Fault> {
     let target = TargetUrl::parse(text)?;
     target.check_public(policy)?;
     Ok(target)
+}
+
+/// Whether a name stands for this machine (RFC 6761). It is never looked up.
+pub fn is_localhost(name: &str) -> bool {
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 /// Returns whether a name is local and must not be looked up. The egress guard uses this too, where no URL was parsed.

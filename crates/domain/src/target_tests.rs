@@ -13,6 +13,19 @@ fn outcome(text: &str) -> &'static str {
 }
 
 #[test]
+fn localhost_is_public_only_if_its_address_is_allowed() {
+    let policy = |allow: &str| Policy { allow: vec![allow.parse().unwrap()], ..Policy::default() };
+    for url in ["http://localhost:3000/", "http://app.localhost/"] {
+        assert!(check_url(url, &policy("127.0.0.1/32")).is_ok() && check_url(url, &policy("::1/128")).is_ok(), "{url}");
+        assert!(
+            check_url(url, &policy("127.0.0.2/32")).is_err() && check_url(url, &Policy::default()).is_err(),
+            "{url}"
+        );
+    }
+    assert!(check_url("http://localhost.local/", &policy("127.0.0.1/32")).is_err());
+}
+
+#[test]
 fn check_url_detects_hosts_that_are_not_public() {
     #[rustfmt::skip]
     let urls = [

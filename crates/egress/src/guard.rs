@@ -134,6 +134,13 @@ impl Guard {
     }
 
     async fn look_up(&self, host: &TargetHost) -> Result<Vec<IpAddr>, EgressError> {
+        let localhost = match host {
+            TargetHost::Name(name) => self.localhost(name),
+            TargetHost::Address(_) => Vec::new(),
+        };
+        if !localhost.is_empty() {
+            return Ok(localhost);
+        }
         let addresses = match normalize(host)? {
             TargetHost::Address(address) => vec![address],
             TargetHost::Name(name) => self.inner.lookup.addresses(&name).await?,
@@ -142,6 +149,12 @@ impl Guard {
             self.check(*address).map_err(|why| EgressError::Address { address: *address, why })?;
         }
         Ok(addresses)
+    }
+
+    /// The allowed addresses of a name that stands for this machine. Nothing is looked up for it.
+    fn localhost(&self, name: &str) -> Vec<IpAddr> {
+        let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+        if target::is_localhost(&name) { self.policy().localhost() } else { Vec::new() }
     }
 
     fn check(&self, address: IpAddr) -> Result<(), AddressError> {

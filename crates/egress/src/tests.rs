@@ -216,6 +216,22 @@ async fn allow_list_overrides_addresses_of_this_machine() {
 }
 
 #[tokio::test]
+async fn localhost_is_what_the_operator_allows_of_it() {
+    for (allow, expected) in [
+        (&["127.0.0.1/32"][..], &["127.0.0.1"][..]),
+        (&["127.0.0.0/8", "::1/128"], &["127.0.0.1", "::1"]),
+        (&["::1/128"], &["::1"]),
+    ] {
+        let guard = literal_guard(allow);
+        let expected: Vec<IpAddr> = expected.iter().map(|address| address.parse().unwrap()).collect();
+        for host in ["localhost", "LOCALHOST.", "app.localhost"] {
+            assert_eq!(guard.resolve(&name(host)).await.as_ref(), Ok(&expected), "{host}");
+        }
+        assert_eq!(guard.resolve(&name("notlocalhost")).await, Err(EgressError::Name));
+    }
+}
+
+#[tokio::test]
 async fn connect_reaches_an_allowed_name() {
     let dns = TestDns::start(zone).await;
     let site = TcpListener::bind("127.0.0.2:0").await.unwrap();

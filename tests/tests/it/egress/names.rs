@@ -59,3 +59,19 @@ async fn every_name_reaches_its_canary_if_allowed() -> Result<()> {
     assert!(missing.is_empty(), "not hit: {missing:?}");
     Ok(())
 }
+
+/// A developer's page is at `localhost` as well as at `127.0.0.1`.
+#[tokio::test(flavor = "multi_thread")]
+async fn localhost_is_captured_if_its_address_is_allowed() -> Result<()> {
+    let app = TestApp::start(5, &[("egress.allow_cidrs", "127.0.0.1/32")]).await?;
+    let port = app.service.http().port();
+    for host in ["localhost", "app.localhost"] {
+        let (status, grab) = app.create(serde_json::json!({ "url": format!("http://{host}:{port}/healthz") })).await?;
+        assert_eq!((status, &grab["http_status"]), (200, &200.into()), "{grab}");
+    }
+    app.finish().await?;
+    let app = TestApp::start_without_browser(5, &[]).await?;
+    let refused = app.create_refused(serde_json::json!({ "url": format!("http://localhost:{port}/") })).await?;
+    assert_eq!(refused.code, "ssrf_detected");
+    app.finish().await
+}
