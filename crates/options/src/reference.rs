@@ -9,8 +9,8 @@ pub fn markdown() -> String {
     let mut text = "\
 # Capture options
 
-The options of `POST /v1/grabs`, of the MCP tool `create_grab`, of `CaptureOptions` in gRPC, and of the command line, where
-`full_page` is `--full-page`, and `--no-javascript` turns `javascript` off, which is on by default.
+The options of `POST /v1/grabs`, of `CaptureOptions` in gRPC, and of the command line, where `full_page` is `--full-page`, and
+`--no-javascript` turns `javascript` off, which is on by default. The MCP tool `create_grab` has all that do not say otherwise.
 "
     .to_owned();
     for group in Group::ALL {
@@ -30,6 +30,9 @@ The options of `POST /v1/grabs`, of the MCP tool `create_grab`, of `CaptureOptio
             }
             if !option.requires.is_empty() {
                 _ = write!(about, " Only with `{}`.", option.requires);
+            }
+            if !option.in_mcp {
+                about.push_str(" Not over MCP.");
             }
             _ = write!(about, " Example: `{}`.", option.example);
             let CaptureOption { name, kind, default, default_of, .. } = option;

@@ -10,7 +10,6 @@ use http::header::CACHE_CONTROL;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
 use super::message::Id;
 use super::responder::CallResponder;
@@ -23,15 +22,28 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Capacity of the report queue. Further reports are dropped when the reader is slow.
 const REPORTS: usize = 32;
-/// The `total` of progress notifications in seconds. No call takes longer.
-const TOTAL_S: f64 = 30.0;
-/// Minimum difference between reports in seconds.
-const STEP: f64 = 0.001;
+/// The `total` of progress notifications. What is reported follows the stages, since the time that a page takes is not known.
+const TOTAL: f64 = 100.0;
+/// The part of what is left of a stage by which each further report of the same stage advances.
+const ADVANCE: f64 = 0.1;
+/// Minimum difference between reports.
+const MIN_ADVANCE: f64 = 0.001;
+
+/// A stage of a call.
+#[derive(Clone, Copy)]
+pub(super) struct CallStage {
+    /// The progress at its begin.
+    pub(super) from: f64,
+    /// The progress at the begin of the next stage.
+    pub(super) until: f64,
+    /// What happens, for people.
+    pub(super) message: &'static str,
+}
 
 /// A progress report.
 pub(super) struct Report {
-    /// Seconds since the call began; strictly increasing.
-    seconds: f64,
+    /// Of [`TOTAL`]; strictly increasing.
+    progress: f64,
     message: &'static str,
     /// Metadata of the core's response.
     metadata: Option<HeaderMap>,
@@ -40,7 +52,6 @@ pub(super) struct Report {
 /// Sends progress reports, if the client has asked for them.
 pub(super) struct Progress {
     reports: Option<mpsc::Sender<Report>>,
-    began: Instant,
     last: f64,
 }
 
@@ -49,7 +60,7 @@ impl Progress {
     pub(super) fn new(token: Option<&Id>) -> (Self, mpsc::Receiver<Report>) {
         let (reports, receiver) = mpsc::channel(REPORTS);
         let reports = token.is_some().then_some(reports);
-        (Self { reports, began: Instant::now(), last: 0.0 }, receiver)
+        (Self { reports, last: 0.0 }, receiver)
     }
 
     /// Whether the client has asked for reports.
@@ -58,11 +69,12 @@ impl Progress {
     }
 
     /// Sends a report.
-    pub(super) fn report(&mut self, message: &'static str, metadata: Option<&HeaderMap>) {
+    pub(super) fn report(&mut self, stage: CallStage, metadata: Option<&HeaderMap>) {
         let Some(reports) = &self.reports else { return };
-        let seconds = (self.began.elapsed().as_secs_f64() / STEP).round() * STEP;
-        self.last = seconds.max(self.last + STEP);
-        let _ = reports.try_send(Report { seconds: self.last, message, metadata: metadata.cloned() });
+        let CallStage { from, until, message } = stage;
+        let advanced = self.last + ((until - self.last) * ADVANCE).max(MIN_ADVANCE);
+        self.last = if self.last < from { from } else { advanced };
+        let _ = reports.try_send(Report { progress: self.last, message, metadata: metadata.cloned() });
     }
 }
 
@@ -136,8 +148,8 @@ fn event_stream(state: EventState) -> impl Stream<Item = Result<Event, Infallibl
 }
 
 fn event(token: &Id, report: &Report) -> Event {
-    let Report { seconds, message, metadata: _ } = report;
-    let params = Params { progress_token: token, progress: *seconds, total: TOTAL_S, message };
+    let Report { progress, message, metadata: _ } = report;
+    let params = Params { progress_token: token, progress: *progress, total: TOTAL, message };
     self::message(headers::to_json(&Notification { jsonrpc: "2.0", method: "notifications/progress", params }))
 }
 
@@ -151,27 +163,29 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn progress_increases_strictly_and_drops_reports_for_slow_readers() {
         let token = Id::of(serde_json::from_str::<&RawValue>("\"t\"").unwrap()).unwrap();
         let (mut progress, mut reports) = Progress::new(Some(&token));
+        let stage = |from: f64, until: f64| CallStage { from, until, message: "x" };
         for _ in 0..3 {
-            progress.report("x", None);
+            progress.report(stage(1.0, 20.0), None);
         }
-        tokio::time::advance(Duration::from_secs(5)).await;
+        progress.report(stage(50.0, 70.0), None);
         for _ in 0..100 {
-            progress.report("x", None);
+            progress.report(stage(50.0, 70.0), None);
         }
         drop(progress);
         let mut seen = Vec::new();
         while let Some(report) = reports.recv().await {
-            seen.push(report.seconds);
+            seen.push(report.progress);
         }
         assert_eq!(seen.len(), REPORTS);
-        assert!(seen.is_sorted_by(|a, b| a < b) && seen[0] > 0.0 && seen[3] >= 5.0, "{seen:?}");
+        assert!(seen.is_sorted_by(|a, b| a < b) && seen[0] > 0.0 && seen[2] < 20.0, "{seen:?}");
+        assert!((seen[3] - 50.0).abs() < 1e-9 && seen[REPORTS - 1] < 70.0, "{seen:?}");
 
         let (mut disabled, mut reports) = Progress::new(None);
-        disabled.report("x", None);
+        disabled.report(stage(1.0, 2.0), None);
         assert!(reports.recv().await.is_none());
     }
 }

@@ -46,12 +46,15 @@ async fn progress_increases_until_the_response() -> Result<()> {
                     (&json!("notifications/progress"), &token)
                 );
                 assert!(note.get("id").is_none());
+                assert_eq!(note["params"]["total"], 100.0);
                 steps.push(note["params"]["progress"].as_f64().context("a number")?);
             }
             assert!(steps.is_sorted_by(|a, b| a < b) && steps.len() >= 3, "{steps:?}");
             let texts: Vec<_> =
                 progress.iter().map(|note| note["params"]["message"].as_str().unwrap_or_default()).collect();
             assert_eq!(texts[0], "Waiting for a free browser.");
+            // By stage, not by time: most pages take a second of the thirty that a call may take.
+            assert!(steps[0] < 15.0 && steps.last().is_some_and(|last| *last >= 45.0), "{steps:?}");
             // The site answers after five seconds, so that this stage cannot be missed.
             assert!(texts.contains(&"The page is being opened."), "{texts:?}");
             app.finish().await?;

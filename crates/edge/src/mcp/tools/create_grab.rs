@@ -7,7 +7,7 @@ use grabd_proto::v1::{CaptureGrabRequest, CreateGrabRequest, CreateMode, Grab, G
 use http::HeaderMap;
 use tokio::time::{Instant, timeout};
 
-use super::super::progress::Progress;
+use super::super::progress::{CallStage, Progress};
 use super::context::ToolContext;
 use super::get_grab;
 use super::grab_output::{self, ShowImage};
@@ -87,12 +87,12 @@ async fn capture(
     let sent = call::request(&context.headers, capture, call::CREATE_DEADLINE);
     let CoreResponse { message: mut states, metadata } =
         call::send(&context.headers, call::CREATE_DEADLINE, core.capture_grab(sent)).await?;
-    let mut state_text = "Waiting for a free browser.";
+    let mut stage = WAITING;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         match timeout(REPORT_INTERVAL.min(left), states.message()).await {
             Err(_) if left.is_zero() => return Err(context.internal("a capture did not end in time")),
-            Err(_) => progress.report(state_text, None),
+            Err(_) => progress.report(stage, None),
             Ok(Err(status)) => return Err(ApiError::from_status(&status, &context.headers)),
             Ok(Ok(None)) => return Err(context.internal("the capture stream ended before the grab")),
             Ok(Ok(Some(state))) => {
@@ -100,24 +100,28 @@ async fn capture(
                 match grab.status() {
                     GrabStatus::Done => return grab_output::tool_output(context, grab, show, metadata).await,
                     GrabStatus::Failed => return Err(failure(grab, &metadata)),
-                    GrabStatus::Pending | GrabStatus::Unspecified => state_text = "Waiting for a free browser.",
-                    GrabStatus::Processing => state_text = stage_text(&grab),
+                    GrabStatus::Pending | GrabStatus::Unspecified => stage = WAITING,
+                    GrabStatus::Processing => stage = stage_of(&grab),
                 }
-                progress.report(state_text, Some(&metadata));
+                progress.report(stage, Some(&metadata));
             }
         }
     }
 }
 
-/// The progress message for a grab that is being rendered.
-fn stage_text(grab: &Grab) -> &'static str {
-    match grab.stages.last().map_or(RenderStage::Unspecified, StageReached::stage) {
-        RenderStage::Unspecified => "The page is being rendered.",
-        RenderStage::Navigating => "The page is being opened.",
-        RenderStage::Loaded => "The page has loaded.",
-        RenderStage::Settling => "Waiting for the page to settle.",
-        RenderStage::Captured => "The image was taken.",
-    }
+/// A grab that waits for a renderer.
+const WAITING: CallStage = CallStage { from: 1.0, until: 15.0, message: "Waiting for a free browser." };
+
+/// The stage of a grab that is being rendered.
+fn stage_of(grab: &Grab) -> CallStage {
+    let (from, until, message) = match grab.stages.last().map_or(RenderStage::Unspecified, StageReached::stage) {
+        RenderStage::Unspecified => (15.0, 20.0, "The page is being rendered."),
+        RenderStage::Navigating => (20.0, 45.0, "The page is being opened."),
+        RenderStage::Loaded => (45.0, 60.0, "The page has loaded."),
+        RenderStage::Settling => (60.0, 90.0, "Waiting for the page to settle."),
+        RenderStage::Captured => (90.0, 99.0, "The image was taken."),
+    };
+    CallStage { from, until, message }
 }
 
 /// The error for a failed capture.
