@@ -8,6 +8,7 @@ use axum::{Router, middleware};
 use grabd_engine::Core;
 
 use crate::assets::{self, Assets};
+use crate::docs::ReferencePassage;
 use crate::page::Layout;
 use crate::problem::Problem;
 use crate::response::{self, FORM, READ, WRITE};
@@ -18,9 +19,9 @@ use crate::{
 };
 
 /// The router of the web app and the OAuth endpoints. Each address may make `requests_per_minute` requests (at least 1)
-/// to pages, and as many to the OAuth endpoints.
-pub fn router(core: Core, requests_per_minute: u32) -> Router {
-    let web = Arc::new(Web::new(core, requests_per_minute));
+/// to pages, and as many to the OAuth endpoints. `reference` returns what the search finds in the API reference.
+pub fn router(core: Core, requests_per_minute: u32, reference: fn() -> Vec<ReferencePassage>) -> Router {
+    let web = Arc::new(Web::new(core, requests_per_minute, reference));
     let pages = routes(&web)
         .into_iter()
         .fold(Router::new(), |router, (path, allowed, methods)| router.route(&path, response::only(allowed, methods)));
@@ -31,7 +32,7 @@ pub fn router(core: Core, requests_per_minute: u32) -> Router {
 
 /// The paths that accept forms, with parameters in braces. A test sends a forged form to each of them.
 pub fn form_paths(core: Core) -> Vec<String> {
-    let web = Arc::new(Web::new(core, 1));
+    let web = Arc::new(Web::new(core, 1, Vec::new));
     let accepts_forms = |(path, allowed): (String, &str)| [FORM, WRITE].contains(&allowed).then_some(path);
     let pages = routes(&web).into_iter().map(|(path, allowed, _)| (path, allowed));
     let operator_pages = operator::routes().into_iter().map(|(path, allowed, _)| (path.to_owned(), allowed));

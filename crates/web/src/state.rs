@@ -6,7 +6,7 @@ use grabd_engine::Core;
 
 use crate::assets::Assets;
 use crate::cookies::Cookies;
-use crate::docs::Library;
+use crate::docs::{Library, ReferencePassage};
 use crate::limits::Limits;
 
 /// The shared state of all requests.
@@ -20,11 +20,11 @@ pub(crate) struct Web {
 }
 
 impl Web {
-    pub(crate) fn new(core: Core, requests_per_minute: u32) -> Self {
+    pub(crate) fn new(core: Core, requests_per_minute: u32, reference: fn() -> Vec<ReferencePassage>) -> Self {
         let origin = core.public_url().to_owned();
         Self {
             assets: Assets::load(),
-            docs: LazyLock::new(Box::new(move || Library::render(&origin))),
+            docs: LazyLock::new(Box::new(move || Library::render(&origin, reference()))),
             cookies: Cookies::of(&core.oauth().issuer),
             limits: Limits::new(requests_per_minute, core.oauth().registrations_per_hour),
             core,

@@ -47,6 +47,7 @@ mod webhooks;
 pub(crate) mod wire;
 
 pub use common_headers::common_headers;
+pub use docs::reference_passages;
 pub use error::error_response;
 pub use methods::allow_methods;
 pub use routes::router;

@@ -38,7 +38,7 @@ pub(super) async fn html_not_found(
 /// The routes of the pages.
 pub(super) fn router(config: &Config, core: Core, public_url: &str) -> Router {
     let proxies: Arc<[IpNet]> = config.http.trusted_proxies.clone().into();
-    let pages = grabd_web::router(core, config.limits.requests_per_minute);
+    let pages = grabd_web::router(core, config.limits.requests_per_minute, grabd_edge::reference_passages);
     let pages = pages.layer(middleware::from_fn(move |mut request: Request, next: Next| {
         let address = Address(grabd_http::client_address(&request, &proxies));
         request.extensions_mut().insert(address);

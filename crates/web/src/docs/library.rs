@@ -29,7 +29,12 @@ pub(crate) struct DocPage {
 #[derive(Debug)]
 pub(crate) struct Library {
     pages: Vec<DocPage>,
+    /// Of the API reference, which is another service's page.
+    reference: Vec<Passage>,
 }
+
+/// A part of the API reference, for the search: its anchor, its heading and its text.
+pub type ReferencePassage = (String, String, String);
 
 /// A part of a Markdown file that is a page.
 struct Part {
@@ -41,12 +46,19 @@ struct Part {
 }
 
 impl Library {
-    /// Renders all pages, for the service at `origin`.
-    pub(crate) fn render(origin: &str) -> Self {
+    /// Renders all pages, for the service at `origin`. The search also finds the passages of the API reference.
+    pub(crate) fn render(origin: &str, reference: Vec<ReferencePassage>) -> Self {
         let parts: Vec<Part> = SOURCES.iter().flat_map(|source| parts(source, origin)).collect();
         let targets = Targets::of(&parts);
         let pages = parts.iter().map(|part| render(part, &targets)).collect();
-        Self { pages }
+        let reference = reference.into_iter().map(|(anchor, heading, text)| Passage::new(anchor, heading, text));
+        Self { pages, reference: reference.collect() }
+    }
+
+    /// What is searched: path, title and passages of each page.
+    pub(super) fn searched(&self) -> impl Iterator<Item = (&str, &str, &[Passage])> {
+        let pages = self.pages.iter().map(|page| (page.path.as_str(), page.title.as_str(), page.passages.as_slice()));
+        pages.chain([(super::API_REFERENCE, "API reference", self.reference.as_slice())])
     }
 
     pub(super) fn pages(&self) -> &[DocPage] {
@@ -199,7 +211,7 @@ mod tests {
 
     #[test]
     fn links_between_pages_lead_to_existing_pages_and_headings() {
-        let library = Library::render("https://grabs.example.com");
+        let library = Library::render("https://grabs.example.com", Vec::new());
         let anchors: HashSet<String> = library
             .pages
             .iter()
@@ -226,14 +238,14 @@ mod tests {
 
     #[test]
     fn tables_have_headers() {
-        for page in Library::render("https://grabs.example.com").pages {
+        for page in Library::render("https://grabs.example.com", Vec::new()).pages {
             assert!(!page.html.contains("<th></th>"), "{}: a table has a column without a header", page.path);
         }
     }
 
     #[test]
     fn slugs_are_unique_and_examples_have_the_origin_of_the_service() {
-        let library = Library::render("https://grabs.example.com");
+        let library = Library::render("https://grabs.example.com", Vec::new());
         let slugs: HashSet<_> = library.pages.iter().map(|page| &page.slug).collect();
         assert_eq!(slugs.len(), library.pages.len());
         let quickstart = library.find("quickstart").unwrap();
@@ -243,7 +255,7 @@ mod tests {
 
     #[test]
     fn search_finds_all_words_and_ranks_headings_first() {
-        let library = Library::render("https://grabs.example.com");
+        let library = Library::render("https://grabs.example.com", Vec::new());
         let found = library.search("Idempotency-Key retry");
         assert!(found.iter().any(|found| found.path.starts_with("/docs/retries")), "{}", found.len());
         let found = library.search("render_blocked");
@@ -258,6 +270,10 @@ mod tests {
             let found: Vec<&str> = found.iter().map(|found| found.path.as_str()).collect();
             assert!(found.first().is_some_and(|first| first.starts_with(path)), "{query}: {found:?}");
         }
+        let reference = ("listGrabs".to_owned(), "List grabs".to_owned(), "GET /v1/grabs ending_before".to_owned());
+        let with_reference = Library::render("https://grabs.example.com", vec![reference]);
+        let found = with_reference.search("list grabs get");
+        assert!(found.iter().any(|found| found.path == "/docs/api#listGrabs" && found.title == "API reference"));
         assert!(library.search("xylophone").is_empty() && library.search("  ").is_empty());
     }
 }

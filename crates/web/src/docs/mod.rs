@@ -11,10 +11,13 @@ mod search;
 mod show;
 
 pub(crate) use library::Library;
+pub use library::ReferencePassage;
 pub(crate) use show::{home, llms, search, show};
 
 /// The path of the first page. The others are below it.
 pub(crate) const PATH: &str = "/docs";
+/// The path of the API reference.
+pub(crate) const API_REFERENCE: &str = "/docs/api";
 /// The path of the search.
 pub(crate) const SEARCH: &str = "/docs/search";
 /// The path of one page. With the suffix `.md`, its Markdown.

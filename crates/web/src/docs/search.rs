@@ -1,6 +1,6 @@
 //! Search in the documentation: passages that contain all words of a query, best first.
 
-use super::library::{DocPage, Library};
+use super::library::Library;
 use super::passage::Passage;
 
 /// The maximum length of a query in characters.
@@ -25,27 +25,27 @@ impl Library {
         if words.is_empty() {
             return Vec::new();
         }
-        let mut found: Vec<(usize, &DocPage, &Passage)> = Vec::new();
-        for page in self.pages() {
-            let title = page.title.to_lowercase();
+        let mut found: Vec<(usize, (&str, &str), &Passage)> = Vec::new();
+        for (path, title, passages) in self.searched() {
+            let lower = title.to_lowercase();
             let scored =
-                page.passages.iter().filter_map(|passage| Some((passage.score(&title, &words)?, page, passage)));
+                passages.iter().filter_map(|passage| Some((passage.score(&lower, &words)?, (path, title), passage)));
             found.extend(scored);
         }
         // Stable, so that equally good passages keep the order of the navigation.
         found.sort_by_key(|(score, ..)| std::cmp::Reverse(*score));
         found.truncate(MAX_RESULTS);
-        found.into_iter().map(|(_, page, passage)| Match::new(page, passage, &words)).collect()
+        found.into_iter().map(|(_, (path, title), passage)| Match::new(path, title, passage, &words)).collect()
     }
 }
 
 impl<'a> Match<'a> {
-    fn new(page: &'a DocPage, passage: &'a Passage, words: &[String]) -> Self {
+    fn new(path: &str, title: &'a str, passage: &'a Passage, words: &[String]) -> Self {
         let path = match passage.anchor.as_str() {
-            "" => page.path.clone(),
-            anchor => format!("{}#{anchor}", page.path),
+            "" => path.to_owned(),
+            anchor => format!("{path}#{anchor}"),
         };
-        Self { path, title: &page.title, heading: &passage.heading, excerpt: excerpt(&passage.text, words) }
+        Self { path, title, heading: &passage.heading, excerpt: excerpt(&passage.text, words) }
     }
 }
 

@@ -132,7 +132,7 @@ fn sections<'a>(docs: &'a Library, here: Option<&DocPage>) -> Vec<Section<'a>> {
             _ => sections.push(Section { title: page.section, links: vec![link] }),
         }
         if page.slug == pages::BEFORE_REFERENCE {
-            let link = Link { path: "/docs/api", title: "API reference", is_here: false };
+            let link = Link { path: super::API_REFERENCE, title: "API reference", is_here: false };
             sections.push(Section { title: pages::REFERENCE, links: vec![link] });
         }
     }

@@ -15,6 +15,7 @@ use http::HeaderValue;
 use http::header::CONTENT_SECURITY_POLICY;
 
 pub(super) use reference::Reference;
+pub use reference::reference_passages;
 
 use super::state::Edge;
 
