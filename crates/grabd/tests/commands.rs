@@ -1,4 +1,4 @@
-//! What the commands create, and what the environment may contain.
+//! What the commands print and create, and what the environment may contain.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it stands")]
 
 use std::collections::BTreeMap;
@@ -27,6 +27,12 @@ fn run(dir: &Path, args: &[&str]) -> Output {
 
 fn text(output: &Output) -> String {
     [&output.stdout[..], &output.stderr].concat().iter().map(|&byte| char::from(byte)).collect()
+}
+
+fn admin(dir: &Path, args: &[&str]) -> serde_json::Value {
+    let output = run(dir, &[&["admin"], args, &["--json"]].concat());
+    assert!(output.status.success(), "{args:?}: {}", text(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// A directory that the browser's user may traverse.
@@ -198,4 +204,63 @@ fn log_of_a_failed_capture_names_its_request_and_has_each_member_once() {
             assert_eq!(line.matches(&format!("\"{member}\":")).count(), 1, "{line}");
         }
     }
+}
+
+#[test]
+fn keys_of_an_operators_team_are_not_stored() {
+    let dir = open_dir();
+    admin(dir.path(), &["team", "create", "acme"]);
+    let output = run(dir.path(), &["serve", "--dev", "--capture", "http://127.0.0.2:9/"]);
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--capture needs"), "{output:?}");
+    assert!(!dir.path().join("data/keys.json").exists());
+}
+
+#[test]
+fn new_person_gets_a_team_without_members_only_on_request() {
+    let dir = open_dir();
+    let team = admin(dir.path(), &["team", "create", "default", "--credits", "5"]);
+    let ada = admin(dir.path(), &["user", "create", "ada.lovelace@example.com"]);
+    assert_ne!(ada["team_id"], team["team_id"]);
+    assert_eq!((ada["team_name"].as_str(), ada["role"].as_str()), (Some("ada lovelace"), Some("owner")));
+    assert_eq!(ada["teams_without_members"], serde_json::json!([{ "team_id": team["team_id"], "name": "default" }]));
+    let text = run(dir.path(), &["admin", "user", "create", "eve@example.com"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    let command = format!("admin user add eve@example.com --team {}", team["team_id"].as_str().unwrap());
+    assert!(text.contains(&command), "{text}");
+
+    let bob = admin(dir.path(), &["user", "create", "bob@example.com", "--team", "default"]);
+    assert_eq!((&bob["team_id"], bob["role"].as_str()), (&team["team_id"], Some("owner")));
+    assert_eq!(bob["teams_without_members"], serde_json::json!([]));
+    let added = admin(dir.path(), &["user", "add", "eve@example.com", "--team", "default"]);
+    assert_eq!((&added["team_id"], added["role"].as_str()), (&team["team_id"], Some("member")));
+    let listed = admin(dir.path(), &["user", "list"]);
+    assert!(listed["data"].as_array().unwrap().iter().all(|person| person["verified"] == true));
+}
+
+#[test]
+fn settings_are_printed_and_unknown_ones_rejected() {
+    let dir = open_dir();
+    let printed = run(dir.path(), &["config"]);
+    assert!(String::from_utf8_lossy(&printed.stdout).contains("requests_per_minute = 60"));
+    let refused = grabd(dir.path()).env("GRABD_HTTP__LISTNE", "x").args(["admin", "team", "list"]).output().unwrap();
+    assert!(!refused.status.success());
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(message.contains("listne") && message.contains("grabd config"), "{message}");
+}
+
+#[test]
+fn doctor_reports_problems_with_remedies() {
+    let dir = open_dir();
+    let healthy = run(dir.path(), &["doctor"]);
+    let report = String::from_utf8_lossy(&healthy.stdout).into_owned();
+    assert!(healthy.status.success(), "{report}");
+    for name in ["data dir", "database", "egress"] {
+        assert!(report.lines().any(|line| line.starts_with("ok") && line.contains(name)), "{name}: {report}");
+    }
+    let sick =
+        grabd(dir.path()).env("GRABD_BROWSER__EXECUTABLE", "/nonexistent/browser").arg("doctor").output().unwrap();
+    let report = String::from_utf8_lossy(&sick.stdout).into_owned();
+    assert!(!sick.status.success(), "{report}");
+    assert!(report.lines().any(|line| line.starts_with("FAIL") && line.contains("/nonexistent/browser")), "{report}");
 }

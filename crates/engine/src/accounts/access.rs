@@ -3,13 +3,16 @@
 use std::num::NonZeroU32;
 
 use grabd_domain::credentials::{Caller, Credential, Scopes};
+use grabd_domain::faults::WaitLimit;
 use grabd_domain::ids::TeamId;
 use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::{Fault, Timestamp};
+use grabd_limiters::Turn;
 use grabd_store::accounts::KeyCaller;
 use grabd_store::oauth::TokenCaller;
 
 use super::rate_limits::RateLimitDecision;
+use super::waits::OPEN_WAITS_PER_REQUEST;
 use crate::core::Core;
 use crate::digest;
 use crate::faults::internal_error;
@@ -67,6 +70,37 @@ pub async fn take_request(core: &Core, caller: Caller) -> Result<RateLimitDecisi
     core.metrics.rate_limited();
     let fault = Fault::RateLimitExceeded { per_minute: decision.per_minute, retry_after_s: decision.reset_s };
     Err((fault, decision))
+}
+
+/// Retry delay while a team has as many open waits as it may have. Waits end when their grabs do.
+const OPEN_WAITS_RETRY_S: u64 = 2;
+
+/// Counts a wait for a grab that begins against the limit of the caller's team and environment. The decision is reported in
+/// either case.
+///
+/// # Errors
+/// [`Fault::WaitLimitExceeded`].
+pub async fn begin_wait(core: &Core, caller: Caller) -> Result<RateLimitDecision, (Fault, RateLimitDecision)> {
+    let own = core.limits.of(caller.team, TeamLimit::RequestsPerMinute);
+    let decision = core.accounts.waits.begin(&core.store, caller, own).await;
+    if decision.admitted {
+        return Ok(decision);
+    }
+    core.metrics.rate_limited();
+    let limit = WaitLimit::PerMinute(decision.per_minute);
+    Err((Fault::WaitLimitExceeded { limit, retry_after_s: decision.reset_s }, decision))
+}
+
+/// The right to have one more wait open, until it is dropped.
+///
+/// # Errors
+/// [`Fault::WaitLimitExceeded`].
+pub fn open_wait(core: &Core, caller: Caller) -> Result<Turn, Fault> {
+    let limit = requests_per_minute(core, caller.team).get().saturating_mul(OPEN_WAITS_PER_REQUEST);
+    core.accounts.waits.open(caller, limit).map_err(|_| {
+        core.metrics.rate_limited();
+        Fault::WaitLimitExceeded { limit: WaitLimit::Open(limit), retry_after_s: OPEN_WAITS_RETRY_S }
+    })
 }
 
 /// The requests per minute of a team in one environment.

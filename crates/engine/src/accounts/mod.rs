@@ -44,7 +44,7 @@ use crate::limits::{SharedLimits, TeamLimits};
 use crate::mail::{Mailer, Quotas};
 
 pub(crate) use access::requests_per_minute;
-pub use access::{Access, authenticate, own_async_queue, record_use, take_request};
+pub use access::{Access, authenticate, begin_wait, open_wait, own_async_queue, record_use, take_request};
 pub use access_cache::ACCEPTED_FOR;
 use access_cache::AccessCache;
 pub use authenticator_app::set_authenticator_app;
@@ -100,7 +100,7 @@ pub use verification::{
     take_over_account, verify_email,
 };
 pub(crate) use waits::Waits;
-pub use waits::{OPEN_WAITS_PER_REQUEST, WAITS_PER_REQUEST, begin_wait, open_wait};
+pub use waits::{OPEN_WAITS_PER_REQUEST, WAITS_PER_REQUEST};
 
 /// Password resets processed at the same time.
 const MAX_CONCURRENT_RESETS: usize = 64;

@@ -3,24 +3,18 @@
 
 use std::num::NonZeroU32;
 
-use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Environment};
-use grabd_domain::faults::WaitLimit;
 use grabd_domain::ids::TeamId;
-use grabd_domain::team_limits::TeamLimit;
-use grabd_limiters::{Turn, Turns};
+use grabd_limiters::{Busy, Turn, Turns};
+use grabd_store::Store;
 
-use super::access::requests_per_minute;
 use super::rate_limits::{Bucket, RateLimitDecision, RateLimits};
-use crate::core::Core;
 
 /// Waits that a team may begin in a minute, for each request that it may send. One that lasts for 25 seconds begins about
 /// twice a minute, so that several hundred grabs can be waited for at the usual limit.
 pub const WAITS_PER_REQUEST: u32 = 10;
 /// Waits that a team may have open at the same time in one process, for each request that it may send in a minute.
 pub const OPEN_WAITS_PER_REQUEST: u32 = 5;
-/// Retry delay while so many are open. Waits end when their grabs do.
-const OPEN_RETRY_S: u64 = 2;
 
 /// What the waits of all teams take.
 pub(crate) struct Waits {
@@ -36,38 +30,24 @@ impl Waits {
         Self { begun, open: Turns::new(tokio::sync::Semaphore::MAX_PERMITS, 1) }
     }
 
+    /// Counts a wait that begins. `requests_per_minute` is the team's own limit of requests.
+    pub(super) async fn begin(
+        &self,
+        store: &Store,
+        caller: Caller,
+        requests_per_minute: Option<u32>,
+    ) -> RateLimitDecision {
+        let own = requests_per_minute.map(|own| own.saturating_mul(WAITS_PER_REQUEST)).and_then(NonZeroU32::new);
+        self.begun.take(store, caller.team, caller.environment, own).await
+    }
+
+    /// The right to have one more wait open, of at most `limit`.
+    pub(super) fn open(&self, caller: Caller, limit: u32) -> Result<Turn, Busy> {
+        self.open.try_take_of(&(caller.team, caller.environment), limit as usize)
+    }
+
     /// Forgets the buckets of teams that have no limit of their own any more.
     pub(super) fn retain_own(&self, is_own: impl Fn(TeamId) -> bool) {
         self.begun.retain_own(is_own);
     }
-}
-
-/// Counts a wait that begins against the limit of the caller's team and environment. The decision is reported in either
-/// case.
-///
-/// # Errors
-/// [`Fault::WaitLimitExceeded`].
-pub async fn begin_wait(core: &Core, caller: Caller) -> Result<RateLimitDecision, (Fault, RateLimitDecision)> {
-    let own = core.limits.of(caller.team, TeamLimit::RequestsPerMinute);
-    let own = own.map(|own| own.saturating_mul(WAITS_PER_REQUEST)).and_then(NonZeroU32::new);
-    let decision = core.accounts.waits.begun.take(&core.store, caller.team, caller.environment, own).await;
-    if decision.admitted {
-        return Ok(decision);
-    }
-    core.metrics.rate_limited();
-    let limit = WaitLimit::PerMinute(decision.per_minute);
-    Err((Fault::WaitLimitExceeded { limit, retry_after_s: decision.reset_s }, decision))
-}
-
-/// The right to have one more wait open, until it is dropped.
-///
-/// # Errors
-/// [`Fault::WaitLimitExceeded`].
-pub fn open_wait(core: &Core, caller: Caller) -> Result<Turn, Fault> {
-    let limit = requests_per_minute(core, caller.team).get().saturating_mul(OPEN_WAITS_PER_REQUEST);
-    let open = &core.accounts.waits.open;
-    open.try_take_of(&(caller.team, caller.environment), limit as usize).map_err(|_| {
-        core.metrics.rate_limited();
-        Fault::WaitLimitExceeded { limit: WaitLimit::Open(limit), retry_after_s: OPEN_RETRY_S }
-    })
 }

@@ -290,12 +290,12 @@ impl Config {
             }
             overrides.add_file(file)?;
         }
-        overrides.add_credentials()?;
-        overrides.add_environment();
+        overrides.add_credentials(DEFAULT)?;
+        overrides.add_environment(DEFAULT);
         if let Some(role) = role {
             overrides.add("role", role.as_str(), "--role");
         }
-        overrides.apply()
+        Self::of(overrides)
     }
 
     /// The defaults, overridden by these keys (`http.listen`), without the environment. For tests and tools.
@@ -311,7 +311,16 @@ impl Config {
                 (Err(_), Err(_)) => overrides.add(key, value.as_str(), "the overlay"),
             }
         }
-        overrides.apply()
+        Self::of(overrides)
+    }
+
+    /// The configuration with these values.
+    fn of(overrides: Overrides) -> Result<Self, Problems> {
+        let (values, mut problems) = overrides.apply(DEFAULT, |values| values.extract::<Self>().map(drop));
+        let mut config: Self = values.extract().map_err(Problems::from)?;
+        problems.append(config.validate().err());
+        config.foreign_variables = overrides.into_foreign();
+        problems.into_result().map(|()| config)
     }
 
     fn validate(&self) -> Result<(), Problems> {

@@ -10,7 +10,9 @@ use figment::providers::{Env, Format, Toml};
 use figment::value::{Dict, Value};
 
 use super::problems::Problems;
-use super::{Config, DEFAULT};
+
+/// Whether a configuration can be read from these values.
+pub(super) type IsReadable = fn(&Figment) -> Result<(), figment::Error>;
 
 /// Values of keys such as `http.listen`, each with where it is from.
 #[derive(Default)]
@@ -36,9 +38,9 @@ impl Overrides {
     }
 
     /// Adds the credentials that systemd passes to the service, as files named like settings.
-    pub(super) fn add_credentials(&mut self) -> Result<(), Problems> {
+    pub(super) fn add_credentials(&mut self, defaults: &str) -> Result<(), Problems> {
         let Some(directory) = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from) else { return Ok(()) };
-        for key in Known::new().keys {
+        for key in Known::new(defaults).keys {
             let path = directory.join(&key);
             match std::fs::read_to_string(&path) {
                 Ok(text) => {
@@ -56,8 +58,8 @@ impl Overrides {
 
     /// Adds the variables of the environment. One that is no setting is foreign, unless it looks like a setting that is
     /// mistyped: another program, or Kubernetes for a service named `grabd-edge`, chooses such names too.
-    pub(super) fn add_environment(&mut self) {
-        let known = Known::new();
+    pub(super) fn add_environment(&mut self, defaults: &str) {
+        let known = Known::new(defaults);
         for (key, text) in Env::prefixed("GRABD_").split("__").iter() {
             let key = key.as_str().to_ascii_lowercase();
             let variable = format!("GRABD_{}", key.replace('.', "__").to_ascii_uppercase());
@@ -79,31 +81,32 @@ impl Overrides {
         self.values.insert(key.to_owned(), (value.into(), source.to_owned()));
     }
 
-    /// The configuration with the values.
-    pub(super) fn apply(self) -> Result<Config, Problems> {
-        let (known, defaults) = (Known::new(), Figment::from(Toml::string(DEFAULT)));
+    /// The defaults with the values that are settings and can be read, and the problems of all others.
+    pub(super) fn apply(&self, defaults: &str, is_readable: IsReadable) -> (Figment, Problems) {
+        let (known, defaults) = (Known::new(defaults), Figment::from(Toml::string(defaults)));
         let (mut problems, mut all) = (Problems::default(), defaults.clone());
         for (key, (value, source)) in &self.values {
             if !known.has(key) {
                 problems.add_unknown(key, source, known.same_letters(key));
                 continue;
             }
-            let one = defaults.clone().merge((key.as_str(), value));
-            match one.extract::<Config>() {
-                Ok(_) => all = all.merge((key.as_str(), value)),
+            match is_readable(&defaults.clone().merge((key.as_str(), value))) {
+                Ok(()) => all = all.merge((key.as_str(), value)),
                 Err(error) => problems.add_errors(error, source),
             }
         }
-        let mut config: Config = all.extract().map_err(Problems::from)?;
-        problems.append(config.validate().err());
-        config.foreign_variables = self.foreign;
-        problems.into_result().map(|()| config)
+        (all, problems)
+    }
+
+    /// Variables of the environment that begin like a setting and are none.
+    pub(super) fn into_foreign(self) -> Vec<String> {
+        self.foreign
     }
 }
 
 impl Known {
-    fn new() -> Self {
-        let defaults: Dict = Figment::from(Toml::string(DEFAULT)).extract().expect("the defaults are valid TOML");
+    fn new(defaults: &str) -> Self {
+        let defaults: Dict = Figment::from(Toml::string(defaults)).extract().expect("the defaults are valid TOML");
         let keys: BTreeSet<String> = flatten(&defaults).into_keys().collect();
         let sections = keys.iter().filter_map(|key| Some(key.split_once('.')?.0.to_owned())).collect();
         Self { keys, sections }

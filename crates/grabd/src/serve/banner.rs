@@ -29,8 +29,9 @@ fn is_read(config: &Config) -> bool {
 /// Whether systemd has connected standard output to its journal.
 #[expect(clippy::disallowed_methods, reason = "systemd says it in a variable, which is no setting")]
 fn is_journal() -> bool {
-    let Ok(stream) = std::env::var("JOURNAL_STREAM") else { return false };
-    rustix::fs::fstat(std::io::stdout()).is_ok_and(|stdout| stream == format!("{}:{}", stdout.st_dev, stdout.st_ino))
+    let Some(stream) = std::env::var_os("JOURNAL_STREAM") else { return false };
+    rustix::fs::fstat(std::io::stdout())
+        .is_ok_and(|stdout| stream.to_str() == Some(&*format!("{}:{}", stdout.st_dev, stdout.st_ino)))
 }
 
 /// The same in the log.
