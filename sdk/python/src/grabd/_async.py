@@ -65,7 +65,7 @@ class AsyncGrabd:
     ) -> None:
         self._settings = Settings(api_key, base_url, max_retries, retry_delay, timeout)
         self._owns_http = http is None
-        self._http = httpx.AsyncClient() if http is None else http
+        self._http = httpx.AsyncClient(limits=_core.LIMITS) if http is None else http
         self.webhooks = AsyncWebhooks(self)
         """The webhooks of the key's team and environment."""
 

@@ -48,6 +48,8 @@ STREAM_IDLE = 45.0
 """A stream that is silent for longer is broken: the service sends a comment every 15 s."""
 MAX_EMPTY_STREAMS = 5
 """Streams in a row without an event after which a watch fails."""
+LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=20)
+"""Each wait has a connection, and the service accepts so many from one address by default."""
 MAX_JSON_BYTES = 16 << 20
 """JSON responses are far smaller."""
 MAX_IMAGE_BYTES = 256 << 20

@@ -64,7 +64,7 @@ class Grabd:
     ) -> None:
         self._settings = Settings(api_key, base_url, max_retries, retry_delay, timeout)
         self._owns_http = http is None
-        self._http = httpx.Client() if http is None else http
+        self._http = httpx.Client(limits=_core.LIMITS) if http is None else http
         self.webhooks = Webhooks(self)
         """The webhooks of the key's team and environment."""
 
