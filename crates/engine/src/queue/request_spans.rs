@@ -1,9 +1,9 @@
 //! The requests that created open grabs, so that the log of a grab's end names its request.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use grabd_domain::ids::GrabId;
+use parking_lot::Mutex;
 use tracing::Span;
 
 /// Requests that are remembered. Beyond, the oldest one is forgotten.
@@ -20,7 +20,7 @@ impl RequestSpans {
         if span.is_none() {
             return;
         }
-        let mut spans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spans = self.0.lock();
         spans.insert(grab, span);
         // Ids begin with the time of their creation.
         if spans.len() > MAX {
@@ -30,7 +30,7 @@ impl RequestSpans {
 
     /// Forgets the request, and returns its span, or a disabled one.
     pub(crate) fn take(&self, grab: GrabId) -> Span {
-        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&grab);
+        let taken = self.0.lock().remove(&grab);
         taken.unwrap_or_else(Span::none)
     }
 }
