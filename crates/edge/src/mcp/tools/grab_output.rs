@@ -113,7 +113,9 @@ async fn part_blocks(context: &ToolContext, grab: &Grab, path: &str, wanted: Wan
 
 /// The structured content of a grab.
 pub(super) fn structured_content(context: &ToolContext, grab: &Grab) -> Result<Value, ApiError> {
-    let shown = wire::grab(grab).ok_or_else(|| context.internal("the core returned an incomplete grab"))?;
+    // REST shows the URLs of placeholders without their origin, which agents do not know.
+    let with_origin = Grab { live: true, ..grab.clone() };
+    let shown = wire::grab(&with_origin).ok_or_else(|| context.internal("the core returned an incomplete grab"))?;
     serde_json::to_value(shown).map_err(|_| context.internal("the grab cannot be serialized"))
 }
 
