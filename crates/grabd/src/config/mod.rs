@@ -316,7 +316,8 @@ impl Config {
 
     /// The configuration with these values.
     fn of(overrides: Overrides) -> Result<Self, Problems> {
-        let (values, mut problems) = overrides.apply(DEFAULT, |values| values.extract::<Self>().map(drop));
+        let (values, mut problems) =
+            overrides.apply(DEFAULT, |values| values.extract::<Self>().map(drop).map_err(Box::new));
         let mut config: Self = values.extract().map_err(Problems::from)?;
         problems.append(config.validate().err());
         config.foreign_variables = overrides.into_foreign();

@@ -12,7 +12,7 @@ use figment::value::{Dict, Value};
 use super::problems::Problems;
 
 /// Whether a configuration can be read from these values.
-pub(super) type IsReadable = fn(&Figment) -> Result<(), figment::Error>;
+pub(super) type IsReadable = fn(&Figment) -> Result<(), Box<figment::Error>>;
 
 /// Values of keys such as `http.listen`, each with where it is from.
 #[derive(Default)]
@@ -92,7 +92,7 @@ impl Overrides {
             }
             match is_readable(&defaults.clone().merge((key.as_str(), value))) {
                 Ok(()) => all = all.merge((key.as_str(), value)),
-                Err(error) => problems.add_errors(error, source),
+                Err(error) => problems.add_errors(*error, source),
             }
         }
         (all, problems)

@@ -27,7 +27,6 @@ fn is_read(config: &Config) -> bool {
 }
 
 /// Whether systemd has connected standard output to its journal.
-#[expect(clippy::disallowed_methods, reason = "systemd says it in a variable, which is no setting")]
 fn is_journal() -> bool {
     let Some(stream) = std::env::var_os("JOURNAL_STREAM") else { return false };
     rustix::fs::fstat(std::io::stdout())
