@@ -1,5 +1,6 @@
 //! The state of one page, derived from its events in the order in which the browser sent them.
 
+mod document;
 mod record;
 mod requesters;
 mod requests;
@@ -15,6 +16,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use url::Url;
 
+pub(crate) use self::document::{Document, Navigation};
 pub(crate) use self::record::{Record, RecordedRequest};
 pub(crate) use self::requesters::{DocumentOrigin, Requesters};
 pub(crate) use self::requests::{Hold, Requests, WaitLimit};
@@ -124,33 +126,6 @@ pub(crate) struct WatchState {
     pub(crate) gone: Option<Gone>,
     /// What the page requested and logged, if that is recorded.
     pub(crate) record: Option<Box<Record>>,
-}
-
-/// A committed document of the main frame.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Document {
-    /// Identifies the document.
-    pub(crate) loader: String,
-    /// Its URL with the fragment.
-    pub(crate) url: String,
-    /// The URL that could not be reached, if this is the browser's own error page.
-    pub(crate) unreachable_url: Option<String>,
-    /// The browser's error code for it.
-    pub(crate) error: Option<String>,
-    /// The response head.
-    pub(crate) head: Option<Head>,
-}
-
-/// A navigation of the main frame.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Navigation {
-    pub(crate) loader: String,
-    /// The current URL, after redirects.
-    pub(crate) url: String,
-    /// The browser's error code, if it failed.
-    pub(crate) error: Option<String>,
-    /// The response head, if one was received.
-    pub(crate) head: Option<Head>,
 }
 
 /// A limit that a page exceeded.
