@@ -384,7 +384,8 @@ fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
     if *truncated {
         shown.push(detail("Truncated", "the page exceeds the maximum image size"));
     }
-    shown.extend(warnings.iter().map(|warning| detail("Warning", warning_text(*warning))));
+    let texts: Vec<String> = warnings.iter().map(|warning| warning_text(*warning)).collect();
+    shown.extend((!texts.is_empty()).then(|| detail("Warnings", texts.join("; "))));
     shown.extend(image_sha256.iter().map(|digest| detail("SHA-256 of the image", digest.as_str())));
     shown.extend(hash_detail(metadata));
     shown
@@ -590,8 +591,7 @@ mod tests {
                 ("Blocked ads", "2"),
                 ("Blocked on request", "1"),
                 ("Truncated", "the page exceeds the maximum image size"),
-                ("Warning", "2 images could not be loaded"),
-                ("Warning", "An image had not arrived"),
+                ("Warnings", "2 images could not be loaded; An image had not arrived"),
             ]
         );
         assert!(render_details(&RenderMetadata::default()).is_empty());

@@ -377,7 +377,7 @@ async fn programs_of_a_grab_repeat_it() -> Result<()> {
         ("Python", programs::root().join("target/python/bin/python"), "py"),
     ];
     for (language, program, extension) in programs {
-        let start = format!("<figcaption>{language}</figcaption><pre><code>");
+        let start = format!("<figcaption>{language}</figcaption><pre tabindex=\"0\"><code>");
         let code = page.body.split(&start).nth(1).and_then(|rest| rest.split("</code>").next());
         let mut code = code.with_context(|| language.to_owned())?.to_owned();
         for (entity, text) in [("&#60;", "<"), ("&#62;", ">"), ("&#34;", "\""), ("&#39;", "'"), ("&#38;", "&")] {
