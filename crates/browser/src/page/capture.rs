@@ -19,7 +19,7 @@ use super::shot::Shot;
 use super::shown::ImageSize;
 use super::state::PageState;
 use super::tab::Tab;
-use super::watch::{Document, Excess, Gone, REQUESTER_WAIT};
+use super::watch::{Document, Excess, Gone, REQUESTER_WAIT, WatchState};
 use super::{
     area, freeze, hiding, metadata, navigate, outside, report, requested, shot, slices, verdict, viewports, workers,
 };
@@ -110,7 +110,12 @@ async fn handle_events(drive: &Drive<'_>) -> CaptureError {
                     let answer = HandleJavaScriptDialogParams::new(leave);
                     drive.tab.client.tell(Some(&drive.tab.session), &answer);
                 }
-                Some(Action::WorkersStarting) => tokio::time::sleep(WORKER_CHECK).await,
+                // Their number may exceed the limit meanwhile, which must not wait.
+                Some(Action::WorkersStarting) => {
+                    let has_ended =
+                        |seen: &mut WatchState| (seen.gone.is_some() || seen.excess.is_some()).then_some(());
+                    drive.tab.watch.until(Instant::now() + WORKER_CHECK, has_ended).await;
+                }
                 Some(Action::Worker(session)) => workers::watch(drive.tab, session).await,
                 Some(Action::Paused(request)) => drive.interception.answer(drive.tab, request).await,
                 Some(Action::Gone(gone)) => break explain_end(drive, gone).await,
