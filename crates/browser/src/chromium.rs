@@ -11,7 +11,7 @@ use tracing::Instrument;
 
 use crate::jail::Jail;
 use crate::supervisor::{Health, Shared, StartError};
-use crate::{Options, SelfTestError, SelfTestReport, page, selftest};
+use crate::{Options, SelfTestError, SelfTestReport, page, selftest, writing_systems};
 
 /// Renders images with Chromium. Cheap to clone. Its browsers end when the last clone is dropped.
 #[derive(Clone)]
@@ -42,6 +42,11 @@ impl Chromium {
         // The first report is kept. A service runs the self-test once.
         let _ = self.self_test_report.set(report);
         Ok(report)
+    }
+
+    /// The names of the writing systems for which no font of this machine has glyphs. `None` if the browser did not answer.
+    pub(crate) async fn systems_without_glyphs(&self) -> Option<Vec<&'static str>> {
+        writing_systems::without_glyphs(&self.shared).await
     }
 
     /// Ends all browsers within seconds and removes their directories. Open grabs are lost, so drain first.

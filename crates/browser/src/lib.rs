@@ -22,6 +22,7 @@ mod process;
 mod proxy;
 mod selftest;
 mod supervisor;
+mod writing_systems;
 
 pub use chromium::Chromium;
 pub use jail::{Jail, NetworkJail, launcher};

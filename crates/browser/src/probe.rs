@@ -10,12 +10,12 @@ use grabd_egress::Guard;
 use crate::jail::Jail;
 use crate::process::{Owner, find_executable};
 use crate::supervisor::StartError;
-use crate::{Chromium, Options, SelfTestError, SelfTestReport};
+use crate::{Chromium, Options, SelfTestError, SelfTestReport, writing_systems};
 
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The check: `program`, `user`, `sandbox`, `fonts`, `shared_memory`, `memory`, `browser`, `jail`, `guard`.
+    /// The check: `program`, `user`, `sandbox`, `fonts`, `shared_memory`, `memory`, `browser`, `jail`, `guard`, `glyphs`.
     pub name: &'static str,
     /// Whether the check passed.
     pub ok: bool,
@@ -137,18 +137,19 @@ async fn browser(options: &Options, guard: Guard) -> Vec<Finding> {
         ..options.clone()
     };
     let policy = guard.policy().clone();
-    let (version, jail, report) = match Chromium::start(options, guard).await {
+    let (version, jail, report, glyphs) = match Chromium::start(options, guard).await {
         Ok(chromium) => {
             let report = chromium.self_test(&policy).await;
+            let glyphs = chromium.systems_without_glyphs().await.map(glyphs);
             let version = chromium.health().version.unwrap_or_default();
             let jail = jailed(chromium.jail());
             chromium.shutdown().await;
-            (Ok(version), Some(jail), Some(report))
+            (Ok(version), Some(jail), Some(report), glyphs)
         }
         Err(StartError::Jail(why)) => {
             return vec![Finding::new("jail", Err(format!("required, and not to be had: {why}")), Jail::REMEDY)];
         }
-        Err(error) => (Err(error.to_string()), None, None),
+        Err(error) => (Err(error.to_string()), None, None, None),
     };
     // Empty by now. If it is not, the next start of the service clears it.
     let _ = fs::remove_dir(&run_dir);
@@ -160,7 +161,20 @@ async fn browser(options: &Options, guard: Guard) -> Vec<Finding> {
         Finding::new("guard", seen, "Use an unchanged chromium-headless-shell; the service does not start like this.")
     };
     let browser = Finding::new("browser", version, "The text says what stands in the way.");
-    [browser].into_iter().chain(jail).chain(report.map(guarded)).collect()
+    [browser].into_iter().chain(jail).chain(report.map(guarded)).chain(glyphs).collect()
+}
+
+/// Pages in other writing systems are captured without glyphs, so missing fonts do not prevent the start.
+fn glyphs(lacking: Vec<&'static str>) -> Finding {
+    let count = writing_systems::COUNT;
+    let (detail, remedy) = match lacking.as_slice() {
+        [] => (format!("fonts have letters of all {count} writing systems in use"), ""),
+        lacking => (
+            format!("no font has letters of {} of {count} writing systems: {}", lacking.len(), lacking.join(", ")),
+            "Install Debian's fonts-noto-core, fonts-noto-cjk and fonts-noto-color-emoji, unless no page uses them.",
+        ),
+    };
+    Finding { name: "glyphs", ok: true, detail, remedy }
 }
 
 /// Unless the jail is required, a browser runs without one, with weaker isolation.

@@ -258,6 +258,7 @@ fn doctor_reports_problems_with_remedies() {
     for name in ["data dir", "database", "egress"] {
         assert!(report.lines().any(|line| line.starts_with("ok") && line.contains(name)), "{name}: {report}");
     }
+    assert!(report.contains("fonts have letters of all 41 writing systems"), "{report}");
     let sick =
         grabd(dir.path()).env("GRABD_BROWSER__EXECUTABLE", "/nonexistent/browser").arg("doctor").output().unwrap();
     let report = String::from_utf8_lossy(&sick.stdout).into_owned();

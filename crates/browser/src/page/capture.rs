@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use chromiumoxide::cdp::browser_protocol::page::HandleJavaScriptDialogParams;
+use chromiumoxide::cdp::browser_protocol::page::{HandleJavaScriptDialogParams, Viewport as Clip};
 use grabd_domain::capture::{FileKind, WaitUntil};
 use grabd_domain::grabs::{Findings, PageInfo, RenderMetadata, SettledBy, Stage, Timings, Warning};
 use grabd_domain::render::{CapturedFile, CapturedSlice, CapturedViewport, RenderTask};
@@ -208,7 +208,8 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
     let found = drive.unless_left(document, area::find(drive, state)).await?;
     let Some(area) = found else { return Ok(None) };
     let Some(area) = drive.unless_left(document, area::fit(drive, area)).await? else { return Ok(None) };
-    let Some(about) = drive.unless_left(document, prepare_image(drive)).await? else { return Ok(None) };
+    let prepared = drive.unless_left(document, prepare_image(drive, area.clip.as_ref())).await?;
+    let Some((about, glyphs_missing)) = prepared else { return Ok(None) };
     let shot_at = Instant::now();
     // Content out of view is not missing, and what arrives from now on is not in the image.
     if drive.tab.watch.read(|seen| seen.requests.unsettled(Instant::now())) > 0 {
@@ -255,6 +256,7 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
         warnings.push(Warning::DocumentIncomplete);
     }
     warnings.extend(area.warnings);
+    warnings.extend((glyphs_missing > 0).then_some(Warning::GlyphsMissing(glyphs_missing)));
     if !shot.frames_painted && !warnings.contains(&Warning::FrameUnfinished) {
         warnings.push(Warning::FrameUnfinished);
     }
@@ -284,11 +286,11 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
     Ok(Some(Picture { image: shot.image, metadata, files, slices, viewports }))
 }
 
-/// Stops what moves, applies the caller's changes a last time, and reads what the page says about itself.
-async fn prepare_image(drive: &Drive<'_>) -> Result<PageInfo, CaptureError> {
+/// Stops what moves, applies the caller's changes a last time, and reads what [`metadata::about`] returns.
+async fn prepare_image(drive: &Drive<'_>, clip: Option<&Clip>) -> Result<(PageInfo, u32), CaptureError> {
     freeze::apply(drive).await?;
     requested::enforce_changes(drive).await?;
-    metadata::about(drive).await
+    metadata::about(drive, clip).await
 }
 
 /// Whether the page has begun to use storage or a service worker, whose answers were not waited for. It is then to be settled

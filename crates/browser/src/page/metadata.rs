@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use chromiumoxide::cdp::browser_protocol::page::Viewport as Clip;
 use grabd_domain::grabs::{Failure, FailureReason, Findings, OpenGraph, PageInfo, RenderMetadata};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::drive::Drive;
 use super::error::CaptureError;
@@ -27,20 +28,29 @@ struct About {
     open_graph: Option<OpenGraph>,
     width: Option<u32>,
     height: Option<u32>,
+    glyphs_missing: u32,
 }
 
-/// Reads what the page says about itself. A page that does not answer has said nothing.
-pub(super) async fn about(drive: &Drive<'_>) -> Result<PageInfo, CaptureError> {
+/// The argument of `scripts/about.js`.
+#[derive(Serialize)]
+struct AboutImage<'a> {
+    /// The part of the page that the image shows, or the window.
+    area: Option<&'a Clip>,
+}
+
+/// What the page says about itself, and the number of different characters in the image that no font has. `area` is the
+/// part of the page that the image shows, or the window. A page that does not answer has said nothing.
+pub(super) async fn about(drive: &Drive<'_>, area: Option<&Clip>) -> Result<(PageInfo, u32), CaptureError> {
     let limit = ABOUT_LIMIT.min(drive.time_left() / 4);
-    let about = match script::call::<About>(drive.tab, limit, "about", &()).await {
+    let about = match script::call::<About>(drive.tab, limit, "about", &AboutImage { area }).await {
         Ok(about) => about.unwrap_or_default(),
         Err(CallError::Refused { .. } | CallError::Timeout(_)) => About::default(),
         Err(error) => return Err(error.into()),
     };
-    let About { title, description, lang, canonical_url, icon_url, open_graph, width, height } = about;
+    let About { title, description, lang, canonical_url, icon_url, open_graph, width, height, glyphs_missing } = about;
     let (page_width, page_height) = (width, height);
     let info = PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height };
-    Ok(info.bounded())
+    Ok((info.bounded(), glyphs_missing))
 }
 
 /// The metadata that is known now.

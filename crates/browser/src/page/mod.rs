@@ -43,6 +43,7 @@ pub(crate) use frames::{DrawLock, Frames};
 pub(crate) use identity::Identity;
 pub(crate) use limits::Limits;
 pub(crate) use metadata::failure_metadata;
+pub(crate) use script::call as call_script;
 pub(crate) use tab::{Tab, metrics};
 pub(crate) use watch::{Excess, Watch};
 pub(crate) use workers::report_workers;

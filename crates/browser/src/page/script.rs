@@ -33,6 +33,7 @@ static LIBRARY: LazyLock<String> = LazyLock::new(|| {
         include_str!("scripts/hiding.js"),
         include_str!("scripts/interact.js"),
         include_str!("scripts/freeze.js"),
+        include_str!("scripts/glyphs.js"),
         include_str!("scripts/about.js"),
     ];
     let mut library = String::from("(() => {\nconst page = {};\n");
@@ -61,7 +62,7 @@ struct Value<T> {
 ///
 /// # Errors
 /// [`CallError::Refused`] also when the document is replaced meanwhile.
-pub(super) async fn call<T: DeserializeOwned>(
+pub(crate) async fn call<T: DeserializeOwned>(
     tab: &Tab,
     limit: Duration,
     function: &str,
@@ -143,6 +144,7 @@ mod tests {
             "freeze",
             "newNames",
             "hideListed",
+            "textsWithoutGlyphs",
             "about",
         ] {
             assert!(LIBRARY.contains(&format!("page.{function} =")), "{function}");

@@ -28,7 +28,7 @@ const absolute = (text) => {
 };
 
 // Last: what began to move since the page was laid out is shown at its end.
-page.about = async () => {
+page.about = async ({ area }) => {
   await finishAllAnimations();
   const meta = (selector) => document.querySelector(selector)?.content;
   const property = (name) => meta(`meta[property="og:${name}" i]`);
@@ -48,5 +48,6 @@ page.about = async () => {
     },
     width: Math.ceil(width),
     height: Math.ceil(height),
+    glyphsMissing: missingGlyphs(area),
   };
 };
