@@ -66,10 +66,18 @@ pub(crate) async fn capture(
         captured = take_steps(&drive) => match captured {
             // The errors of a page that is gone result from its end.
             Err(_) if tab.watch.read(|seen| seen.gone.is_some()) => Err(events.await),
+            // A document without content is never drawn, and answers no script.
+            Err(error) if error.is_unresponsive() => Err(no_content(tab).unwrap_or(error)),
             captured => captured,
         },
         ended = drive.clock.run() => Err(ended),
     }
+}
+
+/// The failure of a document of which nothing came but its header fields.
+fn no_content(tab: &Tab) -> Option<CaptureError> {
+    let document = tab.watch.read(|seen| seen.document.clone().filter(|_| seen.has_no_content()));
+    document.map(|document| verdict::no_content_failure(&document).into())
 }
 
 /// Answers dialogs and paused requests. Returns when the page exceeds a limit, or when the page or the

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
-use super::error::CaptureError;
+use super::error::{CaptureError, UNRESPONSIVE};
 use super::frames::{Frames, OnDemand};
 use super::tab::Tab;
 use crate::cdp::{CallError, RawResult};
@@ -192,7 +192,7 @@ impl<'a> Clock<'a> {
     pub(super) fn not_drawn(&self) -> CaptureError {
         match self.is_advanced.load(Ordering::Relaxed) {
             true => CaptureError::NeedsRealTime,
-            false => CaptureError::failed("The page did not respond."),
+            false => CaptureError::failed(UNRESPONSIVE),
         }
     }
 

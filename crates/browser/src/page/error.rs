@@ -4,6 +4,9 @@ use grabd_domain::grabs::{Failure, FailureReason};
 
 use crate::cdp::CallError;
 
+/// The message of failures of pages that do not answer.
+pub(crate) const UNRESPONSIVE: &str = "The page did not respond.";
+
 /// Why there is no image.
 #[derive(Debug)]
 pub(crate) enum CaptureError {
@@ -19,6 +22,15 @@ impl CaptureError {
     /// The page failed, as `message` says.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self::Page(Failure::new(FailureReason::RenderFailed, message))
+    }
+
+    /// Whether the page did not answer, or was not drawn.
+    pub(super) fn is_unresponsive(&self) -> bool {
+        match self {
+            Self::Page(failure) => failure.message == UNRESPONSIVE,
+            Self::NeedsRealTime => true,
+            Self::Lost(_) => false,
+        }
     }
 
     /// The page exceeds the limit of bytes.
@@ -38,7 +50,10 @@ impl From<CallError> for CaptureError {
         match error {
             CallError::Closed => Self::Lost("the browser died".into()),
             // The page's process answers these calls, so a busy page is the cause.
-            CallError::Timeout(_) => Self::failed("The page did not respond."),
+            CallError::Timeout(call) => {
+                tracing::debug!(call, "a page did not respond");
+                Self::failed(UNRESPONSIVE)
+            }
             CallError::Refused { .. } | CallError::InvalidResponse(_) | CallError::TooLarge { .. } => {
                 Self::Lost(error.to_string())
             }

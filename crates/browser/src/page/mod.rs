@@ -38,7 +38,7 @@ mod workers;
 
 pub(crate) use capture::{Picture, capture};
 pub(crate) use clock::TimeMode;
-pub(crate) use error::CaptureError;
+pub(crate) use error::{CaptureError, UNRESPONSIVE};
 pub(crate) use frames::{DrawLock, Frames};
 pub(crate) use identity::Identity;
 pub(crate) use limits::Limits;

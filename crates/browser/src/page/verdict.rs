@@ -9,6 +9,7 @@ use super::watch::{Document, Navigation};
 
 const EMPTY: &str = "The address answered without a page.";
 const DOWNLOAD: &str = "The address leads to a download, not to a page.";
+const NO_CONTENT: &str = "The site sent header fields but no content.";
 const REFUSED: &str = "The page led to an address that is not public.";
 const OPTED_OUT: &str = "The site asks with the header X-Robots-Tag that no images of this page are made.";
 const CHALLENGE: &str = "The site answered with a bot challenge.";
@@ -80,6 +81,12 @@ pub(super) fn challenge_failure(document: &Document) -> Failure {
     Failure::new(FailureReason::RenderBlocked, message)
 }
 
+/// The failure for a document of which nothing came but its header fields.
+pub(super) fn no_content_failure(document: &Document) -> Failure {
+    let error = document.error.as_deref().map(|error| error.strip_prefix("net::").unwrap_or(error));
+    Failure::new(FailureReason::RenderFailed, error.map_or(NO_CONTENT, describe))
+}
+
 /// The failure for a navigation that ended without a document.
 pub(super) fn aborted_failure(
     navigation: &Navigation,
@@ -149,6 +156,9 @@ fn describe(error: &str) -> &'static str {
         "ERR_CERT_COMMON_NAME_INVALID" => "The site's TLS certificate is for another host name.",
         "ERR_CERT_AUTHORITY_INVALID" => "The site's TLS certificate is not from a trusted authority.",
         "ERR_INVALID_REDIRECT" | "ERR_UNSAFE_REDIRECT" => "The site redirects to an address that is not on the web.",
+        "ERR_CONTENT_DECODING_FAILED" | "ERR_CONTENT_DECODING_INIT_FAILED" => {
+            "The content of the site's answer is not encoded as its Content-Encoding says."
+        }
         "ERR_INVALID_RESPONSE" | "ERR_INVALID_HTTP_RESPONSE" => "The site's answer is not HTTP.",
         _ if error.starts_with("ERR_CERT_") => "The site's TLS certificate is not valid.",
         _ if error.starts_with("ERR_SSL_") => "A TLS connection to the site could not be made.",
@@ -253,6 +263,18 @@ mod tests {
             let failure = unreached_failure("https://a.example/", Some(error), guard);
             assert!(failure.message.contains(part), "{error}: {}", failure.message);
         }
+    }
+
+    #[test]
+    fn documents_without_content_have_the_reason() {
+        let failure = |error: Option<&str>| {
+            no_content_failure(&Document { error: error.map(Into::into), ..document("https://a.example/") }).message
+        };
+        assert!(failure(None).contains("header fields"), "{}", failure(None));
+        let wrong = failure(Some("net::ERR_CONTENT_DECODING_FAILED"));
+        assert!(wrong.contains("Content-Encoding"), "{wrong}");
+        let cut = failure(Some("net::ERR_CONTENT_LENGTH_MISMATCH"));
+        assert!(cut.contains("could not be read"), "{cut}");
     }
 
     #[test]

@@ -554,8 +554,19 @@ impl WatchState {
             }
             // The browser's error page follows.
             Some(navigation) => navigation.error = Some(error),
-            None => self.is_cut |= self.document.as_ref().is_some_and(|document| document.loader == request),
+            None => {
+                if let Some(document) = self.document.as_mut().filter(|document| document.loader == request) {
+                    self.is_cut = true;
+                    document.error.get_or_insert(error);
+                }
+            }
         }
+    }
+
+    /// Whether nothing of the current document has come but its header fields.
+    pub(crate) fn has_no_content(&self) -> bool {
+        let has_bytes = |document: &Document| self.received.contains_key(&document.loader);
+        !self.is_received && self.parsed_at.is_none() && self.document.as_ref().is_some_and(|seen| !has_bytes(seen))
     }
 
     fn begin(&mut self, request: String, kind: Kind, url: &str, now: Instant) {

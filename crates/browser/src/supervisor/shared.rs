@@ -21,15 +21,13 @@ use super::setup::Setup;
 use super::start::StartError;
 use crate::Options;
 use crate::jail::Jail;
-use crate::page::{self, CaptureError, Excess, Limits, Picture, TimeMode};
+use crate::page::{self, CaptureError, Excess, Limits, Picture, TimeMode, UNRESPONSIVE};
 
 /// How long a timed-out grab waits to learn whether its browser hangs.
 const RESPONSE_CHECK_LIMIT: Duration = Duration::from_secs(2);
 
 /// A page is captured again in real time only if this much time is left.
 const MIN_RETRY_TIME: Duration = Duration::from_secs(3);
-
-const UNRESPONSIVE: &str = "The page did not respond.";
 
 /// The state of the browsers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

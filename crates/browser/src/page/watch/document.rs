@@ -11,7 +11,7 @@ pub(crate) struct Document {
     pub(crate) url: String,
     /// The URL that could not be reached, if this is the browser's own error page.
     pub(crate) unreachable_url: Option<String>,
-    /// The browser's error code for it.
+    /// The browser's error code, if it could not be reached or broke off.
     pub(crate) error: Option<String>,
     /// The response head.
     pub(crate) head: Option<Head>,
