@@ -4,8 +4,11 @@ use std::time::Instant;
 
 use anyhow::Context;
 use futures::future::try_join_all;
+use url::form_urlencoded;
 
 use crate::hostile_tenants::kind::Kind;
+
+const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Passwords that one account tries at the same time.
 const AT_A_TIME: usize = 8;
@@ -30,7 +33,9 @@ pub(in crate::hostile_tenants) const KIND: Kind = Kind {
                     let token = token.split('"').next().context("a token")?;
                     let email = format!("nobody-{}-{at}-{number}@example.com", team.team);
                     let fields = [("form_token", token), ("email", &*email), ("password", "not the password")];
-                    client.post(&page).header("cookie", cookie).form(&fields).send().await?.bytes().await?;
+                    let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+                    let post = client.post(&page).header("cookie", cookie).header("content-type", FORM).body(body);
+                    post.send().await?.bytes().await?;
                 }
                 anyhow::Ok(())
             });
