@@ -121,6 +121,7 @@ const grow = (inner) => {
   const growth = hiddenHeight(inner);
   const chain = new Set();
   for (let element = inner; element; element = parentOf(element)) chain.add(element);
+  const clipping = [...chain].filter((element) => element !== inner && element !== document.body && element !== root() && hides(element));
   const heights = percentHeights(chain);
   const places = positioned(chain);
   for (const element of chain) {
@@ -154,6 +155,11 @@ const grow = (inner) => {
   flattenPerspective(inner);
   if (isInFixed(inner)) moveToTop(inner);
   for (const [element, values] of resize) setStyle(element, values, expanded);
+  // What they hide beside the content, such as closed menus, stays hidden.
+  const { bottom } = inner.getBoundingClientRect();
+  for (const element of clipping) {
+    if (element.getBoundingClientRect().bottom >= bottom - 1) setStyle(element, { 'overflow-y': 'clip' }, expanded);
+  }
   for (const [element, height] of heights) {
     if (getComputedStyle(element).height === height || !height.endsWith('px')) continue;
     setStyle(element, holds(inner, element) ? { height, 'max-height': 'none' } : { 'min-height': height }, expanded);

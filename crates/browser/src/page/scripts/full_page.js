@@ -127,7 +127,8 @@ const hiddenAreas = (isCaptured) => {
     if (area(box) < LARGE_AREA || !isCaptured(element, box) || found.some((outer) => holds(outer, element))) continue;
     const style = getComputedStyle(element);
     if (style.visibility !== 'hidden' && Number(style.opacity) > 0.1) continue;
-    if (/fixed|absolute/.test(style.position) || style.pointerEvents === 'none' || !isUncut(element, box)) continue;
+    // A closed menu or dialog lies above the page.
+    if (isIn(['fixed', 'absolute'], element) || style.pointerEvents === 'none' || !isUncut(element, box)) continue;
     if (element.textContent.trim() !== '' || element.querySelector(PAINTING) !== null) found.push(element);
   }
   return found.length;
