@@ -25,16 +25,36 @@ const contentTops = (element) => [...element.querySelectorAll('*')].slice(0, 200
 // Copies without content that continue a layer or a rail below the first screen.
 const continuations = [];
 const MAX_CONTINUATIONS = 24;
+// The most elements of a layer that are copied with it.
+const MAX_COPIED = 50;
+
+// Does the box contain large pictures?
+const containsPicture = (element) =>
+  [...element.querySelectorAll('*')].some((inside) => isLarge(inside) && isShown(inside) && (inside.matches('img, svg, canvas') || hasPicture(getComputedStyle(inside))));
+
+// What a copy would load again, or show differently.
+const NOT_COPIED = 'video, audio, iframe, frame, object, embed, input, select, textarea, script, style, link';
+
+// A copy of the box, with its content if that contains a picture. Null if there cannot be one.
+const copyOf = (element, isDeep) => {
+  const all = [element, ...(isDeep ? element.querySelectorAll('*') : [])];
+  if (element.matches(PAINTING) || element.getRootNode() !== document || all.some((inside) => inside.localName.includes('-'))) return null;
+  if (isDeep && (all.length > MAX_COPIED || element.querySelector(NOT_COPIED))) return null;
+  const copy = element.cloneNode(isDeep);
+  const canvases = [...element.querySelectorAll('canvas')];
+  [...copy.querySelectorAll('canvas')].forEach((canvas, at) => canvas.getContext('2d')?.drawImage(canvases[at], 0, 0));
+  return copy;
+};
 
 // Continues the background of a box that is as tall as the window. A picture is shown once on each screen, as a reader sees
 // it. Returns whether that is possible.
-const continueBackground = (element, box, style, height) => {
-  if (element.localName.includes('-') || element.matches(PAINTING) || element.getRootNode() !== document) return false;
-  const isPicture = hasPicture(style);
+const continueBackground = (element, box, style, height, isDeep = false) => {
+  const isPicture = isDeep || hasPicture(style);
   const step = isPicture ? box.height : height - box.bottom;
   if (step < 1 || (height - box.bottom) / step > MAX_CONTINUATIONS) return false;
   for (let top = box.bottom; top < height - 1; top += step) {
-    const copy = element.cloneNode(false);
+    const copy = copyOf(element, isDeep);
+    if (!copy) return false;
     copy.removeAttribute('hidden');
     element.after(copy);
     continuations.push(copy);
@@ -53,7 +73,8 @@ const positionFixed = (element, style, height) => {
     // A layer with content, such as a dialog, stays on the first screen. A background layer is extended, and so is a
     // side bar.
     if (isLayer && Number(style.zIndex) >= 0 && !isBare(element)) return;
-    if (hasPicture(style) && continueBackground(element, box, style, height)) return;
+    const isDeep = isLayer && containsPicture(element);
+    if ((isDeep || hasPicture(style)) && continueBackground(element, box, style, height, isDeep)) return;
     const before = isLayer ? [] : contentTops(element);
     setStyle(element, { transition: 'none', bottom: 'auto', 'max-height': 'none', [isLayer ? 'height' : 'min-height']: `${height - Math.max(0, box.top)}px` }, arranged);
     // Content that is centred in a rail stays where readers see it. Content at the end of the rail moves to its new end.
