@@ -176,7 +176,7 @@ impl Run {
         let Some(reference) = self.references.image(entry, mode, 1) else { return Ok(None) };
         let again = self.references.image(entry, mode, 2);
         let selector = visited.selector.filter(|_| mode == Mode::Element);
-        if mode == Mode::Element && again.is_none() {
+        if mode == Mode::Element && (again.is_none() || selector.is_none()) {
             return Ok(None);
         }
         let targets = Targets { url, mode, selector: selector.as_deref() };
