@@ -9,21 +9,31 @@ use grabd_domain::grabs::{Findings, PageInfo, RenderMetadata, SettledBy, Stage, 
 use grabd_domain::render::{CapturedFile, CapturedSlice, CapturedViewport, RenderTask};
 use tokio::time::Instant;
 
-use super::clock::TimeMode;
-use super::drive::Drive;
-use super::error::CaptureError;
-use super::extract;
-use super::limits::Limits;
-use super::settle::{self, Ready, Settled};
-use super::shot::Shot;
-use super::shown::ImageSize;
-use super::state::PageState;
-use super::tab::Tab;
-use super::watch::{Document, Excess, Gone, REQUESTER_WAIT, WatchState};
-use super::{
-    area, freeze, hiding, metadata, navigate, outside, report, requested, shot, slices, verdict, viewports, workers,
-};
 use crate::cdp::PausedRequest;
+use crate::page::change::freeze;
+use crate::page::change::hiding;
+use crate::page::change::requested;
+use crate::page::drive::Drive;
+use crate::page::error::CaptureError;
+use crate::page::findings::extract;
+use crate::page::findings::metadata;
+use crate::page::findings::report;
+use crate::page::findings::state::PageState;
+use crate::page::findings::verdict;
+use crate::page::limits::Limits;
+use crate::page::load::clock::TimeMode;
+use crate::page::load::navigate;
+use crate::page::load::outside;
+use crate::page::load::settle::{self, Ready, Settled};
+use crate::page::load::watch::{Document, Excess, Gone, REQUESTER_WAIT, WatchState};
+use crate::page::load::workers;
+use crate::page::picture::area;
+use crate::page::picture::shot;
+use crate::page::picture::shot::Shot;
+use crate::page::picture::shown::ImageSize;
+use crate::page::picture::slices;
+use crate::page::picture::viewports;
+use crate::page::tab::Tab;
 
 /// The interval of checks whether a page that starts many workers has started all of them.
 const WORKER_CHECK: Duration = Duration::from_millis(20);

@@ -14,16 +14,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use super::clock::{Clock, TimeMode};
-use super::consent::ConsentProgress;
-use super::error::CaptureError;
-use super::intercept::Interception;
-use super::limits::Limits;
-use super::script;
-use super::tab::Tab;
-use super::watch::Document;
 use crate::cdp::CallError;
 use crate::lists::Blocklist;
+use crate::page::change::consent::ConsentProgress;
+use crate::page::error::CaptureError;
+use crate::page::limits::Limits;
+use crate::page::load::clock::{Clock, TimeMode};
+use crate::page::load::intercept::Interception;
+use crate::page::load::watch::Document;
+use crate::page::script;
+use crate::page::tab::Tab;
 
 /// The longest wait for the load event, unless the caller allows the capture more time than usual.
 const LOAD_LIMIT: Duration = Duration::from_secs(10);

@@ -3,47 +3,26 @@
 //!
 //! [`capture()`] is the whole procedure. Another procedure would be a function with the same signature.
 
-mod area;
 mod capture;
-mod clock;
-mod consent;
+mod change;
 mod drive;
 mod error;
-mod extract;
-mod frames;
-mod freeze;
-mod hiding;
+mod findings;
 mod identity;
-mod interact;
-mod intercept;
 mod limits;
-mod metadata;
-mod navigate;
-mod outside;
-mod report;
-mod requested;
-mod scaled;
+mod load;
+mod picture;
 mod script;
-mod scripts_disabled;
-mod settle;
-mod shot;
-mod shown;
-mod slices;
-mod state;
 mod tab;
-mod verdict;
-mod viewports;
-mod watch;
-mod workers;
 
 pub(crate) use capture::{Picture, capture};
-pub(crate) use clock::TimeMode;
 pub(crate) use error::{CaptureError, UNRESPONSIVE};
-pub(crate) use frames::{DrawLock, Frames};
+pub(crate) use findings::metadata::failure_metadata;
 pub(crate) use identity::Identity;
 pub(crate) use limits::Limits;
-pub(crate) use metadata::failure_metadata;
+pub(crate) use load::clock::TimeMode;
+pub(crate) use load::frames::{DrawLock, Frames};
+pub(crate) use load::watch::{Excess, Watch};
+pub(crate) use load::workers::report_workers;
 pub(crate) use script::call as call_script;
 pub(crate) use tab::{Tab, metrics};
-pub(crate) use watch::{Excess, Watch};
-pub(crate) use workers::report_workers;

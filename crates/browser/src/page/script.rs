@@ -11,9 +11,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::tab::Tab;
-use super::watch::World;
 use crate::cdp::CallError;
+use crate::page::load::watch::World;
+use crate::page::tab::Tab;
 
 /// The source of all functions, which is sent once to each document.
 static LIBRARY: LazyLock<String> = LazyLock::new(|| {

@@ -6,10 +6,10 @@ use chromiumoxide::cdp::browser_protocol::browser::BrowserContextId;
 use chromiumoxide::cdp::browser_protocol::emulation::SetDeviceMetricsOverrideParams;
 use grabd_domain::capture::Viewport;
 
-use super::frames::Frames;
-use super::identity::Identity;
-use super::watch::{Gone, Watch};
 use crate::cdp::Client;
+use crate::page::identity::Identity;
+use crate::page::load::frames::Frames;
+use crate::page::load::watch::{Gone, Watch};
 use crate::proxy;
 
 /// A blank page in its own browser context, ready for one grab.

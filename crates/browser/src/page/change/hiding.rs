@@ -1,0 +1,27 @@
+//! Hides the elements that filter lists name: the places of ads, and their labels.
+//!
+//! The rules that hold on every page are added as a style sheet, together with those of the page's site. Most rules are for
+//! a class or an id: of these, only the ones that occur in the page are added, because a list has thousands of them.
+
+use serde::Serialize;
+
+use crate::lists::PageNames;
+use crate::page::drive::Drive;
+use crate::page::error::CaptureError;
+
+#[derive(Serialize)]
+struct HideArguments {
+    selectors: Vec<String>,
+}
+
+/// Hides the elements, if the caller blocks content by lists. Returns whether there were any. It is called again for what
+/// was added to the page meanwhile.
+///
+/// # Errors
+/// When the page does not answer.
+pub(in crate::page) async fn apply(drive: &Drive<'_>) -> Result<bool, CaptureError> {
+    let Some(blocklist) = drive.tab.listener.blocklist().filter(|list| list.has_lists()) else { return Ok(false) };
+    let Some(names) = drive.call_script::<PageNames>("newNames", &()).await? else { return Ok(false) };
+    let selectors = blocklist.hidden_selectors(&names);
+    Ok(drive.call_script("hideListed", &HideArguments { selectors }).await?.unwrap_or(false))
+}

@@ -1,0 +1,208 @@
+//! Clicks elements and runs the caller's script in the page.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use chromiumoxide::cdp::browser_protocol::input::{DispatchMouseEventParams, DispatchMouseEventType, MouseButton};
+use chromiumoxide::cdp::browser_protocol::page::NavigateParams;
+use chromiumoxide::cdp::js_protocol::runtime::{EvaluateParams, TimeDelta};
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use crate::cdp::CallError;
+use crate::page::drive::Drive;
+use crate::page::error::CaptureError;
+use crate::page::load::settle;
+
+/// How long a script may run.
+const SCRIPT_LIMIT: Duration = Duration::from_secs(5);
+
+/// The time in which the browser ends a script that does not end by itself.
+const SCRIPT_GRACE: Duration = Duration::from_millis(500);
+
+/// The most characters of a script's error that are reported.
+const MAX_ERROR_CHARS: usize = 200;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TargetArguments<'a> {
+    selector: &'a str,
+    budget_ms: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ClickTarget {
+    Problem { problem: Problem },
+    Point { x: f64, y: f64 },
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Problem {
+    Invalid,
+    Missing,
+    Covered,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ScriptResult {
+    exception_details: Option<ExceptionDetails>,
+}
+
+#[derive(Deserialize)]
+struct ExceptionDetails {
+    text: String,
+    exception: Option<Exception>,
+}
+
+#[derive(Deserialize)]
+struct Exception {
+    description: Option<String>,
+    value: Option<serde_json::Value>,
+}
+
+/// Makes the clicks that have not been made yet. After each, waits until the page has settled. Returns whether there
+/// were any.
+///
+/// # Errors
+/// If there is nothing to click.
+pub(in crate::page) async fn click_all(drive: &Drive<'_>) -> Result<bool, CaptureError> {
+    let done = &drive.interactions.clicks;
+    let clicks = drive.spec.changes.click.iter().skip(done.load(Ordering::Relaxed));
+    let mut has_clicked = false;
+    for selector in clicks {
+        let Some((x, y)) = find_target(drive, selector).await? else { break };
+        // A click that leads to another document must not be repeated there.
+        done.fetch_add(1, Ordering::Relaxed);
+        drop(drive.tab.watch.take_prevented_window());
+        for kind in [
+            DispatchMouseEventType::MouseMoved,
+            DispatchMouseEventType::MousePressed,
+            DispatchMouseEventType::MouseReleased,
+        ] {
+            let is_press = kind != DispatchMouseEventType::MouseMoved;
+            let event = DispatchMouseEventParams {
+                button: is_press.then_some(MouseButton::Left),
+                click_count: is_press.then_some(1),
+                ..DispatchMouseEventParams::new(kind, x, y)
+            };
+            match drive.tab.client.call(Some(&drive.tab.session), event).await {
+                // The document was replaced, which the caller notices by itself.
+                Err(CallError::Refused { .. }) => break,
+                sent => _ = sent?,
+            }
+        }
+        settle::settle_again(drive).await?;
+        has_clicked = true;
+        if let Some(url) = drive.tab.watch.take_prevented_window() {
+            follow(drive, selector, &url).await?;
+        }
+    }
+    Ok(has_clicked)
+}
+
+/// Shows in this tab what a click opens in a new window.
+///
+/// # Errors
+/// If it is no page that has an address.
+async fn follow(drive: &Drive<'_>, selector: &str, url: &str) -> Result<(), CaptureError> {
+    if !["http:", "https:"].iter().any(|scheme| url.starts_with(scheme)) {
+        return Err(CaptureError::failed(format!(
+            "`click` \"{selector}\" opens a window that has no address, which cannot be captured."
+        )));
+    }
+    let opener = drive.tab.watch.read(|seen| seen.document.as_ref().map(|document| document.url.clone()));
+    let navigate = NavigateParams { referrer: opener, ..NavigateParams::new(url) };
+    match drive.tab.client.call_within(drive.time_left(), Some(&drive.tab.session), navigate).await {
+        // The document that replaces this one is checked like every other.
+        Ok(_) | Err(CallError::Refused { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The centre of the element, or `None` if the document was replaced.
+async fn find_target(drive: &Drive<'_>, selector: &str) -> Result<Option<(f64, f64)>, CaptureError> {
+    let _fast = drive.clock.draw_fast();
+    let until = (Instant::now() + drive.limits.settle_budget).min(drive.capture_by);
+    let left = until.saturating_duration_since(Instant::now());
+    let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+    let arguments = TargetArguments { selector, budget_ms };
+    let why = match drive.call_script::<ClickTarget>("clickTarget", &arguments).await? {
+        None => return Ok(None),
+        Some(ClickTarget::Point { x, y }) => return Ok(Some((x, y))),
+        Some(ClickTarget::Problem { problem }) => match problem {
+            Problem::Invalid => "is not a valid CSS selector",
+            Problem::Missing => "matches nothing visible on the page",
+            Problem::Covered => "matches an element that another one covers",
+        },
+    };
+    Err(CaptureError::failed(format!("`click` \"{selector}\" {why}.")))
+}
+
+/// Runs the caller's script in the page's own world, once for the grab. What it waits for is waited for, up to a limit.
+/// Returns whether it ran.
+///
+/// # Errors
+/// If the script throws, or does not let the page continue.
+pub(in crate::page) async fn run_script(drive: &Drive<'_>) -> Result<bool, CaptureError> {
+    let Some(script) = &drive.spec.changes.script else { return Ok(false) };
+    if drive.interactions.has_run_script.swap(true, Ordering::Relaxed) {
+        return Ok(false);
+    }
+    let params = EvaluateParams {
+        await_promise: Some(true),
+        timeout: Some(TimeDelta::new(SCRIPT_LIMIT.as_secs_f64() * 1000.0)),
+        // The outer function has no result, which would have to be transferred.
+        ..EvaluateParams::new(format!("(async () => {{ await (async () => {{\n{script}\n}})(); }})()"))
+    };
+    let began = Instant::now();
+    let limit = (SCRIPT_LIMIT + SCRIPT_GRACE).min(drive.time_left());
+    match drive.tab.client.call_as::<_, ScriptResult>(limit, Some(&drive.tab.session), params).await {
+        Ok(ScriptResult { exception_details: None }) => Ok(true),
+        Ok(ScriptResult { exception_details: Some(thrown) }) => {
+            Err(CaptureError::failed(format!("`script` failed: {}", first_line(thrown))))
+        }
+        // The browser ended it, and reports an internal error then (Chromium 156), or what it waits for takes longer.
+        Err(CallError::Timeout(_)) => Err(still_running()),
+        Err(CallError::Refused { .. }) if began.elapsed() >= SCRIPT_LIMIT => Err(still_running()),
+        // The document was replaced, which the caller notices by itself.
+        Err(CallError::Refused { message, .. }) => {
+            tracing::debug!(message, "the caller's script ended early");
+            Ok(true)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn still_running() -> CaptureError {
+    CaptureError::failed(format!("`script` was still running after {} seconds.", SCRIPT_LIMIT.as_secs()))
+}
+
+/// The first line of what a script threw.
+fn first_line(thrown: ExceptionDetails) -> String {
+    let ExceptionDetails { text, exception } = thrown;
+    let value = |value: serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let described = exception.and_then(|exception| exception.description.or_else(|| exception.value.map(value)));
+    let description = described.unwrap_or(text);
+    let line = description.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("an exception");
+    line.chars().filter(|c| !c.is_control()).take(MAX_ERROR_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_line_of_an_exception_is_reported() {
+        let thrown = |json: &str| first_line(serde_json::from_str(json).unwrap());
+        assert_eq!(thrown(r#"{"text":"Uncaught","exception":{"description":"Error: no\n    at x"}}"#), "Error: no");
+        assert_eq!(thrown(r#"{"text":"Uncaught","exception":{"value":"late"}}"#), "late");
+        assert_eq!(thrown(r#"{"text":"Uncaught","exception":{"value":7}}"#), "7");
+        assert_eq!(thrown(r#"{"text":"Uncaught"}"#), "Uncaught");
+        assert_eq!(thrown(r#"{"text":"\n"}"#), "an exception");
+        let long = format!(r#"{{"text":"{}"}}"#, "é".repeat(1000));
+        assert_eq!(thrown(&long).chars().count(), MAX_ERROR_CHARS);
+    }
+}

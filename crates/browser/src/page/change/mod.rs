@@ -1,0 +1,7 @@
+//! Changes the page as the caller asks: clicks, scripts, consent dialogs, hidden elements, stopped motion.
+
+pub(super) mod consent;
+pub(super) mod freeze;
+pub(super) mod hiding;
+pub(super) mod interact;
+pub(super) mod requested;

@@ -1,0 +1,239 @@
+//! Applies the capture options that change the page: what it learns about its visitor, what is waited for, and what is
+//! changed before the capture.
+
+use chromiumoxide::cdp::browser_protocol::browser::{PermissionDescriptor, PermissionSetting, SetPermissionParams};
+use chromiumoxide::cdp::browser_protocol::dom::Rgba;
+use chromiumoxide::cdp::browser_protocol::emulation::{
+    MediaFeature, SetDefaultBackgroundColorOverrideParams, SetEmulatedMediaParams, SetGeolocationOverrideParams,
+    SetLocaleOverrideParams, SetScriptExecutionDisabledParams, SetTimezoneOverrideParams,
+    SetTouchEmulationEnabledParams, SetUserAgentOverrideParams,
+};
+use chromiumoxide::cdp::browser_protocol::network::{CookieParam, CookieSameSite, SetCookiesParams, TimeSinceEpoch};
+use grabd_domain::capture::{Appearance, CaptureSpec, Changes, Cookie, Device, SameSite, Selector};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::cdp::CallError;
+use crate::page::change::consent;
+use crate::page::change::hiding;
+use crate::page::change::interact;
+use crate::page::drive::Drive;
+use crate::page::error::CaptureError;
+use crate::page::identity::accept_language;
+use crate::page::load::settle;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WaitArguments<'a> {
+    selector: &'a str,
+    is_gone: bool,
+    budget_ms: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum WaitProblem {
+    Invalid,
+    Timeout,
+}
+
+#[derive(Deserialize)]
+struct WaitResult {
+    problem: Option<WaitProblem>,
+}
+
+#[derive(Serialize)]
+struct ChangeArguments<'a> {
+    hide: &'a [String],
+    remove: &'a [String],
+    css: Option<&'a str>,
+}
+
+/// The media type and the preferences that the page sees. Without the type, a PDF would have the styles for printing.
+pub(in crate::page) fn emulated_media(spec: &CaptureSpec) -> SetEmulatedMediaParams {
+    let Appearance { is_dark, reduced_motion, is_print, .. } = &spec.appearance;
+    let is_still = *reduced_motion || spec.freeze;
+    let scheme = MediaFeature::new("prefers-color-scheme", if *is_dark { "dark" } else { "light" });
+    let motion = MediaFeature::new("prefers-reduced-motion", if is_still { "reduce" } else { "no-preference" });
+    let media = if *is_print { "print" } else { "screen" };
+    SetEmulatedMediaParams { media: Some(media.to_owned()), features: Some(vec![scheme, motion]) }
+}
+
+/// Sets what the page learns about its visitor, before the navigation. Every answer is waited for: a navigation to another
+/// process takes over only what the page's process has confirmed.
+///
+/// # Errors
+/// If the browser refuses a value.
+pub(in crate::page) async fn set_appearance(drive: &Drive<'_>) -> Result<(), CaptureError> {
+    let (client, session) = (&drive.tab.client, Some(drive.tab.session.as_str()));
+    let Appearance { is_dark, reduced_motion, is_print, locale, timezone, user_agent, geolocation } =
+        &drive.spec.appearance;
+    if *is_dark || *reduced_motion || *is_print || drive.spec.freeze {
+        client.call(session, emulated_media(drive.spec)).await?;
+    }
+    if drive.spec.transparent {
+        let color = Rgba { r: 0, g: 0, b: 0, a: Some(0.0) };
+        client.call(session, SetDefaultBackgroundColorOverrideParams { color: Some(color) }).await?;
+    }
+    if !drive.spec.javascript {
+        // Our own scripts still run: the browser evaluates them for DevTools.
+        client.call(session, SetScriptExecutionDisabledParams::new(true)).await?;
+    }
+    if let Some(timezone) = timezone {
+        let set = client.call(session, SetTimezoneOverrideParams::new(timezone.clone())).await;
+        refused_as(set, || format!("The browser does not know the time zone `{timezone}`."))?;
+    }
+    if let Some(locale) = locale {
+        let locale = SetLocaleOverrideParams { locale: Some(locale.replace('-', "_")) };
+        let set = client.call(session, locale).await;
+        refused_as(set, || "The browser does not know this `locale`.".to_owned())?;
+    }
+    let device = drive.spec.device;
+    if device != Device::Desktop {
+        let touch =
+            SetTouchEmulationEnabledParams { max_touch_points: Some(5), ..SetTouchEmulationEnabledParams::new(true) };
+        client.call(session, touch).await?;
+    }
+    if user_agent.is_some() || locale.is_some() || device != Device::Desktop {
+        let overridden = match user_agent {
+            // Without client hints, which would contradict it.
+            Some(user_agent) => SetUserAgentOverrideParams::new(user_agent.clone()),
+            None => drive.tab.identity.on(device),
+        };
+        let accept_language = Some(accept_language(locale.as_deref()));
+        client.call(session, SetUserAgentOverrideParams { accept_language, ..overridden }).await?;
+    }
+    if let Some(position) = geolocation {
+        let position = SetGeolocationOverrideParams::builder()
+            .latitude(position.latitude())
+            .longitude(position.longitude())
+            .accuracy(position.accuracy())
+            .build();
+        client.call(session, position).await?;
+        // The context is disposed with the grab, and with it the permission.
+        let granted = SetPermissionParams {
+            browser_context_id: Some(drive.tab.context.clone()),
+            ..SetPermissionParams::new(PermissionDescriptor::new("geolocation"), PermissionSetting::Granted)
+        };
+        client.call(None, granted).await?;
+    }
+    Ok(())
+}
+
+/// Sets which requests are blocked and what is sent to the target, before the navigation.
+///
+/// # Errors
+/// If the browser refuses a cookie.
+pub(in crate::page) async fn set_network(drive: &Drive<'_>) -> Result<(), CaptureError> {
+    drive.interception.apply(drive.tab, false).await?;
+    let cookies = &drive.spec.secrets.cookies;
+    if !cookies.is_empty() {
+        let cookies = cookies.iter().map(|cookie| cookie_param(cookie, drive.spec.url.as_str())).collect();
+        let set = drive.tab.client.call(Some(&drive.tab.session), SetCookiesParams::new(cookies)).await;
+        refused_as(set, || "The browser does not accept one of the `cookies`.".to_owned())?;
+    }
+    Ok(())
+}
+
+fn cookie_param(cookie: &Cookie, url: &str) -> CookieParam {
+    let Cookie { name, value, domain, path, secure, http_only, same_site, expires } = cookie;
+    CookieParam {
+        // A cookie without a domain is for the host of this URL only.
+        url: Some(url.to_owned()),
+        domain: domain.clone(),
+        path: Some(path.clone().unwrap_or_else(|| "/".to_owned())),
+        secure: Some(*secure),
+        http_only: Some(*http_only),
+        same_site: same_site.map(|of| match of {
+            SameSite::Strict => CookieSameSite::Strict,
+            SameSite::Lax => CookieSameSite::Lax,
+            SameSite::None => CookieSameSite::None,
+        }),
+        #[expect(clippy::cast_precision_loss, reason = "times are far below 2^53 seconds")]
+        expires: expires.map(|seconds| TimeSinceEpoch::new(seconds as f64)),
+        ..CookieParam::new(name, value)
+    }
+}
+
+/// Removes consent dialogs and the places of ads, waits for the requested elements, applies the changes, clicks, runs the
+/// caller's script, and waits until the page has settled again. Returns whether anything was requested.
+///
+/// # Errors
+/// If an element does not appear, or does not disappear, in time, if nothing can be clicked, or if the script throws.
+pub(in crate::page) async fn wait_and_change(drive: &Drive<'_>) -> Result<bool, CaptureError> {
+    let spec = drive.spec;
+    // First: a dialog may cover what is clicked.
+    let has_consented = consent::handle(drive).await?;
+    // A page that is still busy is stopped before its image is taken, and its elements are hidden then.
+    let has_hidden = !drive.is_late() && hiding::apply(drive).await?;
+    let Changes { hide, remove, css, click: _, script: _ } = &spec.changes;
+    let is_changed = !hide.is_empty() || !remove.is_empty() || css.is_some();
+    // The page that a click leads to is another one than that which was waited for.
+    let waits = !drive.interactions.have_begun() && (spec.wait_for.is_some() || spec.wait_for_gone.is_some());
+    if waits {
+        if let Some(selector) = &spec.wait_for {
+            wait(drive, selector, false).await?;
+        }
+        if let Some(selector) = &spec.wait_for_gone {
+            wait(drive, selector, true).await?;
+        }
+    }
+    if is_changed {
+        let changes = ChangeArguments { hide, remove, css: css.as_deref() };
+        let _: Option<Value> = drive.call_script("applyChanges", &changes).await?;
+    }
+    // Every click is followed by its own wait.
+    let has_clicked = interact::click_all(drive).await?;
+    let has_run = interact::run_script(drive).await?;
+    let is_unsettled = has_run || (!has_clicked && (waits || is_changed || has_consented || has_hidden));
+    if is_unsettled {
+        settle::settle_again(drive).await?;
+    }
+    Ok(is_unsettled || has_clicked)
+}
+
+/// Hides and removes elements again that the page shows nevertheless.
+///
+/// # Errors
+/// If some of them stay visible.
+pub(in crate::page) async fn enforce_changes(drive: &Drive<'_>) -> Result<(), CaptureError> {
+    let Changes { hide, remove, .. } = &drive.spec.changes;
+    if hide.is_empty() && remove.is_empty() {
+        return Ok(());
+    }
+    match drive.call_script::<u32>("enforceChanges", &()).await? {
+        None | Some(0) => Ok(()),
+        Some(count) => Err(CaptureError::failed(format!(
+            "The page still shows {count} of the elements that `hide` and `remove` match."
+        ))),
+    }
+}
+
+async fn wait(drive: &Drive<'_>, selector: &Selector, is_gone: bool) -> Result<(), CaptureError> {
+    let _fast = drive.clock.draw_fast();
+    let (name, selector) = (if is_gone { "wait_for_gone" } else { "wait_for" }, selector.as_str());
+    let left = drive.capture_by.saturating_duration_since(Instant::now());
+    let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+    let waited = drive.call_script::<WaitResult>("waitFor", &WaitArguments { selector, is_gone, budget_ms }).await?;
+    match waited.and_then(|waited| waited.problem) {
+        None => Ok(()),
+        Some(WaitProblem::Invalid) => {
+            Err(CaptureError::failed(format!("`{name}` \"{selector}\" is not a valid CSS selector.")))
+        }
+        Some(WaitProblem::Timeout) if is_gone => {
+            Err(CaptureError::failed(format!("`{name}` \"{selector}\" did not go in time.")))
+        }
+        Some(WaitProblem::Timeout) => {
+            Err(CaptureError::failed(format!("`{name}` \"{selector}\" did not appear in time.")))
+        }
+    }
+}
+
+fn refused_as<T>(result: Result<T, CallError>, message: impl FnOnce() -> String) -> Result<(), CaptureError> {
+    match result {
+        Ok(_) => Ok(()),
+        Err(CallError::Refused { .. }) => Err(CaptureError::failed(message())),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,90 @@
+//! The metadata of a capture that comes from the page's events.
+
+use std::time::Duration;
+
+use chromiumoxide::cdp::browser_protocol::page::Viewport as Clip;
+use grabd_domain::grabs::{Failure, FailureReason, Findings, OpenGraph, PageInfo, RenderMetadata};
+use serde::{Deserialize, Serialize};
+
+use crate::cdp::CallError;
+use crate::page::drive::Drive;
+use crate::page::error::CaptureError;
+use crate::page::load::watch::WatchState;
+use crate::page::script;
+use crate::page::tab::Tab;
+
+/// How long a page may take to describe itself.
+const ABOUT_LIMIT: Duration = Duration::from_secs(1);
+
+/// What `scripts/about.js` reports.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct About {
+    title: Option<String>,
+    description: Option<String>,
+    lang: Option<String>,
+    canonical_url: Option<String>,
+    icon_url: Option<String>,
+    open_graph: Option<OpenGraph>,
+    width: Option<u32>,
+    height: Option<u32>,
+    glyphs_missing: u32,
+}
+
+/// The argument of `scripts/about.js`.
+#[derive(Serialize)]
+struct AboutImage<'a> {
+    /// The part of the page that the image shows, or the window.
+    area: Option<&'a Clip>,
+}
+
+/// What the page says about itself, and the number of different characters in the image that no font has. `area` is the
+/// part of the page that the image shows, or the window. A page that does not answer has said nothing.
+pub(in crate::page) async fn about(drive: &Drive<'_>, area: Option<&Clip>) -> Result<(PageInfo, u32), CaptureError> {
+    let limit = ABOUT_LIMIT.min(drive.time_left() / 4);
+    let about = match script::call::<About>(drive.tab, limit, "about", &AboutImage { area }).await {
+        Ok(about) => about.unwrap_or_default(),
+        Err(CallError::Refused { .. } | CallError::Timeout(_)) => About::default(),
+        Err(error) => return Err(error.into()),
+    };
+    let About { title, description, lang, canonical_url, icon_url, open_graph, width, height, glyphs_missing } = about;
+    let (page_width, page_height) = (width, height);
+    let info = PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height };
+    Ok((info.bounded(), glyphs_missing))
+}
+
+/// The metadata that is known now.
+pub(in crate::page) fn of_tab(tab: &Tab) -> RenderMetadata {
+    let blocked_requests = tab.listener.refused_count();
+    let findings = Findings {
+        challenge: tab.watch.read(WatchState::challenge),
+        blocked: tab.listener.blocklist().map(|list| list.counts(blocked_requests)),
+        ..Findings::default()
+    };
+    let metadata = tab.watch.read(|seen| match (&seen.document, &seen.navigation, &seen.aborted) {
+        (Some(document), _, _) => RenderMetadata {
+            final_url: Some(document.unreachable_url.clone().unwrap_or_else(|| document.url.clone())),
+            http_status: document.head.as_ref().map(|head| head.status),
+            blocked_requests,
+            redirects: Some(seen.redirects),
+            ..RenderMetadata::default()
+        },
+        (None, Some(navigation), _) | (None, None, Some(navigation)) => RenderMetadata {
+            final_url: Some(navigation.url.clone()),
+            http_status: navigation.head.as_ref().map(|head| head.status),
+            blocked_requests,
+            ..RenderMetadata::default()
+        },
+        (None, None, None) => RenderMetadata { blocked_requests, ..RenderMetadata::default() },
+    });
+    RenderMetadata { findings, ..metadata }.bounded()
+}
+
+/// The metadata of a failed grab, without addresses that the guard refused.
+pub(crate) fn failure_metadata(tab: &Tab, failure: &Failure) -> RenderMetadata {
+    let metadata = of_tab(tab);
+    match failure.reason {
+        FailureReason::SsrfDetected => RenderMetadata { final_url: None, http_status: None, ..metadata },
+        FailureReason::RenderBlocked | FailureReason::RenderFailed | FailureReason::InternalError => metadata,
+    }
+}

@@ -1,0 +1,7 @@
+//! Reads what the page is and says: its state, its metadata, files about it, and whether it is the requested one.
+
+pub(super) mod extract;
+pub(super) mod metadata;
+pub(super) mod report;
+pub(super) mod state;
+pub(super) mod verdict;

@@ -1,0 +1,196 @@
+//! The report: what happened during a capture, as JSON.
+
+use chromiumoxide::cdp::browser_protocol::log;
+use chromiumoxide::types::MethodId;
+use chromiumoxide::{Command, Method};
+use grabd_domain::grabs::{RenderMetadata, SettledBy};
+use serde::Serialize;
+use tokio::time::Instant;
+use url::Url;
+
+use crate::cdp::{CallError, Kind};
+use crate::page::drive::Drive;
+use crate::page::load::watch::{Record, RecordedRequest};
+
+/// The browser's error for requests that the caller's options block.
+const BLOCKED_BY_CLIENT: &str = "net::ERR_BLOCKED_BY_CLIENT";
+
+#[derive(Serialize)]
+struct Report<'a> {
+    /// The documents of the main frame, redirects included.
+    navigation: Vec<NavigationStep<'a>>,
+    requests: Vec<ReportedRequest<'a>>,
+    /// The number of requests that are not listed.
+    requests_omitted: u32,
+    /// Errors that the page logged, and those of the browser about the page. Exceptions that nobody caught are reported
+    /// only by the `Runtime` domain, which pages can notice.
+    console: Vec<ConsoleLine<'a>>,
+    /// URLs of web fonts that failed to load.
+    fonts_failed: Vec<&'a str>,
+    settled_by: Option<&'static str>,
+    /// What happened when, in milliseconds from the beginning.
+    timeline: Vec<Moment>,
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct NavigationStep<'a> {
+    url: &'a str,
+    status: Option<u16>,
+    /// How long it took.
+    ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ReportedRequest<'a> {
+    url: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    status: Option<u16>,
+    /// When it began.
+    start_ms: u64,
+    /// How long it took. Null if it had not ended.
+    ms: Option<u64>,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped_by: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ConsoleLine<'a> {
+    source: &'a str,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct Moment {
+    event: &'static str,
+    ms: u64,
+}
+
+/// Reports errors that the page logs. The bindings leave out the domain, which is as old as the protocol. The one that
+/// they have instead is `Runtime`, which pages can notice.
+#[derive(Debug, Serialize)]
+struct EnableConsole {}
+
+impl Method for EnableConsole {
+    fn identifier(&self) -> MethodId {
+        "Console.enable".into()
+    }
+}
+
+impl Command for EnableConsole {
+    type Response = serde_json::Value;
+}
+
+/// Asks for events about errors, before the navigation.
+///
+/// # Errors
+/// If the browser does not answer.
+pub(in crate::page) async fn enable(drive: &Drive<'_>) -> Result<(), CallError> {
+    let (client, session) = (&drive.tab.client, Some(drive.tab.session.as_str()));
+    client.call(session, log::EnableParams::default()).await?;
+    client.call(session, EnableConsole {}).await.map(drop)
+}
+
+/// Writes the report about the capture up to now. It is empty if nothing was recorded.
+pub(in crate::page) fn write(drive: &Drive<'_>, metadata: &RenderMetadata) -> Vec<u8> {
+    let (record, moments, navigation_blocked) = drive.tab.watch.read(|seen| {
+        let moments = [("document", seen.committed_at), ("parsed", seen.parsed_at), ("loaded", seen.loaded_at)];
+        (seen.record.clone().unwrap_or_default(), moments, seen.navigation_blocked)
+    });
+    let since = |at: Instant| milliseconds(drive.began, at);
+    let settled_ms = metadata.timings.map(|timings| {
+        let until_load = u64::from(timings.navigate_ms) + u64::from(timings.load_ms.unwrap_or(0));
+        until_load + u64::from(timings.settle_ms)
+    });
+    let mut timeline: Vec<Moment> =
+        moments.into_iter().filter_map(|(event, at)| Some(Moment { event, ms: since(at?) })).collect();
+    timeline.extend(settled_ms.map(|ms| Moment { event: "settled", ms }));
+    let stopped_by = |request: &RecordedRequest| {
+        let error = request.error.as_deref()?;
+        let url = Url::parse(&request.url).ok()?;
+        let was_refused =
+            |port| drive.tab.listener.was_refused(url.host_str()?.trim_matches(['[', ']']), port).then_some(());
+        match url.port_or_known_default().and_then(was_refused) {
+            Some(()) => Some("guard"),
+            None if error.starts_with(BLOCKED_BY_CLIENT) => Some("asked"),
+            None if request.is_navigation && navigation_blocked => Some("limit"),
+            None => None,
+        }
+    };
+    let report = report(&record, metadata, timeline, since, stopped_by);
+    serde_json::to_vec(&report).unwrap_or_default()
+}
+
+fn report<'a>(
+    record: &'a Record,
+    metadata: &RenderMetadata,
+    timeline: Vec<Moment>,
+    since: impl Fn(Instant) -> u64,
+    stopped_by: impl Fn(&RecordedRequest) -> Option<&'static str>,
+) -> Report<'a> {
+    let took = |request: &RecordedRequest| request.ended_at.map(|ended| milliseconds(request.started_at, ended));
+    let navigation = record.requests.iter().filter(|request| request.is_navigation);
+    Report {
+        navigation: navigation
+            .map(|request| NavigationStep {
+                url: &request.url,
+                status: request.status,
+                ms: took(request),
+                error: request.error.as_deref(),
+            })
+            .collect(),
+        requests: record
+            .requests
+            .iter()
+            .map(|request| ReportedRequest {
+                url: &request.url,
+                kind: kind_name(request.kind),
+                status: request.status,
+                start_ms: since(request.started_at),
+                ms: took(request),
+                bytes: request.bytes,
+                stopped_by: stopped_by(request),
+                error: request.error.as_deref(),
+            })
+            .collect(),
+        requests_omitted: record.omitted,
+        console: record.console.iter().map(|line| ConsoleLine { source: &line.source, text: &line.text }).collect(),
+        fonts_failed: record
+            .requests
+            .iter()
+            .filter(|request| request.kind == Kind::Font && has_failed(request))
+            .map(|request| request.url.as_str())
+            .collect(),
+        settled_by: metadata.settled_by.map(SettledBy::as_str),
+        timeline,
+        warnings: metadata.warnings.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn has_failed(request: &RecordedRequest) -> bool {
+    request.error.is_some() || request.status.is_some_and(|status| status >= 400)
+}
+
+const fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Document => "document",
+        Kind::Data => "data",
+        Kind::Events => "events",
+        Kind::Script | Kind::Worker => "script",
+        Kind::Style => "stylesheet",
+        Kind::Image => "image",
+        Kind::Font => "font",
+        Kind::Socket => "websocket",
+        Kind::Other => "other",
+    }
+}
+
+fn milliseconds(from: Instant, to: Instant) -> u64 {
+    u64::try_from(to.saturating_duration_since(from).as_millis()).unwrap_or(u64::MAX)
+}

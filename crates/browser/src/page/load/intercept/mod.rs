@@ -1,0 +1,288 @@
+//! Requests that are paused before they are sent: some are blocked, documents of some domains are not loaded, and requests to
+//! the target's origin get the caller's headers.
+//!
+//! All uses of the browser's `Fetch` domain are here, because each call replaces the patterns of the one before.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chromiumoxide::cdp::browser_protocol::fetch::{
+    self, ContinueRequestParams, FailRequestParams, FulfillRequestParams, HeaderEntry, RequestPattern, RequestStage,
+};
+use chromiumoxide::cdp::browser_protocol::network::{ErrorReason, ResourceType};
+use chromiumoxide::cdp::browser_protocol::page::AddScriptToEvaluateOnNewDocumentParams;
+use grabd_domain::capture::{BasicAuth, CaptureSpec, RequestType, Secrets};
+use grabd_domain::domains::DomainRules;
+use url::{Origin, Url};
+
+use crate::cdp::{CallError, PausedRequest};
+use crate::lists::Blocklist;
+use crate::page::load::watch::{DocumentOrigin, WatchState};
+use crate::page::tab::Tab;
+
+/// WebSockets are not paused, so scripts get none.
+const NO_SOCKETS: &str = include_str!("../../scripts/no_sockets.js");
+
+/// What happens to a paused request.
+#[derive(Debug, PartialEq)]
+enum Decision {
+    Fail(ErrorReason),
+    Continue,
+    /// Is sent with these headers instead of its own.
+    ContinueWith(Vec<HeaderEntry>),
+    /// Is answered with the document of the caller, and not sent.
+    Fulfill,
+}
+
+/// The rules for the requests of one grab.
+pub(in crate::page) struct Interception<'a> {
+    spec: &'a CaptureSpec,
+    target: Option<Url>,
+    /// Headers for the target's origin. Names are in lower case.
+    headers: Vec<(String, String)>,
+    blocked_fonts: AtomicU32,
+    blocklist: Option<Arc<Blocklist>>,
+    /// The domains whose documents may be loaded.
+    domains: Arc<DomainRules>,
+    /// Whether a document is not shown if its site asks for that.
+    respect_opt_out: bool,
+    /// Documents in frames that were not loaded because of the two.
+    denied_documents: AtomicU32,
+}
+
+/// On whose behalf a request is made.
+struct Requester<'a> {
+    /// The origin of the document in the main frame. A pending navigation does not count.
+    main: Option<Origin>,
+    /// The document that caused the request. `None` if it is not known, as for a request of a worker.
+    document: Option<&'a DocumentOrigin>,
+    /// Whether the request is for the main frame.
+    is_main: bool,
+}
+
+impl<'a> Requester<'a> {
+    fn of(seen: &'a WatchState, paused: &PausedRequest) -> Self {
+        let main = seen.document.as_ref().and_then(|document| Url::parse(&document.url).ok()).map(|url| url.origin());
+        Self { main, document: seen.requester(paused), is_main: seen.is_for_main(paused) }
+    }
+}
+
+impl<'a> Interception<'a> {
+    pub(in crate::page) fn new(
+        spec: &'a CaptureSpec,
+        blocklist: Option<Arc<Blocklist>>,
+        domains: Arc<DomainRules>,
+        respect_opt_out: bool,
+    ) -> Self {
+        let Secrets { headers, basic_auth, .. } = &spec.secrets;
+        let mut headers = headers.clone();
+        if let Some(BasicAuth { username, password }) = basic_auth {
+            let credentials = STANDARD.encode(format!("{username}:{password}"));
+            headers.push(("authorization".to_owned(), format!("Basic {credentials}")));
+        }
+        let target = Url::parse(spec.url.as_str()).ok();
+        Self {
+            spec,
+            target,
+            headers,
+            blocked_fonts: AtomicU32::new(0),
+            blocklist,
+            domains,
+            respect_opt_out,
+            denied_documents: AtomicU32::new(0),
+        }
+    }
+
+    /// Whether the document that causes a request matters.
+    pub(in crate::page) fn has_headers(&self) -> bool {
+        !self.headers.is_empty()
+    }
+
+    /// Whether a document may not be loaded from this URL.
+    pub(in crate::page) fn denies(&self, url: &str) -> bool {
+        !self.domains.allows_url(url)
+    }
+
+    /// The number of documents in frames that were not loaded.
+    pub(in crate::page) fn denied_documents(&self) -> u32 {
+        self.denied_documents.load(Ordering::Relaxed)
+    }
+
+    /// The number of blocked requests for fonts.
+    pub(in crate::page) fn blocked_fonts(&self) -> u32 {
+        self.blocked_fonts.load(Ordering::Relaxed)
+    }
+
+    /// Sets which requests are paused. Does nothing if none are.
+    ///
+    /// # Errors
+    /// If the browser does not answer.
+    pub(in crate::page) async fn apply(&self, tab: &Tab, navigation_blocked: bool) -> Result<(), CallError> {
+        let (client, session) = (&tab.client, Some(tab.session.as_str()));
+        let patterns = self.patterns(navigation_blocked);
+        if !patterns.is_empty() {
+            let enable = fetch::EnableParams { patterns: Some(patterns), ..fetch::EnableParams::default() };
+            client.call(session, enable).await?;
+        }
+        if self.spec.blocking.has_type(RequestType::Websocket) && !navigation_blocked {
+            client.call(session, AddScriptToEvaluateOnNewDocumentParams::new(NO_SOCKETS)).await?;
+        }
+        Ok(())
+    }
+
+    fn patterns(&self, navigation_blocked: bool) -> Vec<RequestPattern> {
+        let of_type = |of| RequestPattern { resource_type: Some(of), ..RequestPattern::default() };
+        let of_url = |url: String| RequestPattern { url_pattern: Some(url), ..RequestPattern::default() };
+        let escaped = |url: &str| url.replace('\\', r"\\").replace('?', r"\?");
+        let blocking = &self.spec.blocking;
+        let mut patterns: Vec<RequestPattern> =
+            blocking.types.iter().flat_map(|of| resource_types(*of)).map(|of| of_type(of.clone())).collect();
+        patterns.extend(blocking.urls.iter().map(|url| of_url(escaped(url))));
+        if let Some(target) = self.target.as_ref().filter(|_| !self.headers.is_empty()) {
+            patterns.push(of_url(format!("{}/*", target.origin().ascii_serialization())));
+        }
+        if let Some(target) = self.own_document() {
+            let resource_type = Some(ResourceType::Document);
+            patterns.push(RequestPattern { resource_type, ..of_url(escaped(&target).replace('*', r"\*")) });
+        }
+        // Before the host of a main document can be refused by a list.
+        let has_lists = self.blocklist.as_ref().is_some_and(|list| list.has_lists());
+        if navigation_blocked || has_lists || !self.domains.is_empty() {
+            patterns.push(of_type(ResourceType::Document));
+        }
+        if self.respect_opt_out {
+            let request_stage = Some(RequestStage::Response);
+            patterns.push(RequestPattern { request_stage, ..of_type(ResourceType::Document) });
+        }
+        patterns
+    }
+
+    /// The URL whose document is that of the caller, as requests have it. None if the document is on the web.
+    fn own_document(&self) -> Option<String> {
+        let mut target = self.target.clone().filter(|_| self.spec.secrets.html.is_some())?;
+        target.set_fragment(None);
+        Some(target.into())
+    }
+
+    /// Answers a paused request.
+    pub(in crate::page) async fn answer(&self, tab: &Tab, paused: PausedRequest) {
+        let decision = tab.watch.read(|seen| {
+            let requester = Requester::of(seen, &paused);
+            self.decide(&paused, seen.navigation_blocked, &requester)
+        });
+        let (client, session) = (&tab.client, Some(tab.session.as_str()));
+        match decision {
+            Decision::Fail(reason) => client.send(session, &FailRequestParams::new(paused.id, reason)).await,
+            Decision::Continue => client.send(session, &ContinueRequestParams::new(paused.id)).await,
+            Decision::ContinueWith(headers) => {
+                let params = ContinueRequestParams { headers: Some(headers), ..ContinueRequestParams::new(paused.id) };
+                client.send(session, &params).await;
+            }
+            Decision::Fulfill => {
+                let html = self.spec.secrets.html.as_deref().unwrap_or_default();
+                let params = FulfillRequestParams {
+                    response_headers: Some(vec![HeaderEntry::new("Content-Type", "text/html; charset=utf-8")]),
+                    body: Some(STANDARD.encode(html).into()),
+                    ..FulfillRequestParams::new(paused.id, 200)
+                };
+                client.send(session, &params).await;
+            }
+        }
+    }
+
+    fn decide(&self, paused: &PausedRequest, navigation_blocked: bool, requester: &Requester<'_>) -> Decision {
+        let (is_document, is_main) = (paused.is_document(), requester.is_main);
+        if let Some(opts_out) = paused.opts_out {
+            // The main document fails the capture when it is checked, with its own message.
+            return if opts_out && !is_main { self.deny_document() } else { Decision::Continue };
+        }
+        if is_document && navigation_blocked {
+            return Decision::Fail(ErrorReason::Aborted);
+        }
+        if is_document && is_main && self.own_document().is_some_and(|target| target == paused.url) {
+            return Decision::Fulfill;
+        }
+        if is_document && self.denies(&paused.url) {
+            return if is_main { Decision::Fail(ErrorReason::BlockedByClient) } else { self.deny_document() };
+        }
+        let blocking = &self.spec.blocking;
+        let is_blocked = request_type(&paused.kind).is_some_and(|of| blocking.has_type(of));
+        if !(is_document && is_main) && (is_blocked || blocking.has_url(&paused.url)) {
+            if paused.kind == "Font" {
+                self.blocked_fonts.fetch_add(1, Ordering::Relaxed);
+            }
+            if let Some(blocklist) = &self.blocklist {
+                blocklist.count_asked();
+            }
+            return Decision::Fail(ErrorReason::BlockedByClient);
+        }
+        if let Some(blocklist) = &self.blocklist {
+            if is_document && is_main {
+                blocklist.add_document(&paused.url);
+            } else if blocklist.blocks_url(&paused.url, &paused.kind) {
+                return Decision::Fail(ErrorReason::BlockedByClient);
+            }
+        }
+        if !self.acts_for_caller(paused, requester) {
+            return Decision::Continue;
+        }
+        let is_replaced = |name: &str| self.headers.iter().any(|(of, _)| of.eq_ignore_ascii_case(name));
+        let own = paused.headers.iter().filter(|(name, _)| !is_replaced(name));
+        let all = own.chain(&self.headers).map(|(name, value)| HeaderEntry::new(name.clone(), value.clone()));
+        Decision::ContinueWith(all.collect())
+    }
+
+    fn deny_document(&self) -> Decision {
+        self.denied_documents.fetch_add(1, Ordering::Relaxed);
+        Decision::Fail(ErrorReason::BlockedByClient)
+    }
+
+    /// Whether a request gets the caller's headers: it goes to the origin of the target, and a document of that origin makes
+    /// it. A page or a frame of another origin, for example after a redirect, cannot act in the caller's name.
+    fn acts_for_caller(&self, paused: &PausedRequest, requester: &Requester<'_>) -> bool {
+        let Some(target) = self.target.as_ref().map(Url::origin).filter(|_| self.has_headers()) else { return false };
+        let is_target = |url: &str| Url::parse(url).is_ok_and(|url| url.origin() == target);
+        if !is_target(&paused.url) {
+            return false;
+        }
+        let is_in_target = requester.main.as_ref() == Some(&target);
+        if paused.is_document() && requester.is_main {
+            // The first document, its redirects, and what a page of the target leads to. Another page may lead back, as after a
+            // login, but can neither choose what is sent nor read the response.
+            return requester.main.is_none() || is_in_target || matches!(&*paused.method, "GET" | "HEAD");
+        }
+        // Frames and workers are recognized by the referrer, which they can leave out but not forge. Documents in a sandbox
+        // have none.
+        let is_referred = paused.referrer().is_some_and(is_target);
+        let is_made_by_target = match requester.document {
+            // The loader of a document in a frame is its own, not that of the one that asked for it.
+            _ if paused.is_document() => is_referred,
+            Some(DocumentOrigin::Web(origin)) => *origin == target && (requester.is_main || is_referred),
+            Some(DocumentOrigin::Inherited) | None => is_referred,
+        };
+        is_in_target && is_made_by_target
+    }
+}
+
+/// The browser's names of a type. WebSockets are not paused, so they have none.
+fn resource_types(of: RequestType) -> &'static [ResourceType] {
+    match of {
+        RequestType::Image => &[ResourceType::Image],
+        RequestType::Media => &[ResourceType::Media],
+        RequestType::Font => &[ResourceType::Font],
+        RequestType::Stylesheet => &[ResourceType::Stylesheet],
+        RequestType::Script => &[ResourceType::Script],
+        RequestType::Xhr => &[ResourceType::Xhr, ResourceType::Fetch, ResourceType::EventSource],
+        RequestType::Frame => &[ResourceType::Document],
+        RequestType::Websocket => &[],
+    }
+}
+
+fn request_type(name: &str) -> Option<RequestType> {
+    RequestType::ALL.into_iter().find(|of| resource_types(*of).iter().any(|of| of.as_ref() == name))
+}
+
+#[cfg(test)]
+mod tests;

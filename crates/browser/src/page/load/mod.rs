@@ -1,0 +1,10 @@
+//! Loads the page: navigates, answers its requests, and waits until it has settled.
+
+pub(super) mod clock;
+pub(super) mod frames;
+pub(super) mod intercept;
+pub(super) mod navigate;
+pub(super) mod outside;
+pub(super) mod settle;
+pub(super) mod watch;
+pub(super) mod workers;

@@ -1,0 +1,202 @@
+//! Lets the time of a page pass while something changes its image.
+
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use crate::cdp::CallError;
+use crate::page::drive::Drive;
+use crate::page::error::CaptureError;
+use crate::page::findings::state::PageState;
+use crate::page::load::watch::WaitLimit;
+use crate::page::script;
+
+/// The time that passes after a response has arrived, and the maximum number of repetitions: charts are animated for a
+/// second or more.
+pub(in crate::page) const ARRIVAL_TIME: Duration = Duration::from_millis(1500);
+const MAX_ARRIVALS: u32 = 5;
+
+/// A page that changed within this time counts as changing, and how much longer it may do so.
+const CALM_TIME: Duration = Duration::from_millis(200);
+const MAX_EXTRA_TIME: Duration = Duration::from_secs(2);
+
+/// The time between two frames of a page that changes, and of one that does not. Some scripts count frames. Scripts that
+/// animate by the time since their last frame treat a gap of half a second as a pause.
+const SHORT_STEP: Duration = Duration::from_millis(16);
+const LONG_STEP: Duration = Duration::from_millis(350);
+
+/// In real time, a page without activity for this long is ready.
+pub(super) const QUIET_TIME: Duration = Duration::from_millis(150);
+
+/// The time within which a response is drawn.
+pub(super) const DRAW_TIME: Duration = Duration::from_millis(150);
+
+/// If nothing arrives for this long, pending requests are checked: they may be for images out of view.
+pub(super) const REST_CHECK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Waits until no pending request can change the image, or until `until`. Returns false if the time was up first.
+pub(in crate::page) async fn requests_ended(drive: &Drive<'_>, until: Instant, wait_limit: WaitLimit) -> bool {
+    let watch = &drive.tab.watch;
+    loop {
+        let check_by = (Instant::now() + REST_CHECK_INTERVAL).min(until);
+        if watch.at_rest(check_by, wait_limit).await {
+            return true;
+        }
+        if Instant::now() >= until {
+            return false;
+        }
+        ignore_hidden_requests(drive).await;
+    }
+}
+
+/// Like [`at_rest`], for a page that was at rest when it had started `starts` requests: if there was none since, there is
+/// nothing to wait for.
+pub(in crate::page) async fn at_rest_since(
+    drive: &Drive<'_>,
+    until: Instant,
+    starts: u64,
+) -> Result<bool, CaptureError> {
+    if drive.tab.watch.read(|seen| seen.starts == starts && seen.requests.is_empty()) {
+        return Ok(true);
+    }
+    at_rest(drive, until).await
+}
+
+/// Like [`requests_ended`], but also waits until the responses are drawn and the requests that follow from them have
+/// ended.
+pub(in crate::page) async fn at_rest(drive: &Drive<'_>, until: Instant) -> Result<bool, CaptureError> {
+    loop {
+        if !requests_ended(drive, until, WaitLimit::Short).await {
+            return Ok(false);
+        }
+        if !drive.clock.advance(DRAW_TIME).await?.has_request {
+            return Ok(true);
+        }
+    }
+}
+
+/// Advances the time of a page that has just loaded, and further while that changes the page. Returns its state; `None`
+/// if the real time is up first.
+pub(in crate::page) async fn advance_until_calm(
+    drive: &Drive<'_>,
+    until: Instant,
+    time: Duration,
+) -> Result<Option<PageState>, CaptureError> {
+    // A page that changed while it was loading counts as changing.
+    advance_while_changing(drive, until, time, 0).await
+}
+
+/// Like [`advance_until_calm`], for a page that had settled before.
+pub(in crate::page) async fn advance_settled(
+    drive: &Drive<'_>,
+    until: Instant,
+    time: Duration,
+) -> Result<Option<PageState>, CaptureError> {
+    let changes = observe(drive).await?.count;
+    advance_while_changing(drive, until, time, changes).await
+}
+
+async fn advance_while_changing(
+    drive: &Drive<'_>,
+    until: Instant,
+    time: Duration,
+    mut changes: u64,
+) -> Result<Option<PageState>, CaptureError> {
+    let _fast = drive.clock.draw_fast();
+    let mut time = if drive.clock.is_virtual() { time } else { time.min(QUIET_TIME) };
+    // The frame after the first step is the first that shows the page as it is now: what comes into view is loaded then.
+    let (mut passed, mut changed_at, mut step, mut arrivals) = (Duration::ZERO, Duration::ZERO, SHORT_STEP, 0);
+    let began = Instant::now();
+    loop {
+        let advanced = drive.clock.advance(step).await?;
+        // The time of a busy page passes more slowly than real time.
+        passed = (passed + step).max(began.elapsed());
+        if advanced.has_request {
+            if !requests_ended(drive, until, WaitLimit::Short).await {
+                return Ok(None);
+            }
+            arrivals += 1;
+            if arrivals <= MAX_ARRIVALS {
+                time = time.max(passed + ARRIVAL_TIME);
+            }
+        }
+        let observed = observe(drive).await?;
+        let before = std::mem::replace(&mut changes, observed.count);
+        // Drawing on a canvas does not change the document.
+        let is_changing = changes != before || (observed.draws && advanced.has_damage);
+        if is_changing {
+            changed_at = passed;
+        }
+        if Instant::now() >= until {
+            return Ok(None);
+        }
+        let is_calm = passed >= changed_at + CALM_TIME || (!is_changing && !drive.clock.is_virtual());
+        if passed >= time && (is_calm || passed >= time + MAX_EXTRA_TIME) {
+            return read_state(drive).await;
+        }
+        // Animations by script need frames at short intervals.
+        step = if is_changing || !drive.clock.is_virtual() { SHORT_STEP } else { LONG_STEP };
+    }
+}
+
+#[derive(Default, Deserialize)]
+pub(super) struct Changes {
+    /// The number of changes of the document.
+    pub(super) count: u64,
+    /// True if the page may draw without changing the document.
+    draws: bool,
+    /// The page's clock in milliseconds.
+    now: f64,
+}
+
+/// Observes what has changed. Nothing if the document was replaced.
+pub(super) async fn observe(drive: &Drive<'_>) -> Result<Changes, CaptureError> {
+    let changes: Changes = match script::call(drive.tab, drive.time_left(), "changes", &()).await {
+        Err(CallError::Refused { .. }) => return Ok(Changes::default()),
+        changes => changes?.unwrap_or_default(),
+    };
+    drive.clock.correct(changes.now).await;
+    Ok(changes)
+}
+
+/// If only images and frames are pending, those that the image does not show are no longer waited for.
+pub(in crate::page) async fn ignore_hidden_requests(drive: &Drive<'_>) {
+    let watch = &drive.tab.watch;
+    let now = Instant::now();
+    let Some(urls) = watch.read(|seen| seen.requests.only_images_and_frames(now)) else { return };
+    let arguments = IrrelevantArguments { urls: &urls, whole: drive.spec.full_page };
+    let found = script::call::<Vec<String>>(drive.tab, drive.time_left(), "irrelevant", &arguments).await;
+    // A page that does not answer keeps all of its requests.
+    if let Ok(Some(irrelevant)) = found {
+        watch.set_irrelevant(&irrelevant);
+    }
+}
+
+#[derive(Serialize)]
+struct IrrelevantArguments<'a> {
+    urls: &'a [String],
+    whole: bool,
+}
+
+/// Finishes the animations of the page and returns its state. `None` if the page does not answer in time.
+pub(in crate::page) async fn read_state(drive: &Drive<'_>) -> Result<Option<PageState>, CaptureError> {
+    let _fast = drive.clock.draw_fast();
+    call_script(drive, "settled", &()).await
+}
+
+/// Calls a script. `None` if it ended early, because the document was replaced.
+pub(super) async fn call_script<T: DeserializeOwned>(
+    drive: &Drive<'_>,
+    function: &str,
+    arguments: &impl Serialize,
+) -> Result<Option<T>, CaptureError> {
+    match script::call(drive.tab, drive.time_left(), function, arguments).await {
+        Err(CallError::Refused { message, .. }) => {
+            tracing::debug!(message, "a script ended early");
+            Ok(None)
+        }
+        state => Ok(state?),
+    }
+}

@@ -1,0 +1,9 @@
+//! Takes the picture: finds the part of the page, lays it out, and captures it.
+
+pub(super) mod area;
+pub(super) mod scaled;
+pub(super) mod scripts_disabled;
+pub(super) mod shot;
+pub(super) mod shown;
+pub(super) mod slices;
+pub(super) mod viewports;

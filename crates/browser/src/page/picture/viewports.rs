@@ -1,0 +1,119 @@
+//! Takes images of the same document in further viewports, after the image and the files beside it.
+
+use std::time::Duration;
+
+use chromiumoxide::cdp::browser_protocol::page::Viewport as Clip;
+use grabd_domain::capture::{CaptureSpec, Fit, Viewport};
+use grabd_domain::grabs::ViewportSize;
+use grabd_domain::render::CapturedViewport;
+use grabd_memory::Reservation;
+use serde_json::Value;
+
+use crate::page::change::freeze;
+use crate::page::drive::Drive;
+use crate::page::error::CaptureError;
+use crate::page::load::settle;
+use crate::page::load::watch::Document;
+use crate::page::picture::area;
+use crate::page::picture::shot::{self, Shot};
+
+/// The time that an image needs at least. A viewport is not begun with less.
+const LEAST_TIME: Duration = Duration::from_secs(1);
+
+/// The memory that the images in further viewports may take: all of them together, which have at most `max_bytes` as the
+/// image has, and the browser's message with the largest of them.
+pub(in crate::page) fn memory_bytes(spec: &CaptureSpec, max_bytes: u64) -> u64 {
+    let size = |viewport: &Viewport| match spec.full_page || spec.selector.is_some() || spec.clip.is_some() {
+        // Known only when the page is laid out.
+        true => max_bytes,
+        false => shot::max_file_bytes(shot::area_size(*viewport, spec.scale, None)).min(max_bytes),
+    };
+    let all = spec.viewports.iter().map(size).fold(0, u64::saturating_add).min(max_bytes);
+    let largest = spec.viewports.iter().map(size).max().unwrap_or(0);
+    all.saturating_add(shot::base64_bytes(largest))
+}
+
+/// Takes the images, in the order of the request. The images of all viewports together have at most as many bytes as an
+/// image.
+///
+/// # Errors
+/// If one of them cannot be taken, also for lack of time, and if they are too large.
+pub(in crate::page) async fn take(
+    drive: &Drive<'_>,
+    document: &Document,
+    memory: &mut Option<Reservation>,
+) -> Result<Vec<CapturedViewport>, CaptureError> {
+    let mut images = Vec::new();
+    let mut left = drive.limits.image_max_bytes;
+    for viewport in &drive.spec.viewports {
+        if drive.time_left() < LEAST_TIME {
+            return Err(time_up(*viewport));
+        }
+        let taken = drive.unless_left(document, take_one(drive, *viewport, memory)).await;
+        let taken = taken.map_err(|error| match error {
+            // A call that had all of the time that was left.
+            CaptureError::Page(_) if drive.time_left().is_zero() => time_up(*viewport),
+            error @ (CaptureError::Page(_) | CaptureError::Lost(_) | CaptureError::NeedsRealTime) => error,
+        });
+        let Some(shot) = taken? else { return Err(replaced(*viewport)) };
+        let Shot { image, width, height, .. } = shot.ok_or_else(|| replaced(*viewport))?;
+        left = left.checked_sub(u64::try_from(image.len()).unwrap_or(u64::MAX)).ok_or_else(|| too_large(drive))?;
+        let size = ViewportSize { viewport_width: viewport.width(), viewport_height: viewport.height(), width, height };
+        images.push(CapturedViewport { size, content: image });
+    }
+    Ok(images)
+}
+
+/// Takes one image. `None` while another document replaces this one.
+async fn take_one(
+    drive: &Drive<'_>,
+    viewport: Viewport,
+    memory: &mut Option<Reservation>,
+) -> Result<Option<Shot>, CaptureError> {
+    // As the page was before it was laid out for the image before.
+    let _: Option<Value> = drive.call_script("undoLayout", &()).await?;
+    drive.show_in(viewport).await?;
+    settle::settle_again(drive).await?;
+    freeze::apply(drive).await?;
+    let state = settle::read_state(drive).await?.unwrap_or_default();
+    let area = area::find(drive, state).await?;
+    let area = area::fit(drive, area).await?;
+    let size = shot::area_size(viewport, drive.spec.scale, area.clip.as_ref());
+    let needed = shot::base64_bytes(shot::max_file_bytes(size).min(drive.limits.image_max_bytes));
+    let reserved = match memory.as_mut().and_then(|memory| memory.split(needed.min(memory.bytes()))) {
+        Some(reserved) => reserved,
+        // The whole budget is smaller than what the capture may take, and this capture holds all of it.
+        None => drive.limits.memory.reserve(0, Duration::ZERO).await.map_err(shot::no_memory)?,
+    };
+    let shot = shot::take_in(drive, &area, (reserved, 0)).await?;
+    match shot {
+        Some(shot) if !has_size(&shot, viewport, drive.spec, area.clip.as_ref()) => {
+            let Shot { width, height, .. } = shot;
+            Err(CaptureError::Lost(format!("the image in {viewport} has {width} x {height} pixels")))
+        }
+        shot => Ok(shot),
+    }
+}
+
+/// Has an image of the whole window the size of this viewport, and not that of another one?
+fn has_size(shot: &Shot, viewport: Viewport, spec: &CaptureSpec, clip: Option<&Clip>) -> bool {
+    clip.is_some()
+        || spec.fit != Fit::default()
+        || (shot.width, shot.height) == shot::area_size(viewport, spec.scale, None)
+}
+
+fn time_up(viewport: Viewport) -> CaptureError {
+    CaptureError::failed(format!("The time of the capture was up before the page was captured in {viewport} pixels."))
+}
+
+fn too_large(drive: &Drive<'_>) -> CaptureError {
+    let megabytes = drive.limits.image_max_bytes >> 20;
+    CaptureError::failed(format!(
+        "The images in the further viewports have more than {megabytes} MB together. Use `format` \"jpeg\", or fewer \
+         viewports."
+    ))
+}
+
+fn replaced(viewport: Viewport) -> CaptureError {
+    CaptureError::failed(format!("The page left for another one when it was shown in {viewport} pixels."))
+}
