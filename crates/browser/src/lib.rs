@@ -5,7 +5,7 @@
 //! client. `supervisor` keeps browsers running and leases tabs. `page` captures one grab in one tab. `proxy` is the
 //! egress proxy. `lists` are the operator's filter lists. `probe` checks whether browsers can run on this machine, and
 //! `selftest` whether a page can bypass the guard. Add a new way to capture to `page`, beside `page::capture`. Add a
-//! new reason to reject an image to `page::verdict`, with a row in its table.
+//! new reason to reject an image to `page::findings::verdict`, with a row in its table.
 //!
 //! *Invariant:* a context serves one grab and is never reused. No browser runs as root, without its sandbox, or with
 //! network access that bypasses the proxy.

@@ -13,7 +13,7 @@ use crate::cdp::PausedRequest;
 use crate::page::change::freeze;
 use crate::page::change::hiding;
 use crate::page::change::requested;
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::extract;
 use crate::page::findings::metadata;
@@ -60,27 +60,27 @@ pub(crate) async fn capture(
     time: TimeMode,
     deadline: Instant,
 ) -> Result<Picture, CaptureError> {
-    let drive = Drive::new(tab, task, limits, time, deadline);
+    let context = CaptureContext::new(tab, task, limits, time, deadline);
     tab.watch.reset();
-    if drive.interception.has_headers() {
+    if context.interception.has_headers() {
         tab.watch.start_requesters();
     }
-    drive.stages.reach(Stage::Navigating);
+    context.stages.reach(Stage::Navigating);
     if task.spec.also.contains(&FileKind::Report) {
         tab.watch.start_record();
     }
-    let mut events = std::pin::pin!(handle_events(&drive));
+    let mut events = std::pin::pin!(handle_events(&context));
     tokio::select! {
         biased;
         ended = &mut events => Err(ended),
-        captured = take_steps(&drive) => match captured {
+        captured = take_steps(&context) => match captured {
             // The errors of a page that is gone result from its end.
             Err(_) if tab.watch.read(|seen| seen.gone.is_some()) => Err(events.await),
             // A document without content is never drawn, and answers no script.
             Err(error) if error.is_unresponsive() => Err(no_content(tab).unwrap_or(error)),
             captured => captured,
         },
-        ended = drive.clock.run() => Err(ended),
+        ended = context.clock.run() => Err(ended),
     }
 }
 
@@ -92,7 +92,7 @@ fn no_content(tab: &Tab) -> Option<CaptureError> {
 
 /// Answers dialogs and paused requests. Returns when the page exceeds a limit, or when the page or the
 /// browser is gone.
-async fn handle_events(drive: &Drive<'_>) -> CaptureError {
+async fn handle_events(context: &CaptureContext<'_>) -> CaptureError {
     enum Action {
         Excess(Excess),
         Dialog { leave: bool, count: u32 },
@@ -104,8 +104,8 @@ async fn handle_events(drive: &Drive<'_>) -> CaptureError {
     let watch = async {
         loop {
             // A paused request may have to be answered although no further event comes.
-            let wake_at = drive.deadline.min(Instant::now() + REQUESTER_WAIT);
-            let action = drive.tab.watch.until(wake_at, |seen| match (seen.gone, seen.excess) {
+            let wake_at = context.deadline.min(Instant::now() + REQUESTER_WAIT);
+            let action = context.tab.watch.until(wake_at, |seen| match (seen.gone, seen.excess) {
                 (Some(gone), _) => Some(Action::Gone(gone)),
                 (None, Some(excess)) => Some(Action::Excess(excess)),
                 (None, None) => seen
@@ -126,31 +126,31 @@ async fn handle_events(drive: &Drive<'_>) -> CaptureError {
                 Some(Action::Dialog { leave, .. }) => {
                     // Accept leaving the page; cancel all other dialogs.
                     let answer = HandleJavaScriptDialogParams::new(leave);
-                    drive.tab.client.tell(Some(&drive.tab.session), &answer);
+                    context.tab.client.tell(Some(&context.tab.session), &answer);
                 }
                 // Their number may exceed the limit meanwhile, which must not wait.
                 Some(Action::WorkersStarting) => {
                     let has_ended =
                         |seen: &mut WatchState| (seen.gone.is_some() || seen.excess.is_some()).then_some(());
-                    drive.tab.watch.until(Instant::now() + WORKER_CHECK, has_ended).await;
+                    context.tab.watch.until(Instant::now() + WORKER_CHECK, has_ended).await;
                 }
-                Some(Action::Worker(session)) => workers::watch(drive.tab, session).await,
-                Some(Action::Paused(request)) => drive.interception.answer(drive.tab, request).await,
-                Some(Action::Gone(gone)) => break explain_end(drive, gone).await,
-                None if Instant::now() < drive.deadline => {}
+                Some(Action::Worker(session)) => workers::watch(context.tab, session).await,
+                Some(Action::Paused(request)) => context.interception.answer(context.tab, request).await,
+                Some(Action::Gone(gone)) => break explain_end(context, gone).await,
+                None if Instant::now() < context.deadline => {}
                 // The caller ends the capture at the same deadline.
                 None => std::future::pending().await,
             }
         }
     };
     tokio::select! {
-        () = drive.tab.client.closed().cancelled() => CaptureError::Lost("the browser died".into()),
+        () = context.tab.client.closed().cancelled() => CaptureError::Lost("the browser died".into()),
         ended = watch => ended,
     }
 }
 
-async fn explain_end(drive: &Drive<'_>, gone: Gone) -> CaptureError {
-    let closed = drive.tab.client.closed().cancelled();
+async fn explain_end(context: &CaptureContext<'_>, gone: Gone) -> CaptureError {
+    let closed = context.tab.client.closed().cancelled();
     match (tokio::time::timeout(navigate::CLOSE_DELAY, closed).await, gone) {
         (Ok(()), _) => CaptureError::Lost("the browser died".into()),
         // The page's process died, which need not be the page's fault: the kernel kills one of several when memory
@@ -161,116 +161,120 @@ async fn explain_end(drive: &Drive<'_>, gone: Gone) -> CaptureError {
 }
 
 /// Runs the steps. Those after the navigation are run again for every document that replaces another.
-async fn take_steps(drive: &Drive<'_>) -> Result<Picture, CaptureError> {
-    requested::set_appearance(drive).await?;
-    requested::set_network(drive).await?;
-    if drive.spec.also.contains(&FileKind::Report) {
-        report::enable(drive).await?;
+async fn take_steps(context: &CaptureContext<'_>) -> Result<Picture, CaptureError> {
+    requested::set_appearance(context).await?;
+    requested::set_network(context).await?;
+    if context.spec.also.contains(&FileKind::Report) {
+        report::enable(context).await?;
     }
-    navigate::navigate(drive).await?;
+    navigate::navigate(context).await?;
     loop {
-        let document = navigate::document(drive).await?;
+        let document = navigate::document(context).await?;
         let late = Ready { by: SettledBy::Deadline, state: PageState::default() };
-        let mut ready = match drive.is_late() {
+        let mut ready = match context.is_late() {
             true => late,
-            false => match settle::settle(drive, &document).await? {
+            false => match settle::settle(context, &document).await? {
                 Settled::Ready(ready) => ready,
                 Settled::Left => continue,
             },
         };
-        drive.tab.watch.set_challenge(ready.state.challenge);
-        if ready.state.challenge.is_some() && !drive.spec.statuses.allows_blocked() {
+        context.tab.watch.set_challenge(ready.state.challenge);
+        if ready.state.challenge.is_some() && !context.spec.statuses.allows_blocked() {
             return Err(verdict::challenge_failure(&document).into());
         }
-        if drive.tab.watch.read(|seen| seen.navigation_blocked) {
+        if context.tab.watch.read(|seen| seen.navigation_blocked) {
             // A page whose navigation was blocked did not settle by itself.
             ready.by = SettledBy::Deadline;
         }
-        let Some(is_changed) = drive.unless_left(&document, requested::wait_and_change(drive)).await? else {
+        let Some(is_changed) = context.unless_replaced(&document, requested::wait_and_change(context)).await? else {
             continue;
         };
         if is_changed {
-            let Some(state) = drive.unless_left(&document, settle::read_state(drive)).await? else { continue };
+            let Some(state) = context.unless_replaced(&document, settle::read_state(context)).await? else { continue };
             ready.state = state.unwrap_or_default();
         }
-        if !drive.spec.delay.is_zero() {
-            let delayed = (Instant::now() + drive.spec.delay).min(drive.capture_by);
-            if !settle::stay_until(drive, &document, delayed).await {
+        if !context.spec.delay.is_zero() {
+            let delayed = (Instant::now() + context.spec.delay).min(context.capture_by);
+            if !settle::stay_until(context, &document, delayed).await {
                 continue;
             }
-            let Some(state) = drive.unless_left(&document, settle::read_state(drive)).await? else { continue };
+            let Some(state) = context.unless_replaced(&document, settle::read_state(context)).await? else { continue };
             ready.state = state.unwrap_or_default();
         }
-        if let Some(image) = take_image(drive, &document, ready).await? {
+        if let Some(image) = take_image(context, &document, ready).await? {
             return Ok(image);
         }
     }
 }
 
 /// Takes the image, unless the document is replaced meanwhile.
-async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Result<Option<Picture>, CaptureError> {
-    if drive.is_late() && !navigate::stop(drive, document).await? {
+async fn take_image(
+    context: &CaptureContext<'_>,
+    document: &Document,
+    ready: Ready,
+) -> Result<Option<Picture>, CaptureError> {
+    if context.is_late() && !navigate::stop(context, document).await? {
         return Ok(None);
     }
     // Check first: a rejected document needs no image.
-    navigate::check_current(drive, document)?;
+    navigate::check_current(context, document)?;
     let Ready { by, state } = ready;
     // Before the page is laid out for the image, and for what began to move meanwhile again.
-    if drive.unless_left(document, freeze::apply(drive)).await?.is_none() {
+    if context.unless_replaced(document, freeze::apply(context)).await?.is_none() {
         return Ok(None);
     }
     // What was added since the page had settled: after a click, for example.
-    if drive.unless_left(document, hiding::apply(drive)).await?.is_none() {
+    if context.unless_replaced(document, hiding::apply(context)).await?.is_none() {
         return Ok(None);
     }
-    let found = drive.unless_left(document, area::find(drive, state)).await?;
+    let found = context.unless_replaced(document, area::find(context, state)).await?;
     let Some(area) = found else { return Ok(None) };
-    let Some(area) = drive.unless_left(document, area::fit(drive, area)).await? else { return Ok(None) };
-    let prepared = drive.unless_left(document, prepare_image(drive, area.clip.as_ref())).await?;
+    let Some(area) = context.unless_replaced(document, area::fit(context, area)).await? else { return Ok(None) };
+    let prepared = context.unless_replaced(document, prepare_image(context, area.clip.as_ref())).await?;
     let Some((about, glyphs_missing)) = prepared else { return Ok(None) };
     let shot_at = Instant::now();
     // Content out of view is not missing, and what arrives from now on is not in the image.
-    if drive.tab.watch.read(|seen| seen.requests.unsettled(Instant::now())) > 0 {
-        settle::ignore_hidden_requests(drive).await;
+    if context.tab.watch.read(|seen| seen.requests.unsettled(Instant::now())) > 0 {
+        settle::ignore_hidden_requests(context).await;
     }
-    let unsettled = drive.tab.watch.read(|seen| seen.requests.unsettled(Instant::now()));
-    let most = drive.limits.image_max_bytes;
-    let for_slices = slices::memory_bytes(drive.spec, shot::max_size(drive.spec, area.clip.as_ref()), most);
-    let for_viewports = viewports::memory_bytes(drive.spec, most);
-    let for_files = extract::memory_bytes(drive.spec).saturating_add(for_slices).saturating_add(for_viewports);
-    let taken = async { tokio::try_join!(shot::take(drive, &area, for_files), uses_storage(drive, &area.state)) };
-    let (shot, uses_storage) = match drive.unless_left(document, taken).await? {
+    let unsettled = context.tab.watch.read(|seen| seen.requests.unsettled(Instant::now()));
+    let most = context.limits.image_max_bytes;
+    let for_slices = slices::memory_bytes(context.spec, shot::max_size(context.spec, area.clip.as_ref()), most);
+    let for_viewports = viewports::memory_bytes(context.spec, most);
+    let for_files = extract::memory_bytes(context.spec).saturating_add(for_slices).saturating_add(for_viewports);
+    let taken = async { tokio::try_join!(shot::take(context, &area, for_files), uses_storage(context, &area.state)) };
+    let (shot, uses_storage) = match context.unless_replaced(document, taken).await? {
         Some((shot, uses_storage)) => (Some(shot), uses_storage),
         None => (None, false),
     };
     let shot = match shot {
         Some(Some(shot)) => shot,
         Some(None) => {
-            navigate::wait_for_replacement(drive, document).await;
+            navigate::wait_for_replacement(context, document).await;
             return Ok(None);
         }
         None => return Ok(None),
     };
-    if drive.has_left(document) {
+    if context.is_replaced(document) {
         return Ok(None);
     }
     if uses_storage {
         // It began to do so in the last moment of its virtual time.
         return Ok(None);
     }
-    navigate::check_current(drive, document)?;
-    drive.stages.reach(Stage::Captured);
+    navigate::check_current(context, document)?;
+    context.stages.reach(Stage::Captured);
     let is_quiet = by == SettledBy::Quiet && !area.is_incomplete && unsettled == 0;
-    let is_listed = |url: &str| drive.tab.listener.blocklist().is_some_and(|list| list.has_blocked(url));
-    let state = area.state.without_blocked(&drive.spec.blocking, is_listed, drive.interception.blocked_fonts());
-    drive.tab.watch.set_challenge(state.challenge);
-    let known = metadata::of_tab(drive.tab);
+    let is_listed = |url: &str| context.tab.listener.blocklist().is_some_and(|list| list.has_blocked(url));
+    let state = area.state.without_blocked(&context.spec.blocking, is_listed, context.interception.blocked_fonts());
+    context.tab.watch.set_challenge(state.challenge);
+    let known = metadata::of_tab(context.tab);
     let is_blank = !area.may_be_plain && has_one_colour(&shot).await;
     let mut warnings = state.warnings(unsettled);
     if is_blank {
         warnings.push(Warning::Blank);
     }
-    if drive.tab.watch.read(|seen| seen.is_cut || !(seen.is_received || seen.parsed_at.is_some())) {
+    if context.tab.watch.read(|seen| seen.is_cut || !(seen.is_received || seen.parsed_at.is_some())) {
         warnings.push(Warning::DocumentIncomplete);
     }
     warnings.extend(area.warnings);
@@ -278,7 +282,7 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
     if !shot.frames_painted && !warnings.contains(&Warning::FrameUnfinished) {
         warnings.push(Warning::FrameUnfinished);
     }
-    let denied = drive.interception.denied_documents();
+    let denied = context.interception.denied_documents();
     warnings.extend((denied > 0).then_some(Warning::DocumentsDenied(denied)));
     let mut metadata = RenderMetadata {
         settled_by: Some(if is_quiet { SettledBy::Quiet } else { SettledBy::Deadline }),
@@ -287,35 +291,35 @@ async fn take_image(drive: &Drive<'_>, document: &Document, ready: Ready) -> Res
         truncated: area.truncated,
         warnings,
         page: about,
-        timings: Some(timings(drive, shot_at)),
-        findings: Findings { blank: Some(is_blank), consent: drive.consent.result(), ..known.findings },
+        timings: Some(timings(context, shot_at)),
+        findings: Findings { blank: Some(is_blank), consent: context.consent.result(), ..known.findings },
         ..known
     };
     // The image must not be kept if the document is replaced: its files would be those of another one.
     let shown = (ImageSize { width: shot.width, height: shot.height }, area.clip.as_ref());
     let mut memory = shot.for_files;
     let beside = async {
-        let slices = slices::make(drive, &shot.image, shown, &mut memory).await?;
-        Ok((extract::files(drive, shown, &mut memory, &mut metadata).await?, slices))
+        let slices = slices::make(context, &shot.image, shown, &mut memory).await?;
+        Ok((extract::files(context, shown, &mut memory, &mut metadata).await?, slices))
     };
-    let Some((files, slices)) = drive.unless_left(document, beside).await? else { return Ok(None) };
+    let Some((files, slices)) = context.unless_replaced(document, beside).await? else { return Ok(None) };
     // Last: they change the layout of the page.
-    let viewports = viewports::take(drive, document, &mut memory).await?;
+    let viewports = viewports::take(context, document, &mut memory).await?;
     Ok(Some(Picture { image: shot.image, metadata, files, slices, viewports }))
 }
 
 /// Stops what moves, applies the caller's changes a last time, and reads what [`metadata::about`] returns.
-async fn prepare_image(drive: &Drive<'_>, clip: Option<&Clip>) -> Result<(PageInfo, u32), CaptureError> {
-    freeze::apply(drive).await?;
-    requested::enforce_changes(drive).await?;
-    metadata::about(drive, clip).await
+async fn prepare_image(context: &CaptureContext<'_>, clip: Option<&Clip>) -> Result<(PageInfo, u32), CaptureError> {
+    freeze::apply(context).await?;
+    requested::enforce_changes(context).await?;
+    metadata::about(context, clip).await
 }
 
 /// Whether the page has begun to use storage or a service worker, whose answers were not waited for. It is then to be settled
 /// again.
-async fn uses_storage(drive: &Drive<'_>, state: &PageState) -> Result<bool, CaptureError> {
-    match state.scripted && drive.spec.wait_until == WaitUntil::Auto && !drive.is_late() {
-        true => outside::is_unsettled(drive).await,
+async fn uses_storage(context: &CaptureContext<'_>, state: &PageState) -> Result<bool, CaptureError> {
+    match state.scripted && context.spec.wait_until == WaitUntil::Auto && !context.is_late() {
+        true => outside::is_unsettled(context).await,
         false => Ok(false),
     }
 }
@@ -329,13 +333,13 @@ async fn has_one_colour(shot: &Shot) -> bool {
 }
 
 /// How long the steps took, up to now. The image was begun at `shot_at`.
-fn timings(drive: &Drive<'_>, shot_at: Instant) -> Timings {
-    let (committed_at, loaded_at) = drive.tab.watch.read(|seen| (seen.committed_at, seen.loaded_at));
-    let committed_at = committed_at.unwrap_or(drive.began);
+fn timings(context: &CaptureContext<'_>, shot_at: Instant) -> Timings {
+    let (committed_at, loaded_at) = context.tab.watch.read(|seen| (seen.committed_at, seen.loaded_at));
+    let committed_at = committed_at.unwrap_or(context.began);
     let since =
         |from: Instant, to: Instant| u32::try_from(to.saturating_duration_since(from).as_millis()).unwrap_or(u32::MAX);
     Timings {
-        navigate_ms: since(drive.began, committed_at),
+        navigate_ms: since(context.began, committed_at),
         load_ms: loaded_at.map(|loaded_at| since(committed_at, loaded_at)),
         settle_ms: since(loaded_at.unwrap_or(committed_at), shot_at),
         shot_ms: since(shot_at, Instant::now()),

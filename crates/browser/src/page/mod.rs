@@ -5,7 +5,7 @@
 
 mod capture;
 mod change;
-mod drive;
+mod context;
 mod error;
 mod findings;
 mod identity;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cdp::CallError;
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 
 /// The types of images that may be animated.
@@ -46,20 +46,20 @@ struct Resource {
 }
 
 /// Stops animations, videos and animated images, and hides carets, if the caller requested it.
-pub(in crate::page) async fn apply(drive: &Drive<'_>) -> Result<(), CaptureError> {
-    if !drive.spec.freeze {
+pub(in crate::page) async fn apply(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+    if !context.spec.freeze {
         return Ok(());
     }
-    let limit = LIST_LIMIT.min(drive.time_left());
-    let listed = drive.tab.client.call_as(limit, Some(&drive.tab.session), GetResourceTreeParams::default()).await;
+    let limit = LIST_LIMIT.min(context.remaining());
+    let listed = context.tab.client.call_as(limit, Some(&context.tab.session), GetResourceTreeParams::default()).await;
     let tree: ResourceTree = match listed {
         // The document was replaced, which the caller notices by itself.
         Err(CallError::Refused { .. }) => return Ok(()),
         listed => listed?,
     };
     let images = animated_images(tree);
-    let _fast = drive.clock.draw_fast();
-    let _: Option<Value> = drive.call_script("freeze", &FreezeArguments { images: &images }).await?;
+    let _fast = context.clock.draw_fast();
+    let _: Option<Value> = context.call_script("freeze", &FreezeArguments { images: &images }).await?;
     Ok(())
 }
 

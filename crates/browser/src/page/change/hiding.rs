@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use crate::lists::PageNames;
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 
 #[derive(Serialize)]
@@ -19,9 +19,9 @@ struct HideArguments {
 ///
 /// # Errors
 /// When the page does not answer.
-pub(in crate::page) async fn apply(drive: &Drive<'_>) -> Result<bool, CaptureError> {
-    let Some(blocklist) = drive.tab.listener.blocklist().filter(|list| list.has_lists()) else { return Ok(false) };
-    let Some(names) = drive.call_script::<PageNames>("newNames", &()).await? else { return Ok(false) };
+pub(in crate::page) async fn apply(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
+    let Some(blocklist) = context.tab.listener.blocklist().filter(|list| list.has_lists()) else { return Ok(false) };
+    let Some(names) = context.call_script::<PageNames>("newNames", &()).await? else { return Ok(false) };
     let selectors = blocklist.hidden_selectors(&names);
-    Ok(drive.call_script("hideListed", &HideArguments { selectors }).await?.unwrap_or(false))
+    Ok(context.call_script("hideListed", &HideArguments { selectors }).await?.unwrap_or(false))
 }

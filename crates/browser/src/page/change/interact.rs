@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::cdp::CallError;
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::load::settle;
 
@@ -68,15 +68,15 @@ struct Exception {
 ///
 /// # Errors
 /// If there is nothing to click.
-pub(in crate::page) async fn click_all(drive: &Drive<'_>) -> Result<bool, CaptureError> {
-    let done = &drive.interactions.clicks;
-    let clicks = drive.spec.changes.click.iter().skip(done.load(Ordering::Relaxed));
+pub(in crate::page) async fn click_all(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
+    let done = &context.interactions.clicks;
+    let clicks = context.spec.changes.click.iter().skip(done.load(Ordering::Relaxed));
     let mut has_clicked = false;
     for selector in clicks {
-        let Some((x, y)) = find_target(drive, selector).await? else { break };
+        let Some((x, y)) = find_target(context, selector).await? else { break };
         // A click that leads to another document must not be repeated there.
         done.fetch_add(1, Ordering::Relaxed);
-        drop(drive.tab.watch.take_prevented_window());
+        drop(context.tab.watch.take_prevented_window());
         for kind in [
             DispatchMouseEventType::MouseMoved,
             DispatchMouseEventType::MousePressed,
@@ -88,16 +88,16 @@ pub(in crate::page) async fn click_all(drive: &Drive<'_>) -> Result<bool, Captur
                 click_count: is_press.then_some(1),
                 ..DispatchMouseEventParams::new(kind, x, y)
             };
-            match drive.tab.client.call(Some(&drive.tab.session), event).await {
+            match context.tab.client.call(Some(&context.tab.session), event).await {
                 // The document was replaced, which the caller notices by itself.
                 Err(CallError::Refused { .. }) => break,
                 sent => _ = sent?,
             }
         }
-        settle::settle_again(drive).await?;
+        settle::settle_again(context).await?;
         has_clicked = true;
-        if let Some(url) = drive.tab.watch.take_prevented_window() {
-            follow(drive, selector, &url).await?;
+        if let Some(url) = context.tab.watch.take_prevented_window() {
+            follow(context, selector, &url).await?;
         }
     }
     Ok(has_clicked)
@@ -107,15 +107,15 @@ pub(in crate::page) async fn click_all(drive: &Drive<'_>) -> Result<bool, Captur
 ///
 /// # Errors
 /// If it is no page that has an address.
-async fn follow(drive: &Drive<'_>, selector: &str, url: &str) -> Result<(), CaptureError> {
+async fn follow(context: &CaptureContext<'_>, selector: &str, url: &str) -> Result<(), CaptureError> {
     if !["http:", "https:"].iter().any(|scheme| url.starts_with(scheme)) {
         return Err(CaptureError::failed(format!(
             "`click` \"{selector}\" opens a window that has no address, which cannot be captured."
         )));
     }
-    let opener = drive.tab.watch.read(|seen| seen.document.as_ref().map(|document| document.url.clone()));
+    let opener = context.tab.watch.read(|seen| seen.document.as_ref().map(|document| document.url.clone()));
     let navigate = NavigateParams { referrer: opener, ..NavigateParams::new(url) };
-    match drive.tab.client.call_within(drive.time_left(), Some(&drive.tab.session), navigate).await {
+    match context.tab.client.call_within(context.remaining(), Some(&context.tab.session), navigate).await {
         // The document that replaces this one is checked like every other.
         Ok(_) | Err(CallError::Refused { .. }) => Ok(()),
         Err(error) => Err(error.into()),
@@ -123,13 +123,13 @@ async fn follow(drive: &Drive<'_>, selector: &str, url: &str) -> Result<(), Capt
 }
 
 /// The centre of the element, or `None` if the document was replaced.
-async fn find_target(drive: &Drive<'_>, selector: &str) -> Result<Option<(f64, f64)>, CaptureError> {
-    let _fast = drive.clock.draw_fast();
-    let until = (Instant::now() + drive.limits.settle_budget).min(drive.capture_by);
+async fn find_target(context: &CaptureContext<'_>, selector: &str) -> Result<Option<(f64, f64)>, CaptureError> {
+    let _fast = context.clock.draw_fast();
+    let until = (Instant::now() + context.limits.settle_budget).min(context.capture_by);
     let left = until.saturating_duration_since(Instant::now());
     let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
     let arguments = TargetArguments { selector, budget_ms };
-    let why = match drive.call_script::<ClickTarget>("clickTarget", &arguments).await? {
+    let why = match context.call_script::<ClickTarget>("clickTarget", &arguments).await? {
         None => return Ok(None),
         Some(ClickTarget::Point { x, y }) => return Ok(Some((x, y))),
         Some(ClickTarget::Problem { problem }) => match problem {
@@ -146,9 +146,9 @@ async fn find_target(drive: &Drive<'_>, selector: &str) -> Result<Option<(f64, f
 ///
 /// # Errors
 /// If the script throws, or does not let the page continue.
-pub(in crate::page) async fn run_script(drive: &Drive<'_>) -> Result<bool, CaptureError> {
-    let Some(script) = &drive.spec.changes.script else { return Ok(false) };
-    if drive.interactions.has_run_script.swap(true, Ordering::Relaxed) {
+pub(in crate::page) async fn run_script(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
+    let Some(script) = &context.spec.changes.script else { return Ok(false) };
+    if context.interactions.has_run_script.swap(true, Ordering::Relaxed) {
         return Ok(false);
     }
     let params = EvaluateParams {
@@ -158,8 +158,8 @@ pub(in crate::page) async fn run_script(drive: &Drive<'_>) -> Result<bool, Captu
         ..EvaluateParams::new(format!("(async () => {{ await (async () => {{\n{script}\n}})(); }})()"))
     };
     let began = Instant::now();
-    let limit = (SCRIPT_LIMIT + SCRIPT_GRACE).min(drive.time_left());
-    match drive.tab.client.call_as::<_, ScriptResult>(limit, Some(&drive.tab.session), params).await {
+    let limit = (SCRIPT_LIMIT + SCRIPT_GRACE).min(context.remaining());
+    match context.tab.client.call_as::<_, ScriptResult>(limit, Some(&context.tab.session), params).await {
         Ok(ScriptResult { exception_details: None }) => Ok(true),
         Ok(ScriptResult { exception_details: Some(thrown) }) => {
             Err(CaptureError::failed(format!("`script` failed: {}", first_line(thrown))))

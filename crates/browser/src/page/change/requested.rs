@@ -18,7 +18,7 @@ use crate::cdp::CallError;
 use crate::page::change::consent;
 use crate::page::change::hiding;
 use crate::page::change::interact;
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::identity::accept_language;
 use crate::page::load::settle;
@@ -65,18 +65,18 @@ pub(in crate::page) fn emulated_media(spec: &CaptureSpec) -> SetEmulatedMediaPar
 ///
 /// # Errors
 /// If the browser refuses a value.
-pub(in crate::page) async fn set_appearance(drive: &Drive<'_>) -> Result<(), CaptureError> {
-    let (client, session) = (&drive.tab.client, Some(drive.tab.session.as_str()));
+pub(in crate::page) async fn set_appearance(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+    let (client, session) = (&context.tab.client, Some(context.tab.session.as_str()));
     let Appearance { is_dark, reduced_motion, is_print, locale, timezone, user_agent, geolocation } =
-        &drive.spec.appearance;
-    if *is_dark || *reduced_motion || *is_print || drive.spec.freeze {
-        client.call(session, emulated_media(drive.spec)).await?;
+        &context.spec.appearance;
+    if *is_dark || *reduced_motion || *is_print || context.spec.freeze {
+        client.call(session, emulated_media(context.spec)).await?;
     }
-    if drive.spec.transparent {
+    if context.spec.transparent {
         let color = Rgba { r: 0, g: 0, b: 0, a: Some(0.0) };
         client.call(session, SetDefaultBackgroundColorOverrideParams { color: Some(color) }).await?;
     }
-    if !drive.spec.javascript {
+    if !context.spec.javascript {
         // Our own scripts still run: the browser evaluates them for DevTools.
         client.call(session, SetScriptExecutionDisabledParams::new(true)).await?;
     }
@@ -89,7 +89,7 @@ pub(in crate::page) async fn set_appearance(drive: &Drive<'_>) -> Result<(), Cap
         let set = client.call(session, locale).await;
         refused_as(set, || "The browser does not know this `locale`.".to_owned())?;
     }
-    let device = drive.spec.device;
+    let device = context.spec.device;
     if device != Device::Desktop {
         let touch =
             SetTouchEmulationEnabledParams { max_touch_points: Some(5), ..SetTouchEmulationEnabledParams::new(true) };
@@ -99,7 +99,7 @@ pub(in crate::page) async fn set_appearance(drive: &Drive<'_>) -> Result<(), Cap
         let overridden = match user_agent {
             // Without client hints, which would contradict it.
             Some(user_agent) => SetUserAgentOverrideParams::new(user_agent.clone()),
-            None => drive.tab.identity.on(device),
+            None => context.tab.identity.on(device),
         };
         let accept_language = Some(accept_language(locale.as_deref()));
         client.call(session, SetUserAgentOverrideParams { accept_language, ..overridden }).await?;
@@ -113,7 +113,7 @@ pub(in crate::page) async fn set_appearance(drive: &Drive<'_>) -> Result<(), Cap
         client.call(session, position).await?;
         // The context is disposed with the grab, and with it the permission.
         let granted = SetPermissionParams {
-            browser_context_id: Some(drive.tab.context.clone()),
+            browser_context_id: Some(context.tab.context.clone()),
             ..SetPermissionParams::new(PermissionDescriptor::new("geolocation"), PermissionSetting::Granted)
         };
         client.call(None, granted).await?;
@@ -125,12 +125,12 @@ pub(in crate::page) async fn set_appearance(drive: &Drive<'_>) -> Result<(), Cap
 ///
 /// # Errors
 /// If the browser refuses a cookie.
-pub(in crate::page) async fn set_network(drive: &Drive<'_>) -> Result<(), CaptureError> {
-    drive.interception.apply(drive.tab, false).await?;
-    let cookies = &drive.spec.secrets.cookies;
+pub(in crate::page) async fn set_network(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+    context.interception.apply(context.tab, false).await?;
+    let cookies = &context.spec.secrets.cookies;
     if !cookies.is_empty() {
-        let cookies = cookies.iter().map(|cookie| cookie_param(cookie, drive.spec.url.as_str())).collect();
-        let set = drive.tab.client.call(Some(&drive.tab.session), SetCookiesParams::new(cookies)).await;
+        let cookies = cookies.iter().map(|cookie| cookie_param(cookie, context.spec.url.as_str())).collect();
+        let set = context.tab.client.call(Some(&context.tab.session), SetCookiesParams::new(cookies)).await;
         refused_as(set, || "The browser does not accept one of the `cookies`.".to_owned())?;
     }
     Ok(())
@@ -161,34 +161,34 @@ fn cookie_param(cookie: &Cookie, url: &str) -> CookieParam {
 ///
 /// # Errors
 /// If an element does not appear, or does not disappear, in time, if nothing can be clicked, or if the script throws.
-pub(in crate::page) async fn wait_and_change(drive: &Drive<'_>) -> Result<bool, CaptureError> {
-    let spec = drive.spec;
+pub(in crate::page) async fn wait_and_change(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
+    let spec = context.spec;
     // First: a dialog may cover what is clicked.
-    let has_consented = consent::handle(drive).await?;
+    let has_consented = consent::handle(context).await?;
     // A page that is still busy is stopped before its image is taken, and its elements are hidden then.
-    let has_hidden = !drive.is_late() && hiding::apply(drive).await?;
+    let has_hidden = !context.is_late() && hiding::apply(context).await?;
     let Changes { hide, remove, css, click: _, script: _ } = &spec.changes;
     let is_changed = !hide.is_empty() || !remove.is_empty() || css.is_some();
     // The page that a click leads to is another one than that which was waited for.
-    let waits = !drive.interactions.have_begun() && (spec.wait_for.is_some() || spec.wait_for_gone.is_some());
+    let waits = !context.interactions.have_begun() && (spec.wait_for.is_some() || spec.wait_for_gone.is_some());
     if waits {
         if let Some(selector) = &spec.wait_for {
-            wait(drive, selector, false).await?;
+            wait(context, selector, false).await?;
         }
         if let Some(selector) = &spec.wait_for_gone {
-            wait(drive, selector, true).await?;
+            wait(context, selector, true).await?;
         }
     }
     if is_changed {
         let changes = ChangeArguments { hide, remove, css: css.as_deref() };
-        let _: Option<Value> = drive.call_script("applyChanges", &changes).await?;
+        let _: Option<Value> = context.call_script("applyChanges", &changes).await?;
     }
     // Every click is followed by its own wait.
-    let has_clicked = interact::click_all(drive).await?;
-    let has_run = interact::run_script(drive).await?;
+    let has_clicked = interact::click_all(context).await?;
+    let has_run = interact::run_script(context).await?;
     let is_unsettled = has_run || (!has_clicked && (waits || is_changed || has_consented || has_hidden));
     if is_unsettled {
-        settle::settle_again(drive).await?;
+        settle::settle_again(context).await?;
     }
     Ok(is_unsettled || has_clicked)
 }
@@ -197,12 +197,12 @@ pub(in crate::page) async fn wait_and_change(drive: &Drive<'_>) -> Result<bool, 
 ///
 /// # Errors
 /// If some of them stay visible.
-pub(in crate::page) async fn enforce_changes(drive: &Drive<'_>) -> Result<(), CaptureError> {
-    let Changes { hide, remove, .. } = &drive.spec.changes;
+pub(in crate::page) async fn enforce_changes(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+    let Changes { hide, remove, .. } = &context.spec.changes;
     if hide.is_empty() && remove.is_empty() {
         return Ok(());
     }
-    match drive.call_script::<u32>("enforceChanges", &()).await? {
+    match context.call_script::<u32>("enforceChanges", &()).await? {
         None | Some(0) => Ok(()),
         Some(count) => Err(CaptureError::failed(format!(
             "The page still shows {count} of the elements that `hide` and `remove` match."
@@ -210,12 +210,12 @@ pub(in crate::page) async fn enforce_changes(drive: &Drive<'_>) -> Result<(), Ca
     }
 }
 
-async fn wait(drive: &Drive<'_>, selector: &Selector, is_gone: bool) -> Result<(), CaptureError> {
-    let _fast = drive.clock.draw_fast();
+async fn wait(context: &CaptureContext<'_>, selector: &Selector, is_gone: bool) -> Result<(), CaptureError> {
+    let _fast = context.clock.draw_fast();
     let (name, selector) = (if is_gone { "wait_for_gone" } else { "wait_for" }, selector.as_str());
-    let left = drive.capture_by.saturating_duration_since(Instant::now());
+    let left = context.capture_by.saturating_duration_since(Instant::now());
     let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-    let waited = drive.call_script::<WaitResult>("waitFor", &WaitArguments { selector, is_gone, budget_ms }).await?;
+    let waited = context.call_script::<WaitResult>("waitFor", &WaitArguments { selector, is_gone, budget_ms }).await?;
     match waited.and_then(|waited| waited.problem) {
         None => Ok(()),
         Some(WaitProblem::Invalid) => {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cdp::CallError;
 use crate::page::change::requested;
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::report;
 use crate::page::picture::shown::{EXTRACT, ImageSize, limit, shown_part};
@@ -99,21 +99,21 @@ pub(in crate::page) fn memory_bytes(spec: &CaptureSpec) -> u64 {
 /// # Errors
 /// If one of them cannot be made.
 pub(in crate::page) async fn files(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     (image, clip): (ImageSize, Option<&Clip>),
     memory: &mut Option<Reservation>,
     metadata: &mut RenderMetadata,
 ) -> Result<Vec<CapturedFile>, CaptureError> {
     let mut files = Vec::new();
-    for kind in drive.spec.also.iter().filter(|kind| kind.is_of_page()) {
+    for kind in context.spec.also.iter().filter(|kind| kind.is_of_page()) {
         let (content, is_cut) = match kind {
-            FileKind::Html => (html(drive).await?, false),
-            FileKind::Text => text(drive, *kind, "text").await?,
-            FileKind::Markdown => text(drive, *kind, "markdown").await?,
-            FileKind::Links => links(drive).await?,
-            FileKind::Elements => elements(drive, image, clip).await?,
-            FileKind::Pdf => (pdf(drive).await?, false),
-            FileKind::Report => (report::write(drive, metadata), false),
+            FileKind::Html => (html(context).await?, false),
+            FileKind::Text => text(context, *kind, "text").await?,
+            FileKind::Markdown => text(context, *kind, "markdown").await?,
+            FileKind::Links => links(context).await?,
+            FileKind::Elements => elements(context, image, clip).await?,
+            FileKind::Pdf => (pdf(context).await?, false),
+            FileKind::Report => (report::write(context, metadata), false),
             // The core makes them of images.
             FileKind::Marks | FileKind::Difference => return Err(not_made(*kind)),
         };
@@ -154,10 +154,10 @@ fn not_made(kind: FileKind) -> CaptureError {
     CaptureError::failed(format!("The {} of the page could not be read.", kind.as_str()))
 }
 
-async fn html(drive: &Drive<'_>) -> Result<Vec<u8>, CaptureError> {
+async fn html(context: &CaptureContext<'_>) -> Result<Vec<u8>, CaptureError> {
     let kind = FileKind::Html;
     let most = Limit { most: kind.max_bytes() };
-    let read = script::call_in::<Content>(drive.tab, limit(drive), EXTRACT, "html", &most).await?;
+    let read = script::call_in::<Content>(context.tab, limit(context), EXTRACT, "html", &most).await?;
     match read {
         Some(Content { is_too_large: true, .. }) => Err(too_large(kind)),
         Some(Content { content: Some(content), .. }) => Ok(content.into_bytes()),
@@ -166,9 +166,9 @@ async fn html(drive: &Drive<'_>) -> Result<Vec<u8>, CaptureError> {
 }
 
 /// A text, which is cut at its maximum size.
-async fn text(drive: &Drive<'_>, kind: FileKind, function: &str) -> Result<(Vec<u8>, bool), CaptureError> {
+async fn text(context: &CaptureContext<'_>, kind: FileKind, function: &str) -> Result<(Vec<u8>, bool), CaptureError> {
     let most = Limit { most: kind.max_bytes() };
-    let read = script::call_in::<Content>(drive.tab, limit(drive), EXTRACT, function, &most).await?;
+    let read = script::call_in::<Content>(context.tab, limit(context), EXTRACT, function, &most).await?;
     let Some(Content { content: Some(mut content), is_cut, .. }) = read else { return Err(not_made(kind)) };
     let longest = content.floor_char_boundary(usize::try_from(kind.max_bytes()).unwrap_or(usize::MAX));
     let is_cut = is_cut || longest < content.len();
@@ -176,33 +176,37 @@ async fn text(drive: &Drive<'_>, kind: FileKind, function: &str) -> Result<(Vec<
     Ok((content.into_bytes(), is_cut))
 }
 
-async fn links(drive: &Drive<'_>) -> Result<(Vec<u8>, bool), CaptureError> {
-    let read = script::call_in::<Links>(drive.tab, limit(drive), EXTRACT, "links", &()).await?;
+async fn links(context: &CaptureContext<'_>) -> Result<(Vec<u8>, bool), CaptureError> {
+    let read = script::call_in::<Links>(context.tab, limit(context), EXTRACT, "links", &()).await?;
     let Some(Links { links, is_cut }) = read else { return Err(not_made(FileKind::Links)) };
     let json = serde_json::to_vec(&links).map_err(|_| not_made(FileKind::Links))?;
     Ok((json, is_cut))
 }
 
-async fn elements(drive: &Drive<'_>, image: ImageSize, clip: Option<&Clip>) -> Result<(Vec<u8>, bool), CaptureError> {
+async fn elements(
+    context: &CaptureContext<'_>,
+    image: ImageSize,
+    clip: Option<&Clip>,
+) -> Result<(Vec<u8>, bool), CaptureError> {
     let not_made = || not_made(FileKind::Elements);
-    let shown = shown_part(drive, image, clip).await?;
-    let read = script::call_in::<Elements>(drive.tab, limit(drive), EXTRACT, "elements", &shown).await?;
+    let shown = shown_part(context, image, clip).await?;
+    let read = script::call_in::<Elements>(context.tab, limit(context), EXTRACT, "elements", &shown).await?;
     let Some(Elements { elements, is_cut }) = read else { return Err(not_made()) };
     let json = serde_json::to_vec(&ElementsFile { image, elements }).map_err(|_| not_made())?;
     Ok((json, is_cut))
 }
 
-async fn pdf(drive: &Drive<'_>) -> Result<Vec<u8>, CaptureError> {
-    let (client, session) = (&drive.tab.client, Some(drive.tab.session.as_str()));
+async fn pdf(context: &CaptureContext<'_>) -> Result<Vec<u8>, CaptureError> {
+    let (client, session) = (&context.tab.client, Some(context.tab.session.as_str()));
     // Printing uses the styles that the caller asked for, not those for printing.
-    client.call(session, requested::emulated_media(drive.spec)).await?;
-    let layout = &drive.spec.pdf;
+    client.call(session, requested::emulated_media(context.spec)).await?;
+    let layout = &context.spec.pdf;
     let content_height = match layout.single_page {
-        true => Some(content_height(drive, layout).await?),
+        true => Some(content_height(context, layout).await?),
         false => None,
     };
     let params = print_params(layout, content_height);
-    let printed: PrintResult = match client.call_as(limit(drive), session, params).await {
+    let printed: PrintResult = match client.call_as(limit(context), session, params).await {
         Err(CallError::Refused { message, .. }) if message.contains("Page range") => {
             return Err(CaptureError::failed("The PDF has no such `pages`."));
         }
@@ -211,7 +215,7 @@ async fn pdf(drive: &Drive<'_>) -> Result<Vec<u8>, CaptureError> {
         printed => printed?,
     };
     let stream = printed.stream.ok_or_else(|| not_made(FileKind::Pdf))?;
-    let read = read_stream(drive, &stream).await;
+    let read = read_stream(context, &stream).await;
     client.tell(session, &CloseParams::new(stream));
     read
 }
@@ -227,14 +231,14 @@ fn margin_inches(layout: &PdfLayout) -> f64 {
 }
 
 /// The height of the content in CSS pixels, where it is as wide as the paper without its margins.
-async fn content_height(drive: &Drive<'_>, layout: &PdfLayout) -> Result<f64, CaptureError> {
-    let (client, session) = (&drive.tab.client, Some(drive.tab.session.as_str()));
+async fn content_height(context: &CaptureContext<'_>, layout: &PdfLayout) -> Result<f64, CaptureError> {
+    let (client, session) = (&context.tab.client, Some(context.tab.session.as_str()));
     let width = (paper_inches(layout).0 - 2.0 * margin_inches(layout)) * PIXELS_PER_INCH;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sheet of paper is small")]
     let width = width.floor().max(1.0) as u32;
     // Lower than any page, whose height it would otherwise be.
-    client.call(session, drive.metrics(width, 1)).await?;
-    let height = script::call_in::<Height>(drive.tab, limit(drive), EXTRACT, "height", &()).await?;
+    client.call(session, context.metrics(width, 1)).await?;
+    let height = script::call_in::<Height>(context.tab, limit(context), EXTRACT, "height", &()).await?;
     height.map(|Height { height }| height).ok_or_else(|| not_made(FileKind::Pdf))
 }
 
@@ -261,13 +265,13 @@ fn print_params(layout: &PdfLayout, content_height: Option<f64>) -> PrintToPdfPa
     }
 }
 
-async fn read_stream(drive: &Drive<'_>, stream: &StreamHandle) -> Result<Vec<u8>, CaptureError> {
-    let (client, session) = (&drive.tab.client, Some(drive.tab.session.as_str()));
+async fn read_stream(context: &CaptureContext<'_>, stream: &StreamHandle) -> Result<Vec<u8>, CaptureError> {
+    let (client, session) = (&context.tab.client, Some(context.tab.session.as_str()));
     let most = usize::try_from(FileKind::Pdf.max_bytes()).unwrap_or(usize::MAX);
     let mut content = Vec::new();
     loop {
         let next = ReadParams { size: Some(CHUNK_BYTES.into()), ..ReadParams::new(stream.clone()) };
-        let part = client.call_within(limit(drive), session, next).await?;
+        let part = client.call_within(limit(context), session, next).await?;
         match part.base64_encoded {
             Some(true) => {
                 let decoded = STANDARD.decode_vec(&part.data, &mut content);

@@ -7,7 +7,7 @@ use grabd_domain::grabs::{Failure, FailureReason, Findings, OpenGraph, PageInfo,
 use serde::{Deserialize, Serialize};
 
 use crate::cdp::CallError;
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::load::watch::WatchState;
 use crate::page::script;
@@ -40,9 +40,12 @@ struct AboutImage<'a> {
 
 /// What the page says about itself, and the number of different characters in the image that no font has. `area` is the
 /// part of the page that the image shows, or the window. A page that does not answer has said nothing.
-pub(in crate::page) async fn about(drive: &Drive<'_>, area: Option<&Clip>) -> Result<(PageInfo, u32), CaptureError> {
-    let limit = ABOUT_LIMIT.min(drive.time_left() / 4);
-    let about = match script::call::<About>(drive.tab, limit, "about", &AboutImage { area }).await {
+pub(in crate::page) async fn about(
+    context: &CaptureContext<'_>,
+    area: Option<&Clip>,
+) -> Result<(PageInfo, u32), CaptureError> {
+    let limit = ABOUT_LIMIT.min(context.remaining() / 4);
+    let about = match script::call::<About>(context.tab, limit, "about", &AboutImage { area }).await {
         Ok(about) => about.unwrap_or_default(),
         Err(CallError::Refused { .. } | CallError::Timeout(_)) => About::default(),
         Err(error) => return Err(error.into()),

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::cdp::{CallError, Kind};
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::load::watch::{Record, RecordedRequest};
 
 /// The browser's error for requests that the caller's options block.
@@ -91,19 +91,19 @@ impl Command for EnableConsole {
 ///
 /// # Errors
 /// If the browser does not answer.
-pub(in crate::page) async fn enable(drive: &Drive<'_>) -> Result<(), CallError> {
-    let (client, session) = (&drive.tab.client, Some(drive.tab.session.as_str()));
+pub(in crate::page) async fn enable(context: &CaptureContext<'_>) -> Result<(), CallError> {
+    let (client, session) = (&context.tab.client, Some(context.tab.session.as_str()));
     client.call(session, log::EnableParams::default()).await?;
     client.call(session, EnableConsole {}).await.map(drop)
 }
 
 /// Writes the report about the capture up to now. It is empty if nothing was recorded.
-pub(in crate::page) fn write(drive: &Drive<'_>, metadata: &RenderMetadata) -> Vec<u8> {
-    let (record, moments, navigation_blocked) = drive.tab.watch.read(|seen| {
+pub(in crate::page) fn write(context: &CaptureContext<'_>, metadata: &RenderMetadata) -> Vec<u8> {
+    let (record, moments, navigation_blocked) = context.tab.watch.read(|seen| {
         let moments = [("document", seen.committed_at), ("parsed", seen.parsed_at), ("loaded", seen.loaded_at)];
         (seen.record.clone().unwrap_or_default(), moments, seen.navigation_blocked)
     });
-    let since = |at: Instant| milliseconds(drive.began, at);
+    let since = |at: Instant| milliseconds(context.began, at);
     let settled_ms = metadata.timings.map(|timings| {
         let until_load = u64::from(timings.navigate_ms) + u64::from(timings.load_ms.unwrap_or(0));
         until_load + u64::from(timings.settle_ms)
@@ -115,7 +115,7 @@ pub(in crate::page) fn write(drive: &Drive<'_>, metadata: &RenderMetadata) -> Ve
         let error = request.error.as_deref()?;
         let url = Url::parse(&request.url).ok()?;
         let was_refused =
-            |port| drive.tab.listener.was_refused(url.host_str()?.trim_matches(['[', ']']), port).then_some(());
+            |port| context.tab.listener.was_refused(url.host_str()?.trim_matches(['[', ']']), port).then_some(());
         match url.port_or_known_default().and_then(was_refused) {
             Some(()) => Some("guard"),
             None if error.starts_with(BLOCKED_BY_CLIENT) => Some("asked"),

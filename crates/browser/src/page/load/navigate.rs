@@ -11,7 +11,7 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use crate::cdp::CallError;
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::verdict::{self, Unreached};
 use crate::page::load::watch::{Document, Navigation, WatchState};
@@ -46,45 +46,45 @@ struct NavigateResult {
 }
 
 /// Sets the size of the page and navigates to its URL.
-pub(in crate::page) async fn navigate(drive: &Drive<'_>) -> Result<(), CaptureError> {
-    let (client, session) = (&drive.tab.client, Some(drive.tab.session.as_str()));
-    let (viewport, scale) = (drive.spec.viewport, drive.spec.scale);
-    if viewport != drive.tab.viewport || scale != Scale::ONE || drive.spec.device != Device::Desktop {
+pub(in crate::page) async fn navigate(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+    let (client, session) = (&context.tab.client, Some(context.tab.session.as_str()));
+    let (viewport, scale) = (context.spec.viewport, context.spec.scale);
+    if viewport != context.tab.viewport || scale != Scale::ONE || context.spec.device != Device::Desktop {
         // The response comes before the response to the navigation, which is waited for.
-        client.tell(session, &drive.metrics(viewport.width(), viewport.height()));
+        client.tell(session, &context.metrics(viewport.width(), viewport.height()));
     }
-    let params = NavigateParams::new(drive.spec.url.as_str());
-    let left = drive.time_left();
+    let params = NavigateParams::new(context.spec.url.as_str());
+    let left = context.remaining();
     let limit = left.saturating_sub(REPORT_RESERVE.min(left / 4));
     let navigated: NavigateResult = match client.call_as(limit, session, params).await {
         Err(CallError::Timeout(_)) => return Err(CaptureError::failed(NO_ANSWER)),
         navigated => navigated?,
     };
     if navigated.is_download {
-        return Err(abort(drive, &last_navigation(drive, None), true).await);
+        return Err(abort(context, &last_navigation(context, None), true).await);
     }
     match navigated.error_text {
         None => Ok(()),
         Some(error) if error == "net::ERR_ABORTED" => {
-            let download = drive.tab.watch.read(|seen| seen.download);
-            Err(abort(drive, &last_navigation(drive, Some(error)), download).await)
+            let download = context.tab.watch.read(|seen| seen.download);
+            Err(abort(context, &last_navigation(context, Some(error)), download).await)
         }
         Some(error) => {
-            let failed = last_navigation(drive, Some(error.clone()));
-            let failure = verdict::unreached_failure(&failed.url, Some(&error), unreached_reason(drive));
-            Err(refused_or(drive, &failed.url, failure))
+            let failed = last_navigation(context, Some(error.clone()));
+            let failure = verdict::unreached_failure(&failed.url, Some(&error), unreached_reason(context));
+            Err(refused_or(context, &failed.url, failure))
         }
     }
 }
 
 /// Waits for the document in the main frame until no navigation is pending.
-pub(in crate::page) async fn document(drive: &Drive<'_>) -> Result<Document, CaptureError> {
+pub(in crate::page) async fn document(context: &CaptureContext<'_>) -> Result<Document, CaptureError> {
     enum NavigationState {
         Document(Document),
         Aborted(Navigation, bool),
         Loop { navigation_blocked: bool },
     }
-    let max_unblocked = if drive.is_late() { MAX_LATE_NAVIGATIONS } else { MAX_NAVIGATIONS };
+    let max_unblocked = if context.is_late() { MAX_LATE_NAVIGATIONS } else { MAX_NAVIGATIONS };
     let find = |seen: &mut WatchState| {
         let max_navigations = match seen.navigation_blocked {
             true => seen.navigations_before_block + max_unblocked,
@@ -100,120 +100,122 @@ pub(in crate::page) async fn document(drive: &Drive<'_>) -> Result<Document, Cap
             (None, None, None) => None,
         }
     };
-    let mut found = drive.tab.watch.until(drive.capture_by, find).await;
+    let mut found = context.tab.watch.until(context.capture_by, find).await;
     if let Some(NavigationState::Loop { navigation_blocked: false }) = found {
-        block_navigation(drive).await?;
-        found = drive.tab.watch.until(drive.capture_by, find).await;
+        block_navigation(context).await?;
+        found = context.tab.watch.until(context.capture_by, find).await;
     }
     let document = match found {
         Some(NavigationState::Document(document)) => document,
         Some(NavigationState::Aborted(navigation, download)) => {
-            return Err(abort(drive, &navigation, download).await);
+            return Err(abort(context, &navigation, download).await);
         }
         // Some navigations use no network request and cannot be blocked.
         Some(NavigationState::Loop { .. }) => {
             return Err(CaptureError::failed("The page goes from address to address without end."));
         }
         // If a navigation does not end, capture the current document.
-        None => match drive.tab.watch.read(|seen| seen.document.clone()) {
+        None => match context.tab.watch.read(|seen| seen.document.clone()) {
             Some(document) => document,
             None => return Err(CaptureError::failed(NO_ANSWER)),
         },
     };
     match document.unreachable_url {
-        Some(_) => {
-            Err(check(drive, &document).err().unwrap_or_else(|| CaptureError::failed("The page could not be loaded.")))
-        }
+        Some(_) => Err(check(context, &document)
+            .err()
+            .unwrap_or_else(|| CaptureError::failed("The page could not be loaded."))),
         None => Ok(document),
     }
 }
 
 /// Blocks navigation to other documents by refusing their requests.
-async fn block_navigation(drive: &Drive<'_>) -> Result<(), CaptureError> {
-    if drive.tab.watch.read(|seen| seen.navigation_blocked) {
+async fn block_navigation(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+    if context.tab.watch.read(|seen| seen.navigation_blocked) {
         return Ok(());
     }
-    drive.interception.apply(drive.tab, true).await?;
-    drive.tab.watch.set_navigation_blocked();
+    context.interception.apply(context.tab, true).await?;
+    context.tab.watch.set_navigation_blocked();
     Ok(())
 }
 
 /// Stops all loading, because there is no time for another document and no image can be taken while a document is
 /// replaced. Returns false if another document could not be stopped any more.
-pub(in crate::page) async fn stop(drive: &Drive<'_>, document: &Document) -> Result<bool, CaptureError> {
-    block_navigation(drive).await?;
+pub(in crate::page) async fn stop(context: &CaptureContext<'_>, document: &Document) -> Result<bool, CaptureError> {
+    block_navigation(context).await?;
     // A document without a body is never drawn, and one that is stopped before its body is parsed never gets it
     // (Chromium 156).
     let limit = Instant::now() + STOP_LIMIT;
-    drive.tab.watch.until(limit, |seen| seen.parsed_at.is_some().then_some(())).await;
-    if drive.tab.watch.read(|seen| seen.navigation.is_none()) {
-        return Ok(!drive.has_left(document));
+    context.tab.watch.until(limit, |seen| seen.parsed_at.is_some().then_some(())).await;
+    if context.tab.watch.read(|seen| seen.navigation.is_none()) {
+        return Ok(!context.is_replaced(document));
     }
-    match drive.tab.client.call(Some(&drive.tab.session), StopLoadingParams::default()).await {
+    match context.tab.client.call(Some(&context.tab.session), StopLoadingParams::default()).await {
         Err(CallError::Refused { message, .. }) if shot::is_between_documents(&message) => {
-            wait_for_replacement(drive, document).await;
+            wait_for_replacement(context, document).await;
             return Ok(false);
         }
         stopped => _ = stopped?,
     }
     let limit = Instant::now() + STOP_LIMIT;
-    drive.tab.watch.until(limit, |seen| seen.navigation.is_none().then_some(())).await;
-    Ok(!drive.has_left(document))
+    context.tab.watch.until(limit, |seen| seen.navigation.is_none().then_some(())).await;
+    Ok(!context.is_replaced(document))
 }
 
 /// Waits for the document that is about to replace this one.
-pub(in crate::page) async fn wait_for_replacement(drive: &Drive<'_>, document: &Document) {
+pub(in crate::page) async fn wait_for_replacement(context: &CaptureContext<'_>, document: &Document) {
     let other = |now: &Document| now.loader != document.loader;
     let find = |seen: &mut WatchState| seen.document.as_ref().is_some_and(other).then_some(());
-    drive.tab.watch.until(Instant::now() + STOP_LIMIT, find).await;
+    context.tab.watch.until(Instant::now() + STOP_LIMIT, find).await;
 }
 
 /// Checks the current state of the document: its URL may have changed, its response head may have arrived.
 ///
 /// # Errors
 /// Why the document must not be captured.
-pub(in crate::page) fn check_current(drive: &Drive<'_>, document: &Document) -> Result<(), CaptureError> {
+pub(in crate::page) fn check_current(context: &CaptureContext<'_>, document: &Document) -> Result<(), CaptureError> {
     let same = |now: &&Document| now.loader == document.loader;
-    let current = drive.tab.watch.read(|seen| seen.document.as_ref().filter(same).cloned());
-    check(drive, current.as_ref().unwrap_or(document))
+    let current = context.tab.watch.read(|seen| seen.document.as_ref().filter(same).cloned());
+    check(context, current.as_ref().unwrap_or(document))
 }
 
-fn check(drive: &Drive<'_>, document: &Document) -> Result<(), CaptureError> {
+fn check(context: &CaptureContext<'_>, document: &Document) -> Result<(), CaptureError> {
     let url = document.unreachable_url.as_ref().unwrap_or(&document.url);
-    match verdict::check(document, &drive.spec.statuses, unreached_reason(drive)) {
-        Ok(()) if drive.tab.listener.over_limit() => Err(CaptureError::over_limit()),
+    match verdict::check(document, &context.spec.statuses, unreached_reason(context)) {
+        Ok(()) if context.tab.listener.over_limit() => Err(CaptureError::over_limit()),
         // A document that came without a request, for example from a prefetch.
-        Ok(()) if drive.interception.denies(url) => Err(DomainRules::failure().into()),
-        Ok(()) if drive.limits.respect_opt_out && verdict::opts_out(document) => Err(verdict::opt_out_failure().into()),
+        Ok(()) if context.interception.denies(url) => Err(DomainRules::failure().into()),
+        Ok(()) if context.limits.respect_opt_out && verdict::opts_out(document) => {
+            Err(verdict::opt_out_failure().into())
+        }
         Ok(()) => Ok(()),
-        Err(failure) => Err(refused_or(drive, url, failure)),
+        Err(failure) => Err(refused_or(context, url, failure)),
     }
 }
 
-async fn abort(drive: &Drive<'_>, navigation: &Navigation, download: bool) -> CaptureError {
+async fn abort(context: &CaptureContext<'_>, navigation: &Navigation, download: bool) -> CaptureError {
     if !download {
         // A crash also aborts the navigation, and its event comes first.
-        drive.tab.watch.until(Instant::now() + CLOSE_DELAY, |seen| seen.gone).await;
+        context.tab.watch.until(Instant::now() + CLOSE_DELAY, |seen| seen.gone).await;
     }
-    refused_or(drive, &navigation.url, verdict::aborted_failure(navigation, download, unreached_reason(drive)))
+    refused_or(context, &navigation.url, verdict::aborted_failure(navigation, download, unreached_reason(context)))
 }
 
 /// A document that was not requested has its own failure, as has a connection that the proxy cut, whatever error the browser
 /// reports.
-fn refused_or(drive: &Drive<'_>, url: &str, failure: Failure) -> CaptureError {
-    if drive.interception.denies(url) {
+fn refused_or(context: &CaptureContext<'_>, url: &str, failure: Failure) -> CaptureError {
+    if context.interception.denies(url) {
         return DomainRules::failure().into();
     }
-    match drive.tab.listener.over_limit() {
+    match context.tab.listener.over_limit() {
         true => CaptureError::over_limit(),
         false => failure.into(),
     }
 }
 
 /// Looks up why the proxy did not reach a target.
-fn unreached_reason(drive: &Drive<'_>) -> impl Fn(&str, u16) -> Option<Unreached> {
+fn unreached_reason(context: &CaptureContext<'_>) -> impl Fn(&str, u16) -> Option<Unreached> {
     |host, port| {
-        let listener = &drive.tab.listener;
+        let listener = &context.tab.listener;
         if listener.was_refused(host, port) {
             return Some(Unreached::Refused);
         }
@@ -228,10 +230,10 @@ fn unreached_reason(drive: &Drive<'_>) -> impl Fn(&str, u16) -> Option<Unreached
 }
 
 /// The navigation that just failed, after redirects.
-fn last_navigation(drive: &Drive<'_>, error: Option<String>) -> Navigation {
+fn last_navigation(context: &CaptureContext<'_>, error: Option<String>) -> Navigation {
     let initial =
-        || Navigation { loader: String::new(), url: drive.spec.url.as_str().to_owned(), error: None, head: None };
-    let last = drive.tab.watch.read(|seen| {
+        || Navigation { loader: String::new(), url: context.spec.url.as_str().to_owned(), error: None, head: None };
+    let last = context.tab.watch.read(|seen| {
         let unreachable = seen.document.as_ref().and_then(|document| {
             let url = document.unreachable_url.clone()?;
             Some(Navigation { loader: document.loader.clone(), url, error: None, head: document.head.clone() })

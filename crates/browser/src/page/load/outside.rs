@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::process::ThreadTimes;
 
@@ -57,18 +57,22 @@ struct Look {
 
 /// Whether the page uses storage, encryption or a service worker, or its browser computes something for it. A page that
 /// shows little is asked for longer. `changes` is the number of changes of the document before.
-pub(in crate::page) async fn look(drive: &Drive<'_>, changes: u64, shows_little: bool) -> Result<Use, CaptureError> {
-    let _asking = drive.clock.ask();
-    let before = thread_times(drive).await;
+pub(in crate::page) async fn look(
+    context: &CaptureContext<'_>,
+    changes: u64,
+    shows_little: bool,
+) -> Result<Use, CaptureError> {
+    let _asking = context.clock.ask();
+    let before = thread_times(context).await;
     let mut exists = false;
     for _ in 0..if shows_little { MANY_LOOKS } else { LOOKS } {
-        let look: Look = drive.call_script("look", &()).await?.unwrap_or_default();
+        let look: Look = context.call_script("look", &()).await?.unwrap_or_default();
         exists |= look.exists;
         if look.active || look.changes != changes {
             return Ok(Use::Active);
         }
     }
-    Ok(match (were_busy(before, thread_times(drive).await), exists) {
+    Ok(match (were_busy(before, thread_times(context).await), exists) {
         (true, _) => Use::Active,
         (false, true) => Use::Exists,
         (false, false) => Use::Unused,
@@ -76,18 +80,18 @@ pub(in crate::page) async fn look(drive: &Drive<'_>, changes: u64, shows_little:
 }
 
 /// Waits until the page's operations have been answered, at most until `until`. Returns false if an answer is missing.
-pub(in crate::page) async fn answered(drive: &Drive<'_>, until: Instant) -> Result<bool, CaptureError> {
-    let _asking = drive.clock.ask();
-    drive.has_awaited_answers.store(true, Ordering::Relaxed);
-    track_databases(drive);
+pub(in crate::page) async fn answered(context: &CaptureContext<'_>, until: Instant) -> Result<bool, CaptureError> {
+    let _asking = context.clock.ask();
+    context.has_awaited_answers.store(true, Ordering::Relaxed);
+    track_databases(context);
     let until = until.min(Instant::now() + ANSWER_LIMIT);
     loop {
-        let seen = || drive.tab.watch.read(|seen| seen.database_changes);
-        let (before, database_changes) = (thread_times(drive).await, seen());
+        let seen = || context.tab.watch.read(|seen| seen.database_changes);
+        let (before, database_changes) = (thread_times(context).await, seen());
         let left = until.saturating_duration_since(Instant::now());
         let arguments = AnswersArguments { for_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX) };
-        let answers: Option<Answers> = drive.call_script("answers", &arguments).await?;
-        let is_busy = were_busy(before, thread_times(drive).await) || seen() != database_changes;
+        let answers: Option<Answers> = context.call_script("answers", &arguments).await?;
+        let is_busy = were_busy(before, thread_times(context).await) || seen() != database_changes;
         if answers.is_none_or(|answers| answers.pending) || Instant::now() >= until {
             return Ok(false);
         }
@@ -98,16 +102,16 @@ pub(in crate::page) async fn answered(drive: &Drive<'_>, until: Instant) -> Resu
 }
 
 /// Lets the browser report changes of databases of the page's own origin.
-fn track_databases(drive: &Drive<'_>) {
-    let url = drive.tab.watch.read(|seen| seen.document.as_ref().map(|document| document.url.clone()));
+fn track_databases(context: &CaptureContext<'_>) {
+    let url = context.tab.watch.read(|seen| seen.document.as_ref().map(|document| document.url.clone()));
     if let Some(url) = url.and_then(|url| Url::parse(&url).ok()) {
         let track = TrackIndexedDbForOriginParams::new(url.origin().ascii_serialization());
-        drive.tab.client.tell(Some(&drive.tab.session), &track);
+        context.tab.client.tell(Some(&context.tab.session), &track);
     }
 }
 
-async fn thread_times(drive: &Drive<'_>) -> Option<ThreadTimes> {
-    let browser = drive.tab.browser;
+async fn thread_times(context: &CaptureContext<'_>) -> Option<ThreadTimes> {
+    let browser = context.tab.browser;
     spawn_blocking(move || ThreadTimes::read(browser)).await.ok()
 }
 
@@ -116,10 +120,10 @@ fn were_busy(before: Option<ThreadTimes>, after: Option<ThreadTimes>) -> bool {
 }
 
 /// Returns true if the page has used storage or a service worker, and its answers were never waited for.
-pub(in crate::page) async fn is_unsettled(drive: &Drive<'_>) -> Result<bool, CaptureError> {
-    if drive.has_awaited_answers.load(Ordering::Relaxed) {
+pub(in crate::page) async fn is_unsettled(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
+    if context.has_awaited_answers.load(Ordering::Relaxed) {
         return Ok(false);
     }
-    let look: Option<Look> = drive.call_script("look", &()).await?;
+    let look: Option<Look> = context.call_script("look", &()).await?;
     Ok(look.is_some_and(|look| look.exists || look.active))
 }

@@ -7,7 +7,7 @@ use chromiumoxide::cdp::browser_protocol::target::{FilterEntry, SetAutoAttachPar
 use chromiumoxide::cdp::js_protocol::runtime::{EvaluateParams, RunIfWaitingForDebuggerParams};
 use tokio::time::Instant;
 
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::tab::Tab;
 
 /// A worker that answers within this time was not computing anything.
@@ -49,12 +49,12 @@ pub(in crate::page) enum WorkerState {
 
 /// Waits until all running workers have answered, which they do when they are not computing anything, or until the time is
 /// up.
-pub(in crate::page) async fn wait_until_idle(drive: &Drive<'_>, limit: Duration) -> WorkerState {
+pub(in crate::page) async fn wait_until_idle(context: &CaptureContext<'_>, limit: Duration) -> WorkerState {
     let began = Instant::now();
-    for session in drive.tab.watch.worker_sessions() {
+    for session in context.tab.watch.worker_sessions() {
         let left = limit.saturating_sub(began.elapsed());
         let question = EvaluateParams { silent: Some(true), ..EvaluateParams::new("0") };
-        let answer = drive.tab.client.call_as::<_, serde_json::Value>(left, Some(&session), question).await;
+        let answer = context.tab.client.call_as::<_, serde_json::Value>(left, Some(&session), question).await;
         if let Err(error) = answer {
             tracing::debug!(%error, "a worker did not answer");
         }

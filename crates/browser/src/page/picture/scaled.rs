@@ -8,7 +8,7 @@ use chromiumoxide::cdp::browser_protocol::page::Viewport as Clip;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 
 /// The frames draw themselves in this many steps of the page's time.
@@ -36,16 +36,19 @@ pub(in crate::page) struct Scaled {
 impl Scaled {
     /// Makes the page so small that `clip` is inside the window, and lets its frames draw themselves. `None` if the page
     /// cannot be scaled. The page's scripts must not run meanwhile.
-    pub(in crate::page) async fn to_window(drive: &Drive<'_>, clip: &Clip) -> Result<Option<Self>, CaptureError> {
-        let Some(factor) = factor(clip, drive.viewport().width().into(), drive.viewport().height().into()) else {
+    pub(in crate::page) async fn to_window(
+        context: &CaptureContext<'_>,
+        clip: &Clip,
+    ) -> Result<Option<Self>, CaptureError> {
+        let Some(factor) = factor(clip, context.viewport().width().into(), context.viewport().height().into()) else {
             return Ok(None);
         };
-        let scaled: Option<ScaleResult> = drive.call_script("scale", &ScaleArguments { factor }).await?;
+        let scaled: Option<ScaleResult> = context.call_script("scale", &ScaleArguments { factor }).await?;
         if !scaled.is_some_and(|result| result.scaled) {
             return Ok(None);
         }
         for _ in 0..DRAW_STEPS {
-            drive.clock.advance(DRAW_STEP).await?;
+            context.clock.advance(DRAW_STEP).await?;
         }
         let Clip { x, y, width, height, scale } = *clip;
         let clip = Clip {
@@ -64,8 +67,8 @@ impl Scaled {
     }
 
     /// Gives the page its size again.
-    pub(in crate::page) async fn undo(self, drive: &Drive<'_>) -> Result<(), CaptureError> {
-        let _: Option<Value> = drive.call_script("unscale", &()).await?;
+    pub(in crate::page) async fn undo(self, context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+        let _: Option<Value> = context.call_script("unscale", &()).await?;
         Ok(())
     }
 }

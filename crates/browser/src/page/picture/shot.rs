@@ -16,7 +16,7 @@ use serde::Deserialize;
 use tokio::time::timeout;
 
 use crate::cdp::{CallError, RawResult};
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::load::clock::Clock;
 use crate::page::load::frames::{Frames, OnDemand};
@@ -67,53 +67,53 @@ struct FrameResult<'a> {
 /// Takes an image of the viewport, or of another part of the page, and reserves `for_files` bytes of memory for what is made
 /// after it. Returns `None` while one document replaces another.
 pub(in crate::page) async fn take(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     area: &CaptureArea,
     for_files: u64,
 ) -> Result<Option<Shot>, CaptureError> {
     // All memory of a capture is reserved at once: captures that wait for more while they hold some could wait for each
     // other.
-    let most = max_file_bytes(max_size(drive.spec, area.clip.as_ref())).min(drive.limits.image_max_bytes);
+    let most = max_file_bytes(max_size(context.spec, area.clip.as_ref())).min(context.limits.image_max_bytes);
     let needed = base64_bytes(most) + for_files;
-    let memory = drive.limits.memory.reserve_at_most(needed, drive.time_left().min(MEMORY_WAIT)).await;
-    take_in(drive, area, (memory.map_err(no_memory)?, for_files)).await
+    let memory = context.limits.memory.reserve_at_most(needed, context.remaining().min(MEMORY_WAIT)).await;
+    take_in(context, area, (memory.map_err(no_memory)?, for_files)).await
 }
 
 /// The same in `memory`, of which `for_files` bytes are left for what is made after it.
 pub(in crate::page) async fn take_in(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     area: &CaptureArea,
     (memory, for_files): (Reservation, u64),
 ) -> Result<Option<Shot>, CaptureError> {
-    let (spec, limits, limit) = (drive.spec, &drive.limits, drive.time_left());
+    let (spec, limits, limit) = (context.spec, &context.limits, context.remaining());
     // Scripts could set a frozen page in motion again.
     let frozen = match spec.freeze && spec.javascript {
-        true => Some(ScriptsDisabled::for_tab(drive.tab).await?),
+        true => Some(ScriptsDisabled::for_tab(context.tab).await?),
         false => None,
     };
     let mut frames_painted = true;
-    let taken = match (&drive.tab.frames, &area.clip) {
+    let taken = match (&context.tab.frames, &area.clip) {
         // The image of a frame is not scaled (Chromium 156).
         (Frames::OnDemand(frames), None) if spec.scale == Scale::ONE => {
-            from_frame(&drive.clock, frames, spec, limit).await
+            from_frame(&context.clock, frames, spec, limit).await
         }
         (Frames::OnDemand(_) | Frames::Timer, clip) => {
             // A screenshot waits for frames: of the enlarged window, and of its content.
-            let _fast = drive.clock.draw_fast();
+            let _fast = context.clock.draw_fast();
             // The browser briefly makes the window as large as the image, which the page must not notice.
             let disabled = match clip {
-                Some(_) if spec.javascript && !spec.freeze => Some(ScriptsDisabled::for_tab(drive.tab).await?),
+                Some(_) if spec.javascript && !spec.freeze => Some(ScriptsDisabled::for_tab(context.tab).await?),
                 Some(_) | None => None,
             };
             let scaled = match clip {
-                Some(clip) if area.unpainted_frames > 0 => Scaled::to_window(drive, clip).await?,
+                Some(clip) if area.unpainted_frames > 0 => Scaled::to_window(context, clip).await?,
                 Some(_) | None => None,
             };
             frames_painted = area.unpainted_frames == 0 || scaled.is_some();
             let clip = scaled.as_ref().map(Scaled::clip).or_else(|| clip.clone());
-            let taken = from_display(drive.tab, spec, clip, limit).await;
+            let taken = from_display(context.tab, spec, clip, limit).await;
             if let Some(scaled) = scaled {
-                scaled.undo(drive).await?;
+                scaled.undo(context).await?;
             }
             ScriptsDisabled::end(disabled).await;
             taken

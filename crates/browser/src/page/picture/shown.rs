@@ -5,7 +5,7 @@ use std::time::Duration;
 use chromiumoxide::cdp::browser_protocol::page::Viewport as Clip;
 use serde::{Deserialize, Serialize};
 
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::script;
 
@@ -43,12 +43,12 @@ struct LeftEdge {
 /// # Errors
 /// If the browser does not answer.
 pub(in crate::page) async fn shown_part<'a>(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     image: ImageSize,
     clip: Option<&'a Clip>,
 ) -> Result<ShownPart<'a>, CaptureError> {
     let left_edge = match clip {
-        Some(_) => script::call::<LeftEdge>(drive.tab, limit(drive), "leftEdge", &()).await?,
+        Some(_) => script::call::<LeftEdge>(context.tab, limit(context), "leftEdge", &()).await?,
         None => None,
     };
     let left_edge = left_edge.map_or(0.0, |LeftEdge { left_edge }| left_edge);
@@ -56,6 +56,6 @@ pub(in crate::page) async fn shown_part<'a>(
 }
 
 /// How long a call for one file may take.
-pub(in crate::page) fn limit(drive: &Drive<'_>) -> Duration {
-    FILE_LIMIT.min(drive.time_left())
+pub(in crate::page) fn limit(context: &CaptureContext<'_>) -> Duration {
+    FILE_LIMIT.min(context.remaining())
 }

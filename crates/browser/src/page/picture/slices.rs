@@ -12,7 +12,7 @@ use grabd_memory::Reservation;
 use grabd_pixels::{Cut, Error, Slice};
 use serde::Deserialize;
 
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::picture::shot;
 use crate::page::picture::shown::{EXTRACT, ImageSize, limit, shown_part};
@@ -44,22 +44,22 @@ pub(in crate::page) fn memory_bytes(spec: &CaptureSpec, (width, height): (u32, u
 /// # Errors
 /// If the slices are too large.
 pub(in crate::page) async fn make(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     image: &Bytes,
     (size, clip): (ImageSize, Option<&Clip>),
     memory: &mut Option<Reservation>,
 ) -> Result<Vec<CapturedSlice>, CaptureError> {
-    let Some(slice_height) = drive.spec.slice_height else { return Ok(Vec::new()) };
+    let Some(slice_height) = context.spec.slice_height else { return Ok(Vec::new()) };
     // Before the image is cut, which takes time.
-    let shown = shown_part(drive, size, clip).await?;
-    let read = script::call_in::<Headings>(drive.tab, limit(drive), EXTRACT, "headings", &shown).await?;
+    let shown = shown_part(context, size, clip).await?;
+    let read = script::call_in::<Headings>(context.tab, limit(context), EXTRACT, "headings", &shown).await?;
     let headings = read.map_or(Vec::new(), |Headings { headings }| headings);
 
-    let max_bytes = drive.limits.image_max_bytes;
-    let reserved = memory_bytes(drive.spec, (size.width, size.height), max_bytes);
+    let max_bytes = context.limits.image_max_bytes;
+    let reserved = memory_bytes(context.spec, (size.width, size.height), max_bytes);
     let reserved = memory.as_mut().and_then(|memory| memory.split(reserved.min(memory.bytes())));
-    let quality = drive.spec.quality.unwrap_or(shot::JPEG_QUALITY);
-    let format = to_format(drive.spec.format);
+    let quality = context.spec.quality.unwrap_or(shot::JPEG_QUALITY);
+    let format = to_format(context.spec.format);
     let cancel = Cancel::default();
     let (image, is_cancelled) = (image.clone(), Arc::clone(&cancel.0));
     let cut = tokio::task::spawn_blocking(move || {

@@ -10,7 +10,7 @@ use grabd_memory::Reservation;
 use serde_json::Value;
 
 use crate::page::change::freeze;
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::load::settle;
 use crate::page::load::watch::Document;
@@ -39,25 +39,25 @@ pub(in crate::page) fn memory_bytes(spec: &CaptureSpec, max_bytes: u64) -> u64 {
 /// # Errors
 /// If one of them cannot be taken, also for lack of time, and if they are too large.
 pub(in crate::page) async fn take(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     document: &Document,
     memory: &mut Option<Reservation>,
 ) -> Result<Vec<CapturedViewport>, CaptureError> {
     let mut images = Vec::new();
-    let mut left = drive.limits.image_max_bytes;
-    for viewport in &drive.spec.viewports {
-        if drive.time_left() < LEAST_TIME {
+    let mut left = context.limits.image_max_bytes;
+    for viewport in &context.spec.viewports {
+        if context.remaining() < LEAST_TIME {
             return Err(time_up(*viewport));
         }
-        let taken = drive.unless_left(document, take_one(drive, *viewport, memory)).await;
+        let taken = context.unless_replaced(document, take_one(context, *viewport, memory)).await;
         let taken = taken.map_err(|error| match error {
             // A call that had all of the time that was left.
-            CaptureError::Page(_) if drive.time_left().is_zero() => time_up(*viewport),
+            CaptureError::Page(_) if context.remaining().is_zero() => time_up(*viewport),
             error @ (CaptureError::Page(_) | CaptureError::Lost(_) | CaptureError::NeedsRealTime) => error,
         });
         let Some(shot) = taken? else { return Err(replaced(*viewport)) };
         let Shot { image, width, height, .. } = shot.ok_or_else(|| replaced(*viewport))?;
-        left = left.checked_sub(u64::try_from(image.len()).unwrap_or(u64::MAX)).ok_or_else(|| too_large(drive))?;
+        left = left.checked_sub(u64::try_from(image.len()).unwrap_or(u64::MAX)).ok_or_else(|| too_large(context))?;
         let size = ViewportSize { viewport_width: viewport.width(), viewport_height: viewport.height(), width, height };
         images.push(CapturedViewport { size, content: image });
     }
@@ -66,28 +66,28 @@ pub(in crate::page) async fn take(
 
 /// Takes one image. `None` while another document replaces this one.
 async fn take_one(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     viewport: Viewport,
     memory: &mut Option<Reservation>,
 ) -> Result<Option<Shot>, CaptureError> {
     // As the page was before it was laid out for the image before.
-    let _: Option<Value> = drive.call_script("undoLayout", &()).await?;
-    drive.show_in(viewport).await?;
-    settle::settle_again(drive).await?;
-    freeze::apply(drive).await?;
-    let state = settle::read_state(drive).await?.unwrap_or_default();
-    let area = area::find(drive, state).await?;
-    let area = area::fit(drive, area).await?;
-    let size = shot::area_size(viewport, drive.spec.scale, area.clip.as_ref());
-    let needed = shot::base64_bytes(shot::max_file_bytes(size).min(drive.limits.image_max_bytes));
+    let _: Option<Value> = context.call_script("undoLayout", &()).await?;
+    context.show_in(viewport).await?;
+    settle::settle_again(context).await?;
+    freeze::apply(context).await?;
+    let state = settle::read_state(context).await?.unwrap_or_default();
+    let area = area::find(context, state).await?;
+    let area = area::fit(context, area).await?;
+    let size = shot::area_size(viewport, context.spec.scale, area.clip.as_ref());
+    let needed = shot::base64_bytes(shot::max_file_bytes(size).min(context.limits.image_max_bytes));
     let reserved = match memory.as_mut().and_then(|memory| memory.split(needed.min(memory.bytes()))) {
         Some(reserved) => reserved,
         // The whole budget is smaller than what the capture may take, and this capture holds all of it.
-        None => drive.limits.memory.reserve(0, Duration::ZERO).await.map_err(shot::no_memory)?,
+        None => context.limits.memory.reserve(0, Duration::ZERO).await.map_err(shot::no_memory)?,
     };
-    let shot = shot::take_in(drive, &area, (reserved, 0)).await?;
+    let shot = shot::take_in(context, &area, (reserved, 0)).await?;
     match shot {
-        Some(shot) if !has_size(&shot, viewport, drive.spec, area.clip.as_ref()) => {
+        Some(shot) if !has_size(&shot, viewport, context.spec, area.clip.as_ref()) => {
             let Shot { width, height, .. } = shot;
             Err(CaptureError::Lost(format!("the image in {viewport} has {width} x {height} pixels")))
         }
@@ -106,8 +106,8 @@ fn time_up(viewport: Viewport) -> CaptureError {
     CaptureError::failed(format!("The time of the capture was up before the page was captured in {viewport} pixels."))
 }
 
-fn too_large(drive: &Drive<'_>) -> CaptureError {
-    let megabytes = drive.limits.image_max_bytes >> 20;
+fn too_large(context: &CaptureContext<'_>) -> CaptureError {
+    let megabytes = context.limits.image_max_bytes >> 20;
     CaptureError::failed(format!(
         "The images in the further viewports have more than {megabytes} MB together. Use `format` \"jpeg\", or fewer \
          viewports."

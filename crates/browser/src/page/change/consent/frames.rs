@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::message::Message;
 use super::rules;
 use crate::cdp::CallError;
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 
 /// The name of the isolated world. Pages cannot see it.
@@ -118,8 +118,9 @@ impl ConsentFrames {
     }
 
     /// Starts autoconsent in frames in which it does not run yet.
-    pub(super) async fn start(&mut self, drive: &Drive<'_>) -> Result<(), CaptureError> {
-        let tree: Option<FrameTreeResult> = call(drive, self.until, CALL_LIMIT, GetFrameTreeParams::default()).await?;
+    pub(super) async fn start(&mut self, context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+        let tree: Option<FrameTreeResult> =
+            call(context, self.until, CALL_LIMIT, GetFrameTreeParams::default()).await?;
         let Some(FrameTreeResult { frame_tree }) = tree else { return Ok(()) };
         let mut frames = vec![(frame_tree, true)];
         while let Some((FrameTree { frame, child_frames }, is_main)) = frames.pop() {
@@ -135,20 +136,21 @@ impl ConsentFrames {
             if self.frames.len() >= MAX_FRAMES {
                 return Ok(());
             }
-            let world = start_in(drive, self.until, &id, is_main).await?;
+            let world = start_in(context, self.until, &id, is_main).await?;
             self.frames.push(ConsentFrame { frame: id, loader: loader_id, world, is_main, dialog: None });
         }
         Ok(())
     }
 
     /// Fetches the messages of all frames. Scripts that are to be run in the world of the page are run.
-    pub(super) async fn exchange(&mut self, drive: &Drive<'_>) -> Result<Vec<Message>, CaptureError> {
+    pub(super) async fn exchange(&mut self, context: &CaptureContext<'_>) -> Result<Vec<Message>, CaptureError> {
         let (mut all, until) = (Vec::new(), self.until);
         for frame in &mut self.frames {
             let Some(world) = frame.world else { continue };
             // A script may be followed by another one, without any time passing.
             for _ in 0..4 {
-                let messages: Option<Vec<Message>> = evaluate(drive, until, world, "consent.take()".to_owned()).await?;
+                let messages: Option<Vec<Message>> =
+                    evaluate(context, until, world, "consent.take()".to_owned()).await?;
                 let Some(messages) = messages else {
                     frame.world = None;
                     // The frame was removed with the dialog in it, before its last message was fetched.
@@ -161,10 +163,10 @@ impl ConsentFrames {
                 for message in messages {
                     match (&message.id, &message.code) {
                         (Some(id), Some(code)) if message.kind == "eval" && code.len() <= MAX_EVAL_CHARS => {
-                            let result = run(drive, until, frame.is_main, world, code).await?;
+                            let result = run(context, until, frame.is_main, world, code).await?;
                             let answer = json!({ "type": "evalResp", "id": id, "result": result });
                             let answer = format!("autoconsentReceiveMessage({answer}); 0");
-                            let _: Option<u32> = evaluate(drive, until, world, answer).await?;
+                            let _: Option<u32> = evaluate(context, until, world, answer).await?;
                             has_run = true;
                         }
                         (_, _) => {
@@ -185,18 +187,22 @@ impl ConsentFrames {
 
     /// Hides what the selectors match in the main frame, and what looks like a dialog about consent. Returns whether there
     /// was any.
-    pub(super) async fn hide_dialogs(&self, drive: &Drive<'_>, selectors: &[&str]) -> Result<bool, CaptureError> {
+    pub(super) async fn hide_dialogs(
+        &self,
+        context: &CaptureContext<'_>,
+        selectors: &[&str],
+    ) -> Result<bool, CaptureError> {
         let Some(world) = self.frames.iter().find(|frame| frame.is_main).and_then(|frame| frame.world) else {
             return Ok(false);
         };
         let expression = format!("consent.hideDialogs({})", json!(selectors));
-        Ok(evaluate(drive, Instant::now() + CALL_LIMIT, world, expression).await? == Some(true))
+        Ok(evaluate(context, Instant::now() + CALL_LIMIT, world, expression).await? == Some(true))
     }
 }
 
 /// Creates the isolated world of a frame and starts autoconsent in it.
 async fn start_in(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     until: Instant,
     frame: &str,
     is_main: bool,
@@ -205,15 +211,15 @@ async fn start_in(
         world_name: Some(WORLD.to_owned()),
         ..CreateIsolatedWorldParams::new(frame.to_owned())
     };
-    let created: Option<Created> = call(drive, until, CALL_LIMIT, create).await?;
+    let created: Option<Created> = call(context, until, CALL_LIMIT, create).await?;
     let Some(Created { execution_context_id: world }) = created else { return Ok(None) };
-    let started: Option<u32> = evaluate(drive, until, world, rules::script(is_main).to_owned()).await?;
+    let started: Option<u32> = evaluate(context, until, world, rules::script(is_main).to_owned()).await?;
     Ok(started.map(|_| world))
 }
 
 /// Runs a script of a rule in the world of the page, and returns whether its result is true.
 async fn run(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     until: Instant,
     is_main: bool,
     world: ExecutionContextId,
@@ -227,17 +233,17 @@ async fn run(
             timeout: Some(TimeDelta::new(EVAL_LIMIT.as_secs_f64() * 1000.0)),
             ..EvaluateParams::new(format!("(async () => !!(await ({code})))()"))
         };
-        let result: Option<Evaluated<bool>> = call(drive, until, EVAL_LIMIT, params).await?;
+        let result: Option<Evaluated<bool>> = call(context, until, EVAL_LIMIT, params).await?;
         return Ok(result.and_then(|result| result.result.value).unwrap_or(false));
     }
     // The world of a page in a frame has no known id, but the browser resolves nodes in it.
     let document = EvaluateParams { context_id: Some(world), silent: Some(true), ..EvaluateParams::new("document") };
-    let document: Option<Evaluated<IgnoredAny>> = call(drive, until, EVAL_LIMIT, document).await?;
+    let document: Option<Evaluated<IgnoredAny>> = call(context, until, EVAL_LIMIT, document).await?;
     let Some(document) = document.and_then(|document| document.result.object_id) else { return Ok(false) };
     let describe = DescribeNodeParams { object_id: Some(document), ..DescribeNodeParams::default() };
-    let Some(Described { node }) = call(drive, until, EVAL_LIMIT, describe).await? else { return Ok(false) };
+    let Some(Described { node }) = call(context, until, EVAL_LIMIT, describe).await? else { return Ok(false) };
     let resolve = ResolveNodeParams { backend_node_id: Some(node.backend_node_id), ..ResolveNodeParams::default() };
-    let resolved: Option<Resolved> = call(drive, until, EVAL_LIMIT, resolve).await?;
+    let resolved: Option<Resolved> = call(context, until, EVAL_LIMIT, resolve).await?;
     let Some(object_id) = resolved.and_then(|resolved| resolved.object.object_id) else { return Ok(false) };
     let params = CallFunctionOnParams {
         object_id: Some(object_id),
@@ -246,13 +252,13 @@ async fn run(
         silent: Some(true),
         ..CallFunctionOnParams::new(format!("async () => !!(await ({code}))"))
     };
-    let result: Option<Evaluated<bool>> = call(drive, until, EVAL_LIMIT, params).await?;
+    let result: Option<Evaluated<bool>> = call(context, until, EVAL_LIMIT, params).await?;
     Ok(result.and_then(|result| result.result.value).unwrap_or(false))
 }
 
 /// The value of an expression. `None` if it throws, or if the world is gone.
 async fn evaluate<T: DeserializeOwned>(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     until: Instant,
     world: ExecutionContextId,
     expression: String,
@@ -263,19 +269,19 @@ async fn evaluate<T: DeserializeOwned>(
         silent: Some(true),
         ..EvaluateParams::new(expression)
     };
-    let result: Option<Evaluated<T>> = call(drive, until, CALL_LIMIT, params).await?;
+    let result: Option<Evaluated<T>> = call(context, until, CALL_LIMIT, params).await?;
     Ok(result.and_then(|result| result.result.value))
 }
 
 /// Calls the browser. `None` if the frame is gone, or too busy to answer.
 async fn call<C: chromiumoxide::Command, T: DeserializeOwned>(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     until: Instant,
     limit: Duration,
     command: C,
 ) -> Result<Option<T>, CaptureError> {
-    let left = until.saturating_duration_since(Instant::now()).min(drive.time_left());
-    match drive.tab.client.call_as(limit.min(left), Some(&drive.tab.session), command).await {
+    let left = until.saturating_duration_since(Instant::now()).min(context.remaining());
+    match context.tab.client.call_as(limit.min(left), Some(&context.tab.session), command).await {
         Ok(result) => Ok(Some(result)),
         Err(CallError::Closed) => Err(CallError::Closed.into()),
         Err(error) => {

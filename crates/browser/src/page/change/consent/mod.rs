@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use self::frames::ConsentFrames;
 pub(in crate::page) use self::progress::ConsentProgress;
 use self::progress::{Progress, UNKNOWN};
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 
 /// The page's time within which a vendor must be found. The first search begins within half a second, when the page is
@@ -50,12 +50,12 @@ const MAX_DOCUMENTS: u32 = 3;
 ///
 /// # Errors
 /// When the page does not answer.
-pub(in crate::page) async fn handle(drive: &Drive<'_>) -> Result<bool, CaptureError> {
-    let is_asked = drive.spec.blocking.has_content(BlockedContent::CookieBanners);
-    if !is_asked || Instant::now() >= drive.capture_by {
+pub(in crate::page) async fn handle(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
+    let is_asked = context.spec.blocking.has_content(BlockedContent::CookieBanners);
+    if !is_asked || Instant::now() >= context.capture_by {
         return Ok(false);
     }
-    let progress = &drive.consent;
+    let progress = &context.consent;
     let before = {
         let mut progress = progress.lock();
         if progress.documents >= MAX_DOCUMENTS {
@@ -66,11 +66,11 @@ pub(in crate::page) async fn handle(drive: &Drive<'_>) -> Result<bool, CaptureEr
         (progress.detected, progress.found_here, progress.result) = (false, false, None);
         before
     };
-    let mut frames = ConsentFrames::new((Instant::now() + REAL_LIMIT).min(drive.capture_by));
-    if drive.spec.javascript {
-        search(drive, &mut frames).await?;
+    let mut frames = ConsentFrames::new((Instant::now() + REAL_LIMIT).min(context.capture_by));
+    if context.spec.javascript {
+        search(context, &mut frames).await?;
     } else {
-        frames.start(drive).await?;
+        frames.start(context).await?;
     }
     let now = progress.read();
     match (&before.found, now.result) {
@@ -82,7 +82,7 @@ pub(in crate::page) async fn handle(drive: &Drive<'_>) -> Result<bool, CaptureEr
         (_, Some(ConsentResult::Rejected | ConsentResult::Hidden)) => Ok(true),
         (_, Some(ConsentResult::Failed) | None) => {
             let selectors = now.found.as_deref().map(rules::selectors).unwrap_or_default();
-            let has_hidden = frames.hide_dialogs(drive, &selectors).await?;
+            let has_hidden = frames.hide_dialogs(context, &selectors).await?;
             let mut progress = progress.lock();
             if has_hidden {
                 progress.found.get_or_insert_with(|| UNKNOWN.to_owned());
@@ -94,16 +94,16 @@ pub(in crate::page) async fn handle(drive: &Drive<'_>) -> Result<bool, CaptureEr
 }
 
 /// Lets autoconsent search for a dialog and refuse consent, within its time.
-async fn search(drive: &Drive<'_>, frames: &mut ConsentFrames) -> Result<(), CaptureError> {
-    let _fast = drive.clock.draw_fast();
-    let detection = if drive.clock.is_virtual() { DETECTION_TIME } else { REAL_DETECTION_TIME };
+async fn search(context: &CaptureContext<'_>, frames: &mut ConsentFrames) -> Result<(), CaptureError> {
+    let _fast = context.clock.draw_fast();
+    let detection = if context.clock.is_virtual() { DETECTION_TIME } else { REAL_DETECTION_TIME };
     let (mut passed, mut detected_at, mut found_at) = (Duration::ZERO, None, None);
     loop {
-        frames.start(drive).await?;
-        for message in frames.exchange(drive).await? {
-            drive.consent.record(&message);
+        frames.start(context).await?;
+        for message in frames.exchange(context).await? {
+            context.consent.record(&message);
         }
-        let Progress { detected, found_here, result, .. } = drive.consent.read();
+        let Progress { detected, found_here, result, .. } = context.consent.read();
         if result.is_some() || frames.is_late() {
             return Ok(());
         }
@@ -123,8 +123,8 @@ async fn search(drive: &Drive<'_>, frames: &mut ConsentFrames) -> Result<(), Cap
         }
         let began = Instant::now();
         // In real time, answers are given sooner than in virtual time, which stands still meanwhile.
-        let step = if drive.clock.is_virtual() { step } else { step.min(REFUSAL_STEP) };
-        drive.clock.advance(step).await?;
+        let step = if context.clock.is_virtual() { step } else { step.min(REFUSAL_STEP) };
+        context.clock.advance(step).await?;
         passed += step.max(began.elapsed());
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::cdp::CallError;
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::state::PageState;
 use crate::page::load::watch::WaitLimit;
@@ -37,8 +37,12 @@ pub(super) const DRAW_TIME: Duration = Duration::from_millis(150);
 pub(super) const REST_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Waits until no pending request can change the image, or until `until`. Returns false if the time was up first.
-pub(in crate::page) async fn requests_ended(drive: &Drive<'_>, until: Instant, wait_limit: WaitLimit) -> bool {
-    let watch = &drive.tab.watch;
+pub(in crate::page) async fn requests_ended(
+    context: &CaptureContext<'_>,
+    until: Instant,
+    wait_limit: WaitLimit,
+) -> bool {
+    let watch = &context.tab.watch;
     loop {
         let check_by = (Instant::now() + REST_CHECK_INTERVAL).min(until);
         if watch.at_rest(check_by, wait_limit).await {
@@ -47,31 +51,31 @@ pub(in crate::page) async fn requests_ended(drive: &Drive<'_>, until: Instant, w
         if Instant::now() >= until {
             return false;
         }
-        ignore_hidden_requests(drive).await;
+        ignore_hidden_requests(context).await;
     }
 }
 
 /// Like [`at_rest`], for a page that was at rest when it had started `starts` requests: if there was none since, there is
 /// nothing to wait for.
 pub(in crate::page) async fn at_rest_since(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     until: Instant,
     starts: u64,
 ) -> Result<bool, CaptureError> {
-    if drive.tab.watch.read(|seen| seen.starts == starts && seen.requests.is_empty()) {
+    if context.tab.watch.read(|seen| seen.starts == starts && seen.requests.is_empty()) {
         return Ok(true);
     }
-    at_rest(drive, until).await
+    at_rest(context, until).await
 }
 
 /// Like [`requests_ended`], but also waits until the responses are drawn and the requests that follow from them have
 /// ended.
-pub(in crate::page) async fn at_rest(drive: &Drive<'_>, until: Instant) -> Result<bool, CaptureError> {
+pub(in crate::page) async fn at_rest(context: &CaptureContext<'_>, until: Instant) -> Result<bool, CaptureError> {
     loop {
-        if !requests_ended(drive, until, WaitLimit::Short).await {
+        if !requests_ended(context, until, WaitLimit::Short).await {
             return Ok(false);
         }
-        if !drive.clock.advance(DRAW_TIME).await?.has_request {
+        if !context.clock.advance(DRAW_TIME).await?.has_request {
             return Ok(true);
         }
     }
@@ -80,41 +84,41 @@ pub(in crate::page) async fn at_rest(drive: &Drive<'_>, until: Instant) -> Resul
 /// Advances the time of a page that has just loaded, and further while that changes the page. Returns its state; `None`
 /// if the real time is up first.
 pub(in crate::page) async fn advance_until_calm(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     until: Instant,
     time: Duration,
 ) -> Result<Option<PageState>, CaptureError> {
     // A page that changed while it was loading counts as changing.
-    advance_while_changing(drive, until, time, 0).await
+    advance_while_changing(context, until, time, 0).await
 }
 
 /// Like [`advance_until_calm`], for a page that had settled before.
 pub(in crate::page) async fn advance_settled(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     until: Instant,
     time: Duration,
 ) -> Result<Option<PageState>, CaptureError> {
-    let changes = observe(drive).await?.count;
-    advance_while_changing(drive, until, time, changes).await
+    let changes = observe(context).await?.count;
+    advance_while_changing(context, until, time, changes).await
 }
 
 async fn advance_while_changing(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     until: Instant,
     time: Duration,
     mut changes: u64,
 ) -> Result<Option<PageState>, CaptureError> {
-    let _fast = drive.clock.draw_fast();
-    let mut time = if drive.clock.is_virtual() { time } else { time.min(QUIET_TIME) };
+    let _fast = context.clock.draw_fast();
+    let mut time = if context.clock.is_virtual() { time } else { time.min(QUIET_TIME) };
     // The frame after the first step is the first that shows the page as it is now: what comes into view is loaded then.
     let (mut passed, mut changed_at, mut step, mut arrivals) = (Duration::ZERO, Duration::ZERO, SHORT_STEP, 0);
     let began = Instant::now();
     loop {
-        let advanced = drive.clock.advance(step).await?;
+        let advanced = context.clock.advance(step).await?;
         // The time of a busy page passes more slowly than real time.
         passed = (passed + step).max(began.elapsed());
         if advanced.has_request {
-            if !requests_ended(drive, until, WaitLimit::Short).await {
+            if !requests_ended(context, until, WaitLimit::Short).await {
                 return Ok(None);
             }
             arrivals += 1;
@@ -122,7 +126,7 @@ async fn advance_while_changing(
                 time = time.max(passed + ARRIVAL_TIME);
             }
         }
-        let observed = observe(drive).await?;
+        let observed = observe(context).await?;
         let before = std::mem::replace(&mut changes, observed.count);
         // Drawing on a canvas does not change the document.
         let is_changing = changes != before || (observed.draws && advanced.has_damage);
@@ -132,12 +136,12 @@ async fn advance_while_changing(
         if Instant::now() >= until {
             return Ok(None);
         }
-        let is_calm = passed >= changed_at + CALM_TIME || (!is_changing && !drive.clock.is_virtual());
+        let is_calm = passed >= changed_at + CALM_TIME || (!is_changing && !context.clock.is_virtual());
         if passed >= time && (is_calm || passed >= time + MAX_EXTRA_TIME) {
-            return read_state(drive).await;
+            return read_state(context).await;
         }
         // Animations by script need frames at short intervals.
-        step = if is_changing || !drive.clock.is_virtual() { SHORT_STEP } else { LONG_STEP };
+        step = if is_changing || !context.clock.is_virtual() { SHORT_STEP } else { LONG_STEP };
     }
 }
 
@@ -152,22 +156,22 @@ pub(super) struct Changes {
 }
 
 /// Observes what has changed. Nothing if the document was replaced.
-pub(super) async fn observe(drive: &Drive<'_>) -> Result<Changes, CaptureError> {
-    let changes: Changes = match script::call(drive.tab, drive.time_left(), "changes", &()).await {
+pub(super) async fn observe(context: &CaptureContext<'_>) -> Result<Changes, CaptureError> {
+    let changes: Changes = match script::call(context.tab, context.remaining(), "changes", &()).await {
         Err(CallError::Refused { .. }) => return Ok(Changes::default()),
         changes => changes?.unwrap_or_default(),
     };
-    drive.clock.correct(changes.now).await;
+    context.clock.correct(changes.now).await;
     Ok(changes)
 }
 
 /// If only images and frames are pending, those that the image does not show are no longer waited for.
-pub(in crate::page) async fn ignore_hidden_requests(drive: &Drive<'_>) {
-    let watch = &drive.tab.watch;
+pub(in crate::page) async fn ignore_hidden_requests(context: &CaptureContext<'_>) {
+    let watch = &context.tab.watch;
     let now = Instant::now();
     let Some(urls) = watch.read(|seen| seen.requests.only_images_and_frames(now)) else { return };
-    let arguments = IrrelevantArguments { urls: &urls, whole: drive.spec.full_page };
-    let found = script::call::<Vec<String>>(drive.tab, drive.time_left(), "irrelevant", &arguments).await;
+    let arguments = IrrelevantArguments { urls: &urls, whole: context.spec.full_page };
+    let found = script::call::<Vec<String>>(context.tab, context.remaining(), "irrelevant", &arguments).await;
     // A page that does not answer keeps all of its requests.
     if let Ok(Some(irrelevant)) = found {
         watch.set_irrelevant(&irrelevant);
@@ -181,18 +185,18 @@ struct IrrelevantArguments<'a> {
 }
 
 /// Finishes the animations of the page and returns its state. `None` if the page does not answer in time.
-pub(in crate::page) async fn read_state(drive: &Drive<'_>) -> Result<Option<PageState>, CaptureError> {
-    let _fast = drive.clock.draw_fast();
-    call_script(drive, "settled", &()).await
+pub(in crate::page) async fn read_state(context: &CaptureContext<'_>) -> Result<Option<PageState>, CaptureError> {
+    let _fast = context.clock.draw_fast();
+    call_script(context, "settled", &()).await
 }
 
 /// Calls a script. `None` if it ended early, because the document was replaced.
 pub(super) async fn call_script<T: DeserializeOwned>(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     function: &str,
     arguments: &impl Serialize,
 ) -> Result<Option<T>, CaptureError> {
-    match script::call(drive.tab, drive.time_left(), function, arguments).await {
+    match script::call(context.tab, context.remaining(), function, arguments).await {
         Err(CallError::Refused { message, .. }) => {
             tracing::debug!(message, "a script ended early");
             Ok(None)

@@ -18,7 +18,7 @@ pub(in crate::page) use self::advance::{
 };
 use self::advance::{DRAW_TIME, QUIET_TIME, REST_CHECK_INTERVAL, call_script, observe};
 use crate::cdp::CallError;
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::state::{Content, PageState};
 use crate::page::load::outside::{self, Use};
@@ -72,69 +72,74 @@ const IDLE_REQUESTS: u32 = 2;
 const IDLE_TIME: Duration = Duration::from_millis(500);
 
 /// Waits until the document is ready or its time is up.
-pub(in crate::page) async fn settle(drive: &Drive<'_>, document: &Document) -> Result<Settled, CaptureError> {
-    if drive.spec.wait_until == WaitUntil::Dom {
-        return parsed(drive, document).await;
+pub(in crate::page) async fn settle(
+    context: &CaptureContext<'_>,
+    document: &Document,
+) -> Result<Settled, CaptureError> {
+    if context.spec.wait_until == WaitUntil::Dom {
+        return parsed(context, document).await;
     }
-    let loaded = load(drive, document).await?;
+    let loaded = load(context, document).await?;
     if !matches!(loaded, ScriptResult::Left) {
-        if drive.tab.watch.read(|seen| seen.loaded_at.is_some()) {
-            drive.stages.reach(Stage::Loaded);
+        if context.tab.watch.read(|seen| seen.loaded_at.is_some()) {
+            context.stages.reach(Stage::Loaded);
         }
-        drive.stages.reach(Stage::Settling);
+        context.stages.reach(Stage::Settling);
     }
     let (state, until) = match loaded {
         ScriptResult::Left => return Ok(Settled::Left),
-        ScriptResult::Done(state) if drive.tab.watch.read(|seen| seen.loaded_at.is_some()) => (state, settle_by(drive)),
+        ScriptResult::Done(state) if context.tab.watch.read(|seen| seen.loaded_at.is_some()) => {
+            (state, settle_by(context))
+        }
         // No load event follows.
-        ScriptResult::Done(state) if drive.tab.watch.read(|seen| seen.is_cut) => (state, settle_by(drive)),
+        ScriptResult::Done(state) if context.tab.watch.read(|seen| seen.is_cut) => (state, settle_by(context)),
         // The requests that block the load event have had their time.
-        ScriptResult::Done(state) => (state, (Instant::now() + LAST_WAIT).min(drive.capture_by)),
+        ScriptResult::Done(state) => (state, (Instant::now() + LAST_WAIT).min(context.capture_by)),
         ScriptResult::TimeUp => {
             let state = PageState::default();
             return Ok(Settled::Ready(Ready { by: SettledBy::Deadline, state }));
         }
     };
-    match drive.spec.wait_until {
+    match context.spec.wait_until {
         WaitUntil::Auto | WaitUntil::Dom => {}
-        WaitUntil::Load => return Ok(Settled::Ready(Ready { by: loaded_by(drive), state })),
+        WaitUntil::Load => return Ok(Settled::Ready(Ready { by: loaded_by(context), state })),
         WaitUntil::Idle => {
-            return Ok(drive.unless_left(document, idle(drive)).await?.map_or(Settled::Left, Settled::Ready));
+            return Ok(context.unless_replaced(document, idle(context)).await?.map_or(Settled::Left, Settled::Ready));
         }
     }
     let header_refresh = document.head.as_ref().and_then(|head| refresh(head.refresh.as_deref()?, &document.url));
     if state.still && header_refresh.is_none() {
         return Ok(Settled::Ready(Ready { by: SettledBy::Quiet, state }));
     }
-    let settle_wait = SettleWait { drive, until, header_refresh };
-    match drive.unless_left(document, settle_wait.wait(state)).await? {
+    let settle_wait = SettleWait { context, until, header_refresh };
+    match context.unless_replaced(document, settle_wait.wait(state)).await? {
         Some(ready) => Ok(Settled::Ready(ready)),
         None => Ok(Settled::Left),
     }
 }
 
 /// Why the wait for the load event ended.
-fn loaded_by(drive: &Drive<'_>) -> SettledBy {
-    match drive.tab.watch.read(|seen| seen.loaded_at.is_some()) {
+fn loaded_by(context: &CaptureContext<'_>) -> SettledBy {
+    match context.tab.watch.read(|seen| seen.loaded_at.is_some()) {
         true => SettledBy::Quiet,
         false => SettledBy::Deadline,
     }
 }
 
 /// Waits until the document is parsed, or until its time is up.
-async fn parsed(drive: &Drive<'_>, document: &Document) -> Result<Settled, CaptureError> {
-    let find = |seen: &mut WatchState| match seen.has_left(&document.loader) {
+async fn parsed(context: &CaptureContext<'_>, document: &Document) -> Result<Settled, CaptureError> {
+    let find = |seen: &mut WatchState| match seen.is_replaced(&document.loader) {
         true => Some(false),
         false => seen.parsed_at.is_some().then_some(true),
     };
-    let by = match drive.tab.watch.until(drive.capture_by, find).await {
+    let by = match context.tab.watch.until(context.capture_by, find).await {
         Some(true) => SettledBy::Quiet,
         Some(false) => return Ok(Settled::Left),
         None => SettledBy::Deadline,
     };
-    drive.stages.reach(Stage::Settling);
-    let time_up = sleep_until((Instant::now() + drive.limits.settle_budget).min(drive.capture_by));
-    Ok(match ready(drive, document, false, time_up).await? {
+    context.stages.reach(Stage::Settling);
+    let time_up = sleep_until((Instant::now() + context.limits.settle_budget).min(context.capture_by));
+    Ok(match ready(context, document, false, time_up).await? {
         ScriptResult::Done(state) => Settled::Ready(Ready { by, state }),
         ScriptResult::Left => Settled::Left,
         ScriptResult::TimeUp => Settled::Ready(Ready { by: SettledBy::Deadline, state: PageState::default() }),
@@ -142,40 +147,40 @@ async fn parsed(drive: &Drive<'_>, document: &Document) -> Result<Settled, Captu
 }
 
 /// Waits until few requests have been open for a while. Returns the state of the page then.
-async fn idle(drive: &Drive<'_>) -> Result<Ready, CaptureError> {
-    let watch = &drive.tab.watch;
+async fn idle(context: &CaptureContext<'_>) -> Result<Ready, CaptureError> {
+    let watch = &context.tab.watch;
     let is_busy = |seen: &mut WatchState| seen.requests.unsettled(Instant::now()) > IDLE_REQUESTS;
     let mut by = SettledBy::Deadline;
-    while Instant::now() < drive.capture_by {
+    while Instant::now() < context.capture_by {
         let end = Instant::now() + IDLE_TIME;
-        if watch.until(end.min(drive.capture_by), |seen| is_busy(seen).then_some(())).await.is_none() {
+        if watch.until(end.min(context.capture_by), |seen| is_busy(seen).then_some(())).await.is_none() {
             // A body that has stopped arriving does not report that.
-            by = if end <= drive.capture_by { SettledBy::Quiet } else { SettledBy::Deadline };
+            by = if end <= context.capture_by { SettledBy::Quiet } else { SettledBy::Deadline };
             break;
         }
-        let check_by = (Instant::now() + REST_CHECK_INTERVAL).min(drive.capture_by);
+        let check_by = (Instant::now() + REST_CHECK_INTERVAL).min(context.capture_by);
         watch.until(check_by, |seen| (!is_busy(seen)).then_some(())).await;
     }
-    Ok(Ready { by, state: read_state(drive).await?.unwrap_or_default() })
+    Ok(Ready { by, state: read_state(context).await?.unwrap_or_default() })
 }
 
 /// Waits until the page has settled after it was changed.
-pub(in crate::page) async fn settle_again(drive: &Drive<'_>) -> Result<(), CaptureError> {
-    let until = (Instant::now() + drive.limits.settle_budget).min(drive.capture_by);
-    at_rest(drive, until).await?;
-    advance_until_calm(drive, until, ARRIVAL_TIME).await?;
+pub(in crate::page) async fn settle_again(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+    let until = (Instant::now() + context.limits.settle_budget).min(context.capture_by);
+    at_rest(context, until).await?;
+    advance_until_calm(context, until, ARRIVAL_TIME).await?;
     Ok(())
 }
 
 /// The time limit of settling: the settle budget after the load event, and early enough to take the image.
-pub(in crate::page) fn settle_by(drive: &Drive<'_>) -> Instant {
-    let loaded_at = drive.tab.watch.read(|seen| seen.loaded_at).unwrap_or_else(Instant::now);
-    (loaded_at + drive.limits.settle_budget).min(drive.capture_by)
+pub(in crate::page) fn settle_by(context: &CaptureContext<'_>) -> Instant {
+    let loaded_at = context.tab.watch.read(|seen| seen.loaded_at).unwrap_or_else(Instant::now);
+    (loaded_at + context.limits.settle_budget).min(context.capture_by)
 }
 
 /// Waits until `until`. Returns false if the document was replaced before.
-pub(in crate::page) async fn stay_until(drive: &Drive<'_>, document: &Document, until: Instant) -> bool {
-    let left = drive.tab.watch.until(until, |seen| seen.has_left(&document.loader).then_some(()));
+pub(in crate::page) async fn stay_until(context: &CaptureContext<'_>, document: &Document, until: Instant) -> bool {
+    let left = context.tab.watch.until(until, |seen| seen.is_replaced(&document.loader).then_some(()));
     timeout_at(until, left).await.ok().flatten().is_none()
 }
 
@@ -205,16 +210,16 @@ impl DurationArguments {
 }
 
 /// Waits until the document is loaded, or until the rest of it is no longer expected.
-async fn load(drive: &Drive<'_>, document: &Document) -> Result<ScriptResult, CaptureError> {
-    let step = ready(drive, document, true, load_or_stall(drive)).await?;
+async fn load(context: &CaptureContext<'_>, document: &Document) -> Result<ScriptResult, CaptureError> {
+    let step = ready(context, document, true, load_or_stall(context)).await?;
     match step {
         // The load event did not come, or a resource did not. Continue with what was received.
-        ScriptResult::TimeUp if drive.tab.watch.read(|seen| seen.parsed_at.is_some() || seen.is_cut) => {
-            ready(drive, document, false, sleep_until(settle_by(drive))).await
+        ScriptResult::TimeUp if context.tab.watch.read(|seen| seen.parsed_at.is_some() || seen.is_cut) => {
+            ready(context, document, false, sleep_until(settle_by(context))).await
         }
         ScriptResult::Done(state) => {
             // The script has waited for the load event. The browser's report may be on its way.
-            drive.tab.watch.set_loaded();
+            context.tab.watch.set_loaded();
             Ok(ScriptResult::Done(state))
         }
         step @ (ScriptResult::Left | ScriptResult::TimeUp) => Ok(step),
@@ -223,14 +228,15 @@ async fn load(drive: &Drive<'_>, document: &Document) -> Result<ScriptResult, Ca
 
 /// Runs the script that waits for the page until it returns, the document is replaced, or time is up.
 async fn ready(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     document: &Document,
     wait_for_load: bool,
     time_up: impl Future<Output = ()>,
 ) -> Result<ScriptResult, CaptureError> {
-    let left = drive.tab.watch.until(drive.deadline, |seen| seen.has_left(&document.loader).then_some(()));
+    let left = context.tab.watch.until(context.deadline, |seen| seen.is_replaced(&document.loader).then_some(()));
     let report = async {
-        match script::call::<PageState>(drive.tab, drive.time_left(), "ready", &ReadyArguments { wait_for_load }).await
+        match script::call::<PageState>(context.tab, context.remaining(), "ready", &ReadyArguments { wait_for_load })
+            .await
         {
             Ok(state) => Ok(ScriptResult::Done(state.unwrap_or_default())),
             // The document was replaced, which the caller notices by itself.
@@ -251,8 +257,8 @@ async fn ready(
 
 /// Returns when the settle budget after the load event is over, or when the load event is no longer expected: its time
 /// is over, no relevant request is pending, or nothing makes progress.
-async fn load_or_stall(drive: &Drive<'_>) {
-    let watch = &drive.tab.watch;
+async fn load_or_stall(context: &CaptureContext<'_>) {
+    let watch = &context.tab.watch;
     let progress = |seen: &WatchState| seen.requests.progress_at.max(seen.parsed_at);
     loop {
         let now = Instant::now();
@@ -264,26 +270,26 @@ async fn load_or_stall(drive: &Drive<'_>) {
             return;
         }
         if is_loaded {
-            drive.stages.reach(Stage::Loaded);
-            return sleep_until(settle_by(drive)).await;
+            context.stages.reach(Stage::Loaded);
+            return sleep_until(settle_by(context)).await;
         }
-        let limit = last + if is_waiting { drive.limits.settle_budget } else { REST_CHECK_INTERVAL };
-        if now >= limit.min(drive.load_by()) {
+        let limit = last + if is_waiting { context.limits.settle_budget } else { REST_CHECK_INTERVAL };
+        if now >= limit.min(context.load_by()) {
             return;
         }
         let next = if now < last + REST_CHECK_INTERVAL { last + REST_CHECK_INTERVAL } else { limit };
         let happened = |seen: &mut WatchState| {
             (seen.loaded_at.is_some() || seen.is_cut || progress(seen) > Some(last)).then_some(())
         };
-        if watch.until(next.min(drive.load_by()), happened).await.is_none() && is_waiting {
-            ignore_hidden_requests(drive).await;
+        if watch.until(next.min(context.load_by()), happened).await.is_none() && is_waiting {
+            ignore_hidden_requests(context).await;
         }
     }
 }
 
 /// The wait of a loaded document for the end of all activity.
 struct SettleWait<'a> {
-    drive: &'a Drive<'a>,
+    context: &'a CaptureContext<'a>,
     /// The time limit.
     until: Instant,
     /// The time after which the document's `Refresh` header redirects the page.
@@ -307,18 +313,18 @@ struct Waited {
 impl SettleWait<'_> {
     /// Waits until nothing is expected that could change the image.
     async fn wait(self, mut state: PageState) -> Result<Ready, CaptureError> {
-        let Self { drive, until, .. } = self;
+        let Self { context, until, .. } = self;
         let ready = |by, state| Ok(Ready { by, state });
         let mut waited = Waited::default();
         let refresh = self.header_refresh.or(state.refreshes_after()).filter(|after| *after <= MAX_REFRESH_DELAY);
         let mut time = refresh.map_or(LOADED_TIME, |after| LOADED_TIME.max(after + REFRESH_SLACK));
         loop {
             let changes = state.changes;
-            let is_over = !requests_ended(drive, until, waited.limit).await;
-            let played = if is_over { None } else { advance_until_calm(drive, until, time).await? };
+            let is_over = !requests_ended(context, until, waited.limit).await;
+            let played = if is_over { None } else { advance_until_calm(context, until, time).await? };
             state = match played {
                 Some(state) => state,
-                None => return ready(SettledBy::Deadline, read_state(drive).await?.unwrap_or_default()),
+                None => return ready(SettledBy::Deadline, read_state(context).await?.unwrap_or_default()),
             };
             match self.expects(&state, changes, &mut waited).await? {
                 Some(next) => time = next,
@@ -338,7 +344,7 @@ impl SettleWait<'_> {
         changes: u64,
         waited: &mut Waited,
     ) -> Result<Option<Duration>, CaptureError> {
-        let (drive, watch) = (self.drive, &self.drive.tab.watch);
+        let (context, watch) = (self.context, &self.context.tab.watch);
         let (data, messages) = watch.read(|seen| (seen.requests.awaits_data(), seen.requests.awaits_messages()));
         // If the first message changed nothing, the content comes with another one.
         let has_only_greeting = state.changes == changes && watch.read(|seen| seen.requests.has_messages());
@@ -366,12 +372,12 @@ impl SettleWait<'_> {
             return Ok(Some(ARRIVAL_TIME));
         }
         if state.scripted && waited.answers < MAX_ANSWERS {
-            let found = outside::look(drive, state.changes, may_be_splash(state)).await?;
+            let found = outside::look(context, state.changes, may_be_splash(state)).await?;
             let has_answered = waited.answered_at == Some(state.changes);
             if found == Use::Active || (found == Use::Exists && !has_answered) {
                 waited.answers += 1;
                 waited.answered_at = Some(state.changes);
-                waited.is_unanswered = !outside::answered(drive, self.until).await?;
+                waited.is_unanswered = !outside::answered(context, self.until).await?;
                 return Ok(Some(DRAW_TIME));
             }
         }
@@ -383,13 +389,13 @@ impl SettleWait<'_> {
         let mut passed = Duration::ZERO;
         while passed < APPEAR_LIMIT && Instant::now() < self.until {
             // In real time, it would take as long.
-            let step = if self.drive.clock.is_virtual() { APPEAR_STEP } else { QUIET_TIME };
+            let step = if self.context.clock.is_virtual() { APPEAR_STEP } else { QUIET_TIME };
             passed += step;
-            let advanced = self.drive.clock.advance(step).await?;
-            if advanced.has_request || observe(self.drive).await?.count != changes {
+            let advanced = self.context.clock.advance(step).await?;
+            if advanced.has_request || observe(self.context).await?.count != changes {
                 return Ok(true);
             }
-            if !self.drive.clock.is_virtual() {
+            if !self.context.clock.is_virtual() {
                 break;
             }
         }
@@ -400,10 +406,10 @@ impl SettleWait<'_> {
     /// for something else, and the next change of the page is waited for. Returns false if the workers were idle.
     async fn workers_may_have_answered(&self, state: &PageState) -> Result<bool, CaptureError> {
         let began = Instant::now();
-        let workers = workers::wait_until_idle(self.drive, WORKER_LIMIT).await;
+        let workers = workers::wait_until_idle(self.context, WORKER_LIMIT).await;
         if state.is_loading() {
             let left = WORKER_LIMIT.saturating_sub(began.elapsed());
-            call_script::<serde_json::Value>(self.drive, "nextChange", &DurationArguments::time(left)).await?;
+            call_script::<serde_json::Value>(self.context, "nextChange", &DurationArguments::time(left)).await?;
             return Ok(true);
         }
         Ok(workers == WorkerState::WereBusy)

@@ -414,7 +414,7 @@ impl WatchState {
     }
 
     /// Returns true if the current document is not, or will soon not be, `loader`'s.
-    pub(crate) fn has_left(&self, loader: &str) -> bool {
+    pub(crate) fn is_replaced(&self, loader: &str) -> bool {
         self.pending_navigation().is_some() || self.document.as_ref().is_none_or(|document| document.loader != loader)
     }
 

@@ -41,11 +41,11 @@ fn document_has_the_head_of_its_own_response() {
         answered("2", 404),
     ]);
     assert_eq!(seen.document.as_ref().and_then(|d| d.head.clone()), Some(head(200)));
-    assert!(seen.has_left("1"), "a navigation is pending");
+    assert!(seen.is_replaced("1"), "a navigation is pending");
     let mut seen = seen;
     seen.apply(navigated("2", None), Instant::now());
     assert_eq!(seen.document.as_ref().and_then(|d| d.head.clone()), Some(head(404)));
-    assert!(seen.has_left("1") && !seen.has_left("2"));
+    assert!(seen.is_replaced("1") && !seen.is_replaced("2"));
     assert_eq!(seen.navigations, 2);
 }
 
@@ -55,14 +55,14 @@ fn failed_navigation_is_followed_by_an_error_page_unless_aborted() {
     let start = || [started("1", Kind::Document), navigated("1", None), started("2", Kind::Document)];
 
     let mut refused = seen(start().into_iter().chain([failed("net::ERR_EMPTY_RESPONSE")]));
-    assert!(refused.has_left("1"));
+    assert!(refused.is_replaced("1"));
     refused.apply(navigated("2", Some("http://a/2")), Instant::now());
     let document = refused.document.unwrap();
     assert_eq!(document.error.as_deref(), Some("net::ERR_EMPTY_RESPONSE"));
     assert_eq!(document.unreachable_url.as_deref(), Some("http://a/2"));
 
     let aborted = seen(start().into_iter().chain([failed("net::ERR_ABORTED")]));
-    assert!(!aborted.has_left("1"));
+    assert!(!aborted.is_replaced("1"));
     assert_eq!(aborted.aborted.map(|navigation| navigation.url).as_deref(), Some("http://a/2"));
 }
 
@@ -124,11 +124,11 @@ fn workers_are_limited() {
 #[test]
 fn blocked_navigation_does_not_leave_the_document() {
     let mut page = seen([started("1", Kind::Document), navigated("1", None), started("2", Kind::Document)]);
-    assert!(page.has_left("1"));
+    assert!(page.is_replaced("1"));
     page.navigation_blocked = true;
-    assert!(!page.has_left("1"));
+    assert!(!page.is_replaced("1"));
     page.apply(navigated("2", None), Instant::now());
-    assert!(page.has_left("1"), "a navigation in progress may still commit");
+    assert!(page.is_replaced("1"), "a navigation in progress may still commit");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use chromiumoxide::cdp::browser_protocol::page::Viewport as Clip;
 use grabd_domain::capture::Format;
 use grabd_domain::grabs::Warning;
 
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::findings::state::PageState;
 
 /// The widest viewport. It limits the area, and with it the memory, of one image.
@@ -50,13 +50,13 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    pub(super) fn of(drive: &Drive<'_>) -> Self {
-        let full_page_max = drive.limits.full_page_max_height;
-        let pixels = match drive.spec.format {
+    pub(super) fn of(context: &CaptureContext<'_>) -> Self {
+        let full_page_max = context.limits.full_page_max_height;
+        let pixels = match context.spec.format {
             Format::Png | Format::Jpeg => full_page_max,
             Format::Webp => full_page_max.min(WEBP_MAX),
         };
-        Self { pixels, scale: drive.spec.scale.factor(), max_height: drive.spec.max_height }
+        Self { pixels, scale: context.spec.scale.factor(), max_height: context.spec.max_height }
     }
 
     /// The longest side in CSS pixels.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::capture_area::{Bounds, CaptureArea, cut};
 use super::search::{STATE_TIME, call_script, end_of_search, left_until, millis};
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::state::PageState;
 use crate::page::load::settle;
@@ -41,21 +41,21 @@ struct ClipLayout {
     state: PageState,
 }
 
-pub(super) async fn find(drive: &Drive<'_>, clip: ClipArea) -> Result<CaptureArea, CaptureError> {
-    let _fast = drive.clock.draw_fast();
-    let until = end_of_search(drive);
+pub(super) async fn find(context: &CaptureContext<'_>, clip: ClipArea) -> Result<CaptureArea, CaptureError> {
+    let _fast = context.clock.draw_fast();
+    let until = end_of_search(context);
     let ClipArea { x, y, width, height } = clip;
     let arguments = |budget: Duration| ClipArguments { x, y, width, height, budget_ms: millis(budget) };
-    drive.tab.watch.reset_irrelevant();
+    context.tab.watch.reset_irrelevant();
     let swept: Option<SweepResult> =
-        call_script(drive, left_until(until), "sweepClip", &arguments(left_until(until))).await?;
+        call_script(context, left_until(until), "sweepClip", &arguments(left_until(until))).await?;
     let mut is_at_rest = true;
     if swept.is_none_or(|swept| swept.scrolled) {
-        is_at_rest = settle::at_rest(drive, until).await?;
-        is_at_rest &= settle::advance_until_calm(drive, until, APPEAR_TIME).await?.is_some();
+        is_at_rest = settle::at_rest(context, until).await?;
+        is_at_rest &= settle::advance_until_calm(context, until, APPEAR_TIME).await?.is_some();
     }
     let budget = left_until(until).max(STATE_TIME);
-    let layout: ClipLayout = call_script(drive, budget, "placeClip", &arguments(budget))
+    let layout: ClipLayout = call_script(context, budget, "placeClip", &arguments(budget))
         .await?
         .ok_or_else(|| CaptureError::failed("The page does not let `clip` be looked for."))?;
     let [x, y, width, height] = [x, y, width, height].map(f64::from);
@@ -71,6 +71,6 @@ pub(super) async fn find(drive: &Drive<'_>, clip: ClipArea) -> Result<CaptureAre
         state: layout.state,
         unpainted_frames: layout.frames,
         is_incomplete: !is_at_rest,
-        ..cut(x, y, width, height, Bounds::of(drive))
+        ..cut(x, y, width, height, Bounds::of(context))
     })
 }

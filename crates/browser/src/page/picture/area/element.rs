@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::capture_area::{Bounds, CaptureArea, cut};
 use super::search::{STATE_TIME, call_script, end_of_search, left_until, millis};
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::state::PageState;
 use crate::page::load::settle;
@@ -57,36 +57,36 @@ impl Problem {
     }
 }
 
-pub(super) async fn find(drive: &Drive<'_>, selector: &Selector) -> Result<CaptureArea, CaptureError> {
-    let _fast = drive.clock.draw_fast();
-    let (selector, watch) = (selector.as_str(), &drive.tab.watch);
-    let until = end_of_search(drive);
+pub(super) async fn find(context: &CaptureContext<'_>, selector: &Selector) -> Result<CaptureArea, CaptureError> {
+    let _fast = context.clock.draw_fast();
+    let (selector, watch) = (selector.as_str(), &context.tab.watch);
+    let until = end_of_search(context);
     let not_searchable =
         || CaptureError::failed(format!("The page does not let `selector` \"{selector}\" be looked for."));
     watch.reset_irrelevant();
     let starts = watch.read(|seen| seen.starts);
     let search = SearchArguments { selector, budget_ms: millis(left_until(until)) };
     let found: FindResult =
-        call_script(drive, left_until(until), "findElement", &search).await?.ok_or_else(not_searchable)?;
+        call_script(context, left_until(until), "findElement", &search).await?.ok_or_else(not_searchable)?;
     if let Some(problem) = found.problem {
         return Err(problem.into_error(selector));
     }
-    let mut is_at_rest = settle::at_rest_since(drive, until, starts).await?;
+    let mut is_at_rest = settle::at_rest_since(context, until, starts).await?;
     if found.is_new {
-        is_at_rest &= settle::advance_settled(drive, until, APPEAR_TIME).await?.is_some();
+        is_at_rest &= settle::advance_settled(context, until, APPEAR_TIME).await?.is_some();
     }
     let search = SearchArguments { selector, budget_ms: millis(left_until(until).max(STATE_TIME)) };
-    let placed = call_script(drive, left_until(until) + STATE_TIME, "placeElement", &search)
+    let placed = call_script(context, left_until(until) + STATE_TIME, "placeElement", &search)
         .await?
         .ok_or_else(not_searchable)?;
     match placed {
         PlaceResult::Problem { problem } => Err(problem.into_error(selector)),
         PlaceResult::Box { x, y, width, height, matching, filled, frames, state } => {
-            let padding = f64::from(drive.spec.padding);
+            let padding = f64::from(context.spec.padding);
             // The page has no content left of it or above it.
             let (left, top) = ((x - padding).max(0.0), (y - padding).max(0.0));
             let (width, height) = (x + width + padding - left, y + height + padding - top);
-            let mut area = cut(left, top, width, height, Bounds::of(drive));
+            let mut area = cut(left, top, width, height, Bounds::of(context));
             if matching > 1 {
                 area.warnings.push(Warning::SelectorMany(matching));
             }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::capture_area::{Bounds, CaptureArea, cut};
 use super::search::{STATE_TIME, call_script, end_of_search, left_until, millis};
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::state::{Content, PageState};
 use crate::page::load::settle;
@@ -79,17 +79,17 @@ impl FullPageLayout {
     }
 }
 
-pub(super) async fn find(drive: &Drive<'_>) -> Result<CaptureArea, CaptureError> {
-    let _fast = drive.clock.draw_fast();
-    drive.tab.watch.reset_irrelevant();
-    let sweep = Sweep { drive, max_height: Bounds::of(drive).height(), until: end_of_search(drive) };
+pub(super) async fn find(context: &CaptureContext<'_>) -> Result<CaptureArea, CaptureError> {
+    let _fast = context.clock.draw_fast();
+    context.tab.watch.reset_irrelevant();
+    let sweep = Sweep { context, max_height: Bounds::of(context).height(), until: end_of_search(context) };
     let until = sweep.until;
-    let starts = drive.tab.watch.read(|seen| seen.starts);
+    let starts = context.tab.watch.read(|seen| seen.starts);
     let _: Option<Value> = sweep.call_script("prepareSweep").await?;
     let grows = sweep.scroll_to_end().await?;
-    let mut is_at_rest = settle::at_rest_since(drive, until, starts).await?;
+    let mut is_at_rest = settle::at_rest_since(context, until, starts).await?;
     if is_at_rest && sweep.visit_gaps().await? {
-        is_at_rest = settle::at_rest_since(drive, until, starts).await?;
+        is_at_rest = settle::at_rest_since(context, until, starts).await?;
     }
     let ending: Option<SweepEnd> = sweep.call_script("endSweep").await?;
     let is_virtual = ending.is_some_and(|ending| ending.r#virtual);
@@ -102,12 +102,12 @@ pub(super) async fn find(drive: &Drive<'_>) -> Result<CaptureArea, CaptureError>
         // Without its rows, the list would be an empty box of its full height.
         let _: Option<Value> = sweep.call_script("undoExpand").await?;
     }
-    let has_arrived = drive.tab.watch.read(|seen| seen.starts) > starts;
+    let has_arrived = context.tab.watch.read(|seen| seen.starts) > starts;
     let time = if has_arrived { settle::ARRIVAL_TIME } else { DEBOUNCE };
-    let played = settle::advance_settled(drive, until, time).await?;
+    let played = settle::advance_settled(context, until, time).await?;
     is_at_rest &= played.is_some();
     let arranged = sweep.arrange(&mut is_at_rest).await?;
-    let viewport = drive.viewport();
+    let viewport = context.viewport();
     let arranged = arranged.unwrap_or_else(|| FullPageLayout {
         width: viewport.width().into(),
         height: viewport.height().into(),
@@ -118,7 +118,7 @@ pub(super) async fn find(drive: &Drive<'_>) -> Result<CaptureArea, CaptureError>
         state: played.unwrap_or_default(),
     });
 
-    let mut area = cut(0.0, 0.0, arranged.width, arranged.height, Bounds::of(drive));
+    let mut area = cut(0.0, 0.0, arranged.width, arranged.height, Bounds::of(context));
     area.warnings.extend(arranged.warnings());
     area.unpainted_frames = arranged.frames;
     area.state = arranged.state;
@@ -138,7 +138,7 @@ pub(super) async fn find(drive: &Drive<'_>) -> Result<CaptureArea, CaptureError>
 }
 
 struct Sweep<'a> {
-    drive: &'a Drive<'a>,
+    context: &'a CaptureContext<'a>,
     max_height: u32,
     until: Instant,
 }
@@ -146,10 +146,10 @@ struct Sweep<'a> {
 impl Sweep<'_> {
     /// Scrolls to the end, and further while the page grows. Returns whether it still grew when the time was up.
     async fn scroll_to_end(&self) -> Result<bool, CaptureError> {
-        let watch = &self.drive.tab.watch;
+        let watch = &self.context.tab.watch;
         loop {
             let starts = watch.read(|seen| seen.starts);
-            let scrolling = self.drive.clock.draw_scrolling();
+            let scrolling = self.context.clock.draw_scrolling();
             let swept: Option<SweepResult> = self.call_script("sweep").await?;
             drop(scrolling);
             let Some(swept) = swept else { return Ok(false) };
@@ -157,10 +157,10 @@ impl Sweep<'_> {
                 return Ok(true);
             }
             // Debounced scroll handlers run now.
-            let mut has_requests = self.drive.clock.advance(DEBOUNCE).await?.has_request;
+            let mut has_requests = self.context.clock.advance(DEBOUNCE).await?.has_request;
             has_requests |= watch.read(|seen| seen.starts) > starts;
             if has_requests {
-                settle::at_rest_since(self.drive, self.until, starts).await?;
+                settle::at_rest_since(self.context, self.until, starts).await?;
             }
             let has_grown = self.call_script("hasGrown").await?.unwrap_or(false);
             if !has_grown || Instant::now() >= self.until {
@@ -172,7 +172,7 @@ impl Sweep<'_> {
     /// Scrolls to positions where content seems to be missing and waits there for debounced handlers. Stops if that
     /// loads nothing. Returns whether anything was loaded.
     async fn visit_gaps(&self) -> Result<bool, CaptureError> {
-        let watch = &self.drive.tab.watch;
+        let watch = &self.context.tab.watch;
         let places: Option<Vec<f64>> = self.call_script("unfilledPlaces").await?;
         let (mut fruitless, mut fruitful) = (0, 0);
         for place in places.into_iter().flatten() {
@@ -181,8 +181,9 @@ impl Sweep<'_> {
             }
             let starts = watch.read(|seen| seen.starts);
             let visit = json!({ "place": place, "maxHeight": self.max_height });
-            let before: Option<VisitResult> = call_script(self.drive, left_until(self.until), "visit", &visit).await?;
-            self.drive.clock.advance(DEBOUNCE).await?;
+            let before: Option<VisitResult> =
+                call_script(self.context, left_until(self.until), "visit", &visit).await?;
+            self.context.clock.advance(DEBOUNCE).await?;
             let after: Option<u64> = self.call_script("unfilledCount").await?;
             let has_filled = before.zip(after).is_some_and(|(before, after)| after < before.unfilled);
             if has_filled || watch.read(|seen| seen.starts) > starts {
@@ -197,15 +198,15 @@ impl Sweep<'_> {
     /// Arranges the page for one image. What that makes the page request is waited for, and then the page is arranged
     /// again.
     async fn arrange(&self, is_at_rest: &mut bool) -> Result<Option<FullPageLayout>, CaptureError> {
-        let watch = &self.drive.tab.watch;
+        let watch = &self.context.tab.watch;
         for _ in 0..MAX_ARRANGEMENTS {
             let starts = watch.read(|seen| seen.starts);
             let arranged = self.call_script_within(left_until(self.until).max(STATE_TIME), "arrangeFullPage").await?;
             if watch.read(|seen| seen.starts) == starts || Instant::now() >= self.until {
                 return Ok(arranged);
             }
-            *is_at_rest &= settle::at_rest_since(self.drive, self.until, starts).await?;
-            settle::advance_settled(self.drive, self.until, DEBOUNCE).await?;
+            *is_at_rest &= settle::at_rest_since(self.context, self.until, starts).await?;
+            settle::advance_settled(self.context, self.until, DEBOUNCE).await?;
         }
         self.call_script_within(left_until(self.until).max(STATE_TIME), "arrangeFullPage").await
     }
@@ -213,25 +214,25 @@ impl Sweep<'_> {
     /// Makes the window as tall as the page: a virtual list then has all of its rows. Returns whether the page kept its
     /// height; if not, the window gets its former size.
     async fn enlarge_window(&self, height: f64) -> Result<bool, CaptureError> {
-        let width = self.drive.viewport().width();
+        let width = self.context.viewport().width();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded just before")]
         let tall = height.ceil().clamp(1.0, f64::from(self.max_height)) as u32;
         let _: Option<Value> = self.call_script("rememberSizes").await?;
         self.resize(width, tall).await?;
         let _: Option<Value> = self.call_script("keepSizes").await?;
-        self.drive.clock.advance(DEBOUNCE).await?;
+        self.context.clock.advance(DEBOUNCE).await?;
         let ending: Option<SweepEnd> = self.call_script("endSweep").await?;
         let is_same = ending.is_some_and(|ending| (ending.height - height).abs() <= height * SAME_HEIGHT);
         if !is_same {
-            self.resize(width, self.drive.viewport().height()).await?;
-            self.drive.clock.advance(DEBOUNCE).await?;
+            self.resize(width, self.context.viewport().height()).await?;
+            self.context.clock.advance(DEBOUNCE).await?;
         }
         Ok(is_same)
     }
 
     async fn resize(&self, width: u32, height: u32) -> Result<(), CaptureError> {
-        let session = Some(self.drive.tab.session.as_str());
-        self.drive.tab.client.call(session, self.drive.metrics(width, height)).await?;
+        let session = Some(self.context.tab.session.as_str());
+        self.context.tab.client.call(session, self.context.metrics(width, height)).await?;
         Ok(())
     }
 
@@ -245,7 +246,7 @@ impl Sweep<'_> {
         function: &str,
     ) -> Result<Option<T>, CaptureError> {
         call_script(
-            self.drive,
+            self.context,
             time,
             function,
             &SweepArguments { max_height: self.max_height, budget_ms: millis(time) },

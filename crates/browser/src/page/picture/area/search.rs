@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use crate::cdp::CallError;
-use crate::page::drive::Drive;
+use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::script;
 
@@ -19,12 +19,12 @@ pub(super) const STATE_TIME: Duration = Duration::from_millis(500);
 
 /// Calls a script. Returns `None` also if its document was replaced, which the caller notices by itself.
 pub(super) async fn call_script<T: DeserializeOwned>(
-    drive: &Drive<'_>,
+    context: &CaptureContext<'_>,
     budget: Duration,
     function: &str,
     arguments: &impl Serialize,
 ) -> Result<Option<T>, CaptureError> {
-    match script::call(drive.tab, budget + GRACE, function, arguments).await {
+    match script::call(context.tab, budget + GRACE, function, arguments).await {
         Err(CallError::Refused { message, .. }) => {
             tracing::debug!(message, "a script ended early");
             Ok(None)
@@ -34,8 +34,8 @@ pub(super) async fn call_script<T: DeserializeOwned>(
 }
 
 /// The end of scrolling and searching: after another settle budget at most.
-pub(super) fn end_of_search(drive: &Drive<'_>) -> Instant {
-    (Instant::now() + drive.limits.settle_budget).min(drive.capture_by)
+pub(super) fn end_of_search(context: &CaptureContext<'_>) -> Instant {
+    (Instant::now() + context.limits.settle_budget).min(context.capture_by)
 }
 
 pub(super) fn left_until(until: Instant) -> Duration {

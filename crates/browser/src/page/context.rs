@@ -35,7 +35,7 @@ const SHOT_RESERVE: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_millis(500);
 
 /// A capture in progress.
-pub(super) struct Drive<'a> {
+pub(super) struct CaptureContext<'a> {
     pub(super) tab: &'a Tab,
     pub(super) spec: &'a CaptureSpec,
     /// Receives the stages, for watchers.
@@ -77,7 +77,7 @@ impl Interactions {
     }
 }
 
-impl<'a> Drive<'a> {
+impl<'a> CaptureContext<'a> {
     pub(super) fn new(tab: &'a Tab, task: &'a RenderTask, limits: Limits, time: TimeMode, deadline: Instant) -> Self {
         let RenderTask { spec, stages, domains, .. } = task;
         let now = Instant::now();
@@ -143,12 +143,12 @@ impl<'a> Drive<'a> {
     }
 
     /// Waits for `work`. Returns `None` if another document replaces this one first.
-    pub(super) async fn unless_left<T>(
+    pub(super) async fn unless_replaced<T>(
         &self,
         document: &Document,
         work: impl Future<Output = Result<T, CaptureError>>,
     ) -> Result<Option<T>, CaptureError> {
-        let left = self.tab.watch.until(self.deadline, |seen| seen.has_left(&document.loader).then_some(()));
+        let left = self.tab.watch.until(self.deadline, |seen| seen.is_replaced(&document.loader).then_some(()));
         tokio::select! {
             biased;
             Some(()) = left => Ok(None),
@@ -157,8 +157,8 @@ impl<'a> Drive<'a> {
     }
 
     /// Returns true if the document was replaced, or will soon be.
-    pub(super) fn has_left(&self, document: &Document) -> bool {
-        self.tab.watch.read(|seen| seen.has_left(&document.loader))
+    pub(super) fn is_replaced(&self, document: &Document) -> bool {
+        self.tab.watch.read(|seen| seen.is_replaced(&document.loader))
     }
 
     /// Returns true if the page must be captured now, whatever is still pending.
@@ -174,7 +174,7 @@ impl<'a> Drive<'a> {
         self.load_by.max(late).min(self.capture_by)
     }
 
-    pub(super) fn time_left(&self) -> Duration {
+    pub(super) fn remaining(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
@@ -184,7 +184,7 @@ impl<'a> Drive<'a> {
         function: &str,
         arguments: &impl Serialize,
     ) -> Result<Option<T>, CaptureError> {
-        match script::call(self.tab, self.time_left() + GRACE, function, arguments).await {
+        match script::call(self.tab, self.remaining() + GRACE, function, arguments).await {
             // The document was replaced, which the caller notices by itself.
             Err(CallError::Refused { .. }) => Ok(None),
             result => Ok(result?),
