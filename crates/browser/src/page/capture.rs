@@ -10,29 +10,19 @@ use grabd_domain::render::{CapturedFile, CapturedSlice, CapturedViewport, Render
 use tokio::time::Instant;
 
 use crate::cdp::PausedRequest;
-use crate::page::change::freeze;
-use crate::page::change::hiding;
-use crate::page::change::requested;
+use crate::page::change::{consent, freeze, hiding, interact, requested};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
-use crate::page::findings::extract;
-use crate::page::findings::metadata;
-use crate::page::findings::report;
 use crate::page::findings::state::PageState;
-use crate::page::findings::verdict;
+use crate::page::findings::{extract, metadata, report, verdict};
 use crate::page::limits::Limits;
 use crate::page::load::clock::TimeMode;
-use crate::page::load::navigate;
-use crate::page::load::outside;
 use crate::page::load::settle::{self, Ready, Settled};
 use crate::page::load::watch::{Document, Excess, Gone, REQUESTER_WAIT, WatchState};
-use crate::page::load::workers;
-use crate::page::picture::area;
-use crate::page::picture::shot;
+use crate::page::load::{navigate, outside, workers};
 use crate::page::picture::shot::Shot;
 use crate::page::picture::shown::ImageSize;
-use crate::page::picture::slices;
-use crate::page::picture::viewports;
+use crate::page::picture::{area, shot, slices, viewports};
 use crate::page::tab::Tab;
 
 /// The interval of checks whether a page that starts many workers has started all of them.
@@ -186,7 +176,7 @@ async fn take_steps(context: &CaptureContext<'_>) -> Result<Picture, CaptureErro
             // A page whose navigation was blocked did not settle by itself.
             ready.by = SettledBy::Deadline;
         }
-        let Some(is_changed) = context.unless_replaced(&document, requested::wait_and_change(context)).await? else {
+        let Some(is_changed) = context.unless_replaced(&document, wait_and_change(context)).await? else {
             continue;
         };
         if is_changed {
@@ -205,6 +195,28 @@ async fn take_steps(context: &CaptureContext<'_>) -> Result<Picture, CaptureErro
             return Ok(image);
         }
     }
+}
+
+/// Removes consent dialogs and the places of ads, waits for the requested elements, makes the caller's changes and clicks,
+/// runs the caller's script, and waits until the page has settled again. Returns whether anything was requested.
+///
+/// # Errors
+/// If an element does not appear, or does not disappear, in time, if nothing can be clicked, or if the script throws.
+async fn wait_and_change(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
+    // First: a dialog may cover what is clicked.
+    let has_consented = consent::handle(context).await?;
+    // A page that is still busy is stopped before its image is taken, and its elements are hidden then.
+    let has_hidden = !context.is_late() && hiding::apply(context).await?;
+    let has_waited = requested::wait_for_elements(context).await?;
+    let has_changed = requested::apply_changes(context).await?;
+    // Every click is followed by its own wait.
+    let has_clicked = interact::click_all(context).await?;
+    let has_run = interact::run_script(context).await?;
+    let is_unsettled = has_run || (!has_clicked && (has_waited || has_changed || has_consented || has_hidden));
+    if is_unsettled {
+        settle::settle_again(context).await?;
+    }
+    Ok(is_unsettled || has_clicked)
 }
 
 /// Takes the image, unless the document is replaced meanwhile.

@@ -15,13 +15,9 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::cdp::CallError;
-use crate::page::change::consent;
-use crate::page::change::hiding;
-use crate::page::change::interact;
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::identity::accept_language;
-use crate::page::load::settle;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -156,41 +152,33 @@ fn cookie_param(cookie: &Cookie, url: &str) -> CookieParam {
     }
 }
 
-/// Removes consent dialogs and the places of ads, waits for the requested elements, applies the changes, clicks, runs the
-/// caller's script, and waits until the page has settled again. Returns whether anything was requested.
+/// Waits for the elements that the caller names to appear, and to disappear. Returns whether there are any.
 ///
 /// # Errors
-/// If an element does not appear, or does not disappear, in time, if nothing can be clicked, or if the script throws.
-pub(in crate::page) async fn wait_and_change(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
-    let spec = context.spec;
-    // First: a dialog may cover what is clicked.
-    let has_consented = consent::handle(context).await?;
-    // A page that is still busy is stopped before its image is taken, and its elements are hidden then.
-    let has_hidden = !context.is_late() && hiding::apply(context).await?;
-    let Changes { hide, remove, css, click: _, script: _ } = &spec.changes;
-    let is_changed = !hide.is_empty() || !remove.is_empty() || css.is_some();
+/// If one does not appear, or does not disappear, in time.
+pub(in crate::page) async fn wait_for_elements(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
+    let CaptureSpec { wait_for, wait_for_gone, .. } = context.spec;
     // The page that a click leads to is another one than that which was waited for.
-    let waits = !context.interactions.have_begun() && (spec.wait_for.is_some() || spec.wait_for_gone.is_some());
-    if waits {
-        if let Some(selector) = &spec.wait_for {
-            wait(context, selector, false).await?;
+    if context.interactions.have_begun() {
+        return Ok(false);
+    }
+    for (selector, is_gone) in [(wait_for, false), (wait_for_gone, true)] {
+        if let Some(selector) = selector {
+            wait(context, selector, is_gone).await?;
         }
-        if let Some(selector) = &spec.wait_for_gone {
-            wait(context, selector, true).await?;
-        }
     }
-    if is_changed {
-        let changes = ChangeArguments { hide, remove, css: css.as_deref() };
-        let _: Option<Value> = context.call_script("applyChanges", &changes).await?;
+    Ok(wait_for.is_some() || wait_for_gone.is_some())
+}
+
+/// Hides and removes the elements that the caller names, and adds the caller's styles. Returns whether there are any.
+pub(in crate::page) async fn apply_changes(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
+    let Changes { hide, remove, css, click: _, script: _ } = &context.spec.changes;
+    if hide.is_empty() && remove.is_empty() && css.is_none() {
+        return Ok(false);
     }
-    // Every click is followed by its own wait.
-    let has_clicked = interact::click_all(context).await?;
-    let has_run = interact::run_script(context).await?;
-    let is_unsettled = has_run || (!has_clicked && (waits || is_changed || has_consented || has_hidden));
-    if is_unsettled {
-        settle::settle_again(context).await?;
-    }
-    Ok(is_unsettled || has_clicked)
+    let changes = ChangeArguments { hide, remove, css: css.as_deref() };
+    let _: Option<Value> = context.call_script("applyChanges", &changes).await?;
+    Ok(true)
 }
 
 /// Hides and removes elements again that the page shows nevertheless.
