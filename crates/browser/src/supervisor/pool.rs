@@ -144,18 +144,15 @@ async fn prepare(
         max_resource_buffer_size: Some(1),
         ..Default::default()
     };
-    // As in a browser with a window, whose fixed font is the system's.
-    let fonts = cdp_page::FontFamilies { fixed: Some("Monospace".into()), ..Default::default() };
     let set_up = async {
-        let (pages, requests, sized, attached, named, fonts) = tokio::join!(
+        let (pages, requests, sized, attached, named) = tokio::join!(
             client.call(on, cdp_page::EnableParams::default()),
             client.call(on, network),
             client.call(on, page::metrics(viewport)),
             client.call(on, page::report_workers()),
             client.call(on, identity.on(Device::Desktop)),
-            client.call(on, cdp_page::SetFontFamiliesParams::new(fonts)),
         );
-        pages.and(requests).and(sized).and(attached).and(named).and(fonts).map(drop)
+        pages.and(requests).and(sized).and(attached).and(named).map(drop)
     };
     tokio::select! {
         biased;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use chromiumoxide::cdp::browser_protocol::page::{NavigateParams, StopLoadingParams};
+use chromiumoxide::cdp::browser_protocol::page::{
+    FontFamilies, NavigateParams, SetFontFamiliesParams, StopLoadingParams,
+};
 use grabd_domain::capture::{Device, Scale};
 use grabd_domain::domains::DomainRules;
 use grabd_domain::grabs::Failure;
@@ -15,7 +17,7 @@ use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::verdict::{self, Unreached};
 use crate::page::load::watch::{Document, Navigation, WatchState};
-use crate::page::picture::shot;
+use crate::page::picture::{area, shot};
 use crate::proxy::UnreachedTarget;
 
 /// Main-frame navigations, not counting HTTP redirects, after which further navigation is blocked. Real chains of
@@ -52,6 +54,12 @@ pub(in crate::page) async fn navigate(context: &CaptureContext<'_>) -> Result<()
     if viewport != context.tab.viewport || scale != Scale::ONE || context.spec.device != Device::Desktop {
         // The response comes before the response to the navigation, which is waited for.
         client.tell(session, &context.metrics(viewport.width(), viewport.height()));
+    }
+    if area::is_window(context.spec) {
+        // As in a browser with a window, whose fixed font is the system's. The browser returns to its own when it draws beyond
+        // the window (Chromium 156), and text would move between the layout of the page and its image.
+        let fonts = FontFamilies { fixed: Some("Monospace".into()), ..FontFamilies::default() };
+        client.tell(session, &SetFontFamiliesParams::new(fonts));
     }
     let params = NavigateParams::new(context.spec.url.as_str());
     let left = context.remaining();
