@@ -75,12 +75,13 @@ const positionFixed = (element, style, height) => {
     if (isLayer && Number(style.zIndex) >= 0 && !isBare(element)) return;
     const isDeep = isLayer && containsPicture(element);
     if ((isDeep || hasPicture(style)) && continueBackground(element, box, style, height, isDeep)) return;
-    const before = isLayer ? [] : contentTops(element);
+    const before = contentTops(element);
     setStyle(element, { transition: 'none', bottom: 'auto', 'max-height': 'none', [isLayer ? 'height' : 'min-height']: `${height - Math.max(0, box.top)}px` }, arranged);
-    // Content that is centred in a rail stays where readers see it. Content at the end of the rail moves to its new end.
+    // Content that is centred stays where readers see it. Content at the end of a rail moves to its new end.
     const growth = element.getBoundingClientRect().height - box.height;
-    const isCentred = contentTops(element).some((top, at) => Math.abs(top - before[at]) > 1 && Math.abs(top - before[at] - growth) > 1);
-    if (isCentred) {
+    const isMoved = contentTops(element).some((top, at) => Math.abs(top - before[at]) > 1 && (isLayer || Math.abs(top - before[at] - growth) > 1));
+    if (isMoved) {
+      if (isLayer) setStyle(element, { height: `${box.height}px` }, arranged);
       setStyle(element, { 'min-height': `${box.height}px`, 'max-height': `${box.height}px` }, arranged);
       continueBackground(element, box, style, height);
     }
