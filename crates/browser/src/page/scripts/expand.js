@@ -2,6 +2,8 @@
 
 // What a box must hide at least, in screens, if it cannot be scrolled: less is decoration.
 const LEAST_CLIPPED = 0.25;
+// A scrolling box of this part of the window has the content of the page.
+const MOST_OF_WINDOW = 0.6;
 // Elements of the first screen that are compared before and after.
 const MAX_COMPARED = 300;
 // Elements may move by this many pixels.
@@ -48,16 +50,19 @@ const findScroller = () => {
   const isTall = beyond > innerHeight / 4;
   if (isTall && hasOwnContent()) return null;
   const least = isTall ? beyond / 2 : beyond;
-  let best = null;
+  let [best, largest] = [null, null];
+  const isMore = (hidden, other) => hidden > Math.max(least, other ? hiddenHeight(other) : 0);
   for (const element of elements('body, body *, :host *')) {
     const hidden = hiddenHeight(element);
-    if (element === root() || hidden <= Math.max(least, best ? hiddenHeight(best) : 0)) continue;
-    if (isTall && !isInFixed(element)) continue;
+    if (element === root() || hidden <= least || (isTall && !isInFixed(element))) continue;
     const area = Math.min(element.clientWidth, innerWidth) * Math.min(element.clientHeight, innerHeight);
+    const isScrolling = area >= whole / 3 && scrolls(element);
+    if (isScrolling && area >= whole * MOST_OF_WINDOW && isMore(hidden, largest)) largest = element;
     const isClipping = () => area >= whole * 0.9 && hides(element) && hidden > innerHeight * LEAST_CLIPPED && clipsContent(element);
-    if ((area >= whole / 3 && scrolls(element)) || isClipping()) best = element;
+    if (isMore(hidden, best) && (isScrolling || isClipping())) best = element;
   }
-  return best;
+  // What a box only hides is beside the content that readers scroll in it.
+  return largest && best && hides(best) && holds(best, largest) ? largest : best;
 };
 
 const isPercentage = (value) => value !== undefined && String(value).includes('%');
