@@ -56,10 +56,11 @@ struct Look {
 }
 
 /// Whether the page uses storage, encryption or a service worker, or its browser computes something for it. A page that
-/// shows little is asked for longer. `changes` is the number of changes of the document before.
+/// shows little is asked for longer. `changes` is the number of changes of the document before. `None` for a page that
+/// changes all the time: its changes, and the work of drawing them, say nothing.
 pub(in crate::page) async fn look(
     context: &CaptureContext<'_>,
-    changes: u64,
+    changes: Option<u64>,
     shows_little: bool,
 ) -> Result<Use, CaptureError> {
     let _asking = context.clock.ask();
@@ -68,11 +69,12 @@ pub(in crate::page) async fn look(
     for _ in 0..if shows_little { MANY_LOOKS } else { LOOKS } {
         let look: Look = context.call_script("look", &()).await?.unwrap_or_default();
         exists |= look.exists;
-        if look.active || look.changes != changes {
+        if look.active || changes.is_some_and(|changes| look.changes != changes) {
             return Ok(Use::Active);
         }
     }
-    Ok(match (were_busy(before, thread_times(context).await), exists) {
+    let is_busy = changes.is_some() && were_busy(before, thread_times(context).await);
+    Ok(match (is_busy, exists) {
         (true, _) => Use::Active,
         (false, true) => Use::Exists,
         (false, false) => Use::Unused,

@@ -81,13 +81,21 @@ pub(in crate::page) async fn at_rest(context: &CaptureContext<'_>, until: Instan
     }
 }
 
-/// Advances the time of a page that has just loaded, and further while that changes the page. Returns its state; `None`
-/// if the real time is up first.
+/// A page whose time was advanced.
+pub(in crate::page) struct Advanced {
+    /// Its state.
+    pub(in crate::page) state: PageState,
+    /// False if it was still changing.
+    pub(in crate::page) is_calm: bool,
+}
+
+/// Advances the time of a page that has just loaded, and further while that changes the page. `None` if the real time is up
+/// first.
 pub(in crate::page) async fn advance_until_calm(
     context: &CaptureContext<'_>,
     until: Instant,
     time: Duration,
-) -> Result<Option<PageState>, CaptureError> {
+) -> Result<Option<Advanced>, CaptureError> {
     // A page that changed while it was loading counts as changing.
     advance_while_changing(context, until, time, 0).await
 }
@@ -99,7 +107,8 @@ pub(in crate::page) async fn advance_settled(
     time: Duration,
 ) -> Result<Option<PageState>, CaptureError> {
     let changes = observe(context).await?.count;
-    advance_while_changing(context, until, time, changes).await
+    let advanced = advance_while_changing(context, until, time, changes).await?;
+    Ok(advanced.map(|advanced| advanced.state))
 }
 
 async fn advance_while_changing(
@@ -107,7 +116,7 @@ async fn advance_while_changing(
     until: Instant,
     time: Duration,
     mut changes: u64,
-) -> Result<Option<PageState>, CaptureError> {
+) -> Result<Option<Advanced>, CaptureError> {
     let _fast = context.clock.draw_fast();
     let mut time = if context.clock.is_virtual() { time } else { time.min(QUIET_TIME) };
     // The frame after the first step is the first that shows the page as it is now: what comes into view is loaded then.
@@ -138,7 +147,7 @@ async fn advance_while_changing(
         }
         let is_calm = passed >= changed_at + CALM_TIME || (!is_changing && !context.clock.is_virtual());
         if passed >= time && (is_calm || passed >= time + MAX_EXTRA_TIME) {
-            return read_state(context).await;
+            return Ok(read_state(context).await?.map(|state| Advanced { state, is_calm }));
         }
         // Animations by script need frames at short intervals.
         step = if is_changing || !context.clock.is_virtual() { SHORT_STEP } else { LONG_STEP };

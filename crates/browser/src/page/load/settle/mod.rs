@@ -302,6 +302,8 @@ struct Waited {
     limit: WaitLimit,
     for_workers: bool,
     for_content: bool,
+    /// True if the page changes all the time, such as one with an endless animation.
+    is_restless: bool,
     /// How often answers of storage, encryption and service workers were waited for.
     answers: u32,
     /// The number of changes when they had answered last.
@@ -323,7 +325,10 @@ impl SettleWait<'_> {
             let is_over = !requests_ended(context, until, waited.limit).await;
             let played = if is_over { None } else { advance_until_calm(context, until, time).await? };
             state = match played {
-                Some(state) => state,
+                Some(advanced) => {
+                    waited.is_restless |= !advanced.is_calm;
+                    advanced.state
+                }
                 None => return ready(SettledBy::Deadline, read_state(context).await?.unwrap_or_default()),
             };
             match self.expects(&state, changes, &mut waited).await? {
@@ -364,7 +369,7 @@ impl SettleWait<'_> {
         }
         if !waited.for_content && (expects_content(state) || may_be_splash(state)) {
             waited.for_content = true;
-            if self.content_appears(state.changes).await? {
+            if self.content_appears(state.changes).await? && !(waited.is_restless && self.shows_as_little().await?) {
                 return Ok(Some(ARRIVAL_TIME));
             }
         }
@@ -372,7 +377,8 @@ impl SettleWait<'_> {
             return Ok(Some(ARRIVAL_TIME));
         }
         if state.scripted && waited.answers < MAX_ANSWERS {
-            let found = outside::look(context, state.changes, may_be_splash(state)).await?;
+            let changes = (!waited.is_restless).then_some(state.changes);
+            let found = outside::look(context, changes, may_be_splash(state)).await?;
             let has_answered = waited.answered_at == Some(state.changes);
             if found == Use::Active || (found == Use::Exists && !has_answered) {
                 waited.answers += 1;
@@ -400,6 +406,12 @@ impl SettleWait<'_> {
             }
         }
         Ok(false)
+    }
+
+    /// Whether the page still looks as if content were to come: an endless animation changes it, too.
+    async fn shows_as_little(&self) -> Result<bool, CaptureError> {
+        let state = read_state(self.context).await?;
+        Ok(state.is_some_and(|state| expects_content(&state) || may_be_splash(&state)))
     }
 
     /// Waits until the workers are not computing anything. If the page shows that it is loading, a worker may also wait
