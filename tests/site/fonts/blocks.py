@@ -10,12 +10,15 @@ def glyph(points):
     return pen.glyph()
 
 square = [(0, 0), (0, 1000), (1000, 1000), (1000, 0)]
-letters = {c: f"b{c:x}" for c in range(0x21, 0x7F)}
+missing = [(0, 0), (0, 900), (900, 900), (900, 0)]
+# Letters, and icons in the private use area.
+letters = {c: f"b{c:x}" for c in [*range(0x21, 0x7F), *range(0xE9A0, 0xE9B0)]}
 order = [".notdef", "space", *letters.values()]
 fb = FontBuilder(1000, isTTF=True)
 fb.setupGlyphOrder(order)
 fb.setupCharacterMap({0x20: "space", **letters})
-fb.setupGlyf({name: glyph(None if name == "space" else square) for name in order})
+shapes = {"space": None, ".notdef": missing}
+fb.setupGlyf({name: glyph(shapes.get(name, square)) for name in order})
 fb.setupHorizontalMetrics({name: (1000, 0) for name in order})
 fb.setupHorizontalHeader(ascent=1000, descent=0)
 fb.setupNameTable({"familyName": "Blocks", "styleName": "Regular"})
