@@ -199,7 +199,7 @@ fn filter_lists(config: &Config) -> Vec<Finding> {
         let (detail, remedy) = match report.outcome {
             None => (format!("{path} does not exist: captures that block {content} are rejected"), ""),
             Some(Ok(rules)) => (format!("{path} has {rules} rules"), ""),
-            Some(Err(error)) => (format!("{path}: {error}"), "Download it again (docs/OPERATING.md)"),
+            Some(Err(error)) => (format!("{path}: {error}"), "Download it again (docs/operating/browser.md)"),
         };
         Finding { name: "lists", ok: true, detail, remedy }
     };

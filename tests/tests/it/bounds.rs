@@ -43,14 +43,17 @@ async fn bound_of_every_table_is_documented() -> Result<()> {
     let tables = Statement::from_string(database.get_database_backend(), sql);
     let tables = database.query_all_raw(tables).await?;
     database.close().await?;
-    let manual = include_str!("../../../docs/OPERATING.md");
+    let manual = include_str!("../../../docs/operating/retention.md");
     let rows =
         manual.lines().skip_while(|line| !line.starts_with("| Table |")).take_while(|line| line.starts_with('|'));
     let documented: Vec<&str> = rows.flat_map(|row| row.split('`').skip(1).step_by(2)).collect();
     ensure!(tables.len() > 30, "{} tables", tables.len());
     for table in tables {
         let table: String = table.try_get_by_index(0)?;
-        ensure!(documented.contains(&table.as_str()), "`{table}` is not in the list of bounds of docs/OPERATING.md");
+        ensure!(
+            documented.contains(&table.as_str()),
+            "`{table}` is not in the list of bounds of docs/operating/retention.md"
+        );
     }
     app.finish().await
 }
@@ -58,7 +61,7 @@ async fn bound_of_every_table_is_documented() -> Result<()> {
 /// What an account without payment may store is a sum, and its parts are the limits of the code.
 #[test]
 fn documented_sum_of_what_an_unpaid_account_may_store_adds_up() -> Result<()> {
-    let manual = include_str!("../../../docs/OPERATING.md");
+    let manual = include_str!("../../../docs/operating/retention.md");
     let rows = manual.lines().skip_while(|line| !line.starts_with("| What | Bound | MB |")).skip(2);
     let mut parts = Vec::new();
     for row in rows.take_while(|line| line.starts_with('|')) {

@@ -69,7 +69,7 @@ impl Jail {
     /// What to do if jails are unavailable.
     pub const REMEDY: &'static str = "Allow unprivileged user and network namespaces (user.max_user_namespaces, \
         user.max_net_namespaces, a container's seccomp profile, AppArmor), or keep the browser's user off the network \
-        with nftables; docs/OPERATING.md says how.";
+        with nftables; docs/operating/browser.md says how.";
 }
 
 impl std::fmt::Display for Jail {

@@ -17,7 +17,7 @@ pub(super) fn describe(settings: &Path) -> String {
     match (anonymous, shared) {
         (Some(anonymous), Some(shared)) => format!("pages of {anonymous} KiB, shared memory of {shared} KiB"),
         _ if settings.join("hugepages-64kB/shmem_enabled").exists() => {
-            "pages of 4 KiB; with larger ones, captures take less processor time (docs/OPERATING.md)".to_owned()
+            "pages of 4 KiB; with larger ones, captures take less processor time (docs/operating/browser.md)".to_owned()
         }
         _ => "pages of 4 KiB, since this kernel has no setting for larger ones".to_owned(),
     }
@@ -47,7 +47,7 @@ mod tests {
         fs::write(of_64.join("enabled"), "[always] inherit madvise never\n").unwrap();
         fs::write(of_64.join("shmem_enabled"), "always [inherit] within_size advise never\n").unwrap();
         fs::write(directory.path().join("shmem_enabled"), "always within_size [advise] never deny force\n").unwrap();
-        assert!(detail().contains("OPERATING"), "{}", detail());
+        assert!(detail().contains("docs/operating/browser.md"), "{}", detail());
         fs::write(directory.path().join("shmem_enabled"), "[always] within_size advise never deny force\n").unwrap();
         assert_eq!(detail(), "pages of 64 KiB, shared memory of 64 KiB");
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::markdown::{self, Heading};
-use super::pages::{SOURCES, Source};
+use super::pages::{HOSTING, SOURCES, Source};
 use super::passage::Passage;
 
 /// The address in the Markdown files that stands for the service's own.
@@ -73,6 +73,16 @@ impl Library {
 
     pub(super) fn find(&self, slug: &str) -> Option<&DocPage> {
         self.pages.iter().find(|page| page.slug == slug)
+    }
+
+    /// Where a page is that was a chapter of the manual for operators up to version 0.2.0: its address was its heading.
+    pub(super) fn moved(&self, slug: &str) -> Option<String> {
+        let pages = || self.pages.iter().filter(|page| page.section == HOSTING);
+        if let Some(page) = pages().find(|page| markdown::anchor(&page.title) == slug) {
+            return Some(page.path.clone());
+        }
+        let page = pages().find(|page| page.outline.iter().any(|heading| heading.anchor == slug))?;
+        Some(format!("{}#{slug}", page.path))
     }
 
     /// The pages before and after a page.
@@ -251,6 +261,21 @@ mod tests {
         let quickstart = library.find("quickstart").unwrap();
         assert!(quickstart.html.contains("https://grabs.example.com/v1/grabs"));
         assert!(!quickstart.markdown.contains("127.0.0.1"));
+    }
+
+    #[test]
+    fn former_chapters_for_operators_lead_to_their_headings() {
+        let library = Library::render("https://grabs.example.com", Vec::new());
+        for (slug, path) in [
+            ("installing", "/docs/install"),
+            ("the-network-jail", "/docs/browser#the-network-jail"),
+            ("admission-of-captures", "/docs/limits#admission-of-captures"),
+            ("backups", "/docs/backup"),
+            ("replacing-the-key-of-stored-secrets", "/docs/backup#replacing-the-key-of-stored-secrets"),
+        ] {
+            assert_eq!(library.moved(slug).as_deref(), Some(path), "{slug}");
+        }
+        assert_eq!(library.moved("nothing"), None);
     }
 
     #[test]

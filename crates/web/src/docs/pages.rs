@@ -31,7 +31,8 @@ const START: &str = "Start";
 const GUIDES: &str = "Guides";
 /// The section that begins with the API reference.
 pub(super) const REFERENCE: &str = "Reference";
-const HOSTING: &str = "Self-hosting";
+/// The section of the pages for operators.
+pub(super) const HOSTING: &str = "Self-hosting";
 /// The page before [`REFERENCE`].
 pub(super) const BEFORE_REFERENCE: &str = "cli";
 
@@ -62,9 +63,25 @@ pub(super) const SOURCES: &[Source] = &[
     source!("docs/OPTIONS.md", "options", REFERENCE, "All capture options with their types and limits.", false),
     source!("docs/guide/ERRORS.md", "errors", REFERENCE, "Each error code, its meaning, and what to do.", false),
     source!("CHANGELOG.md", "changelog", REFERENCE, "What has changed, by version.", false),
-    source!("docs/IMAGES.md", "images", HOSTING, "Images in a directory or in an object store.", false),
-    source!("docs/RUNBOOK.md", "runbook", HOSTING, "What to do when an alert fires.", false),
-    source!("docs/FLEET.md", "fleet", HOSTING, "Several processes on one PostgreSQL database.", false),
+    source!("docs/operating/README.md", "operating", HOSTING, "The pages for operators.", false),
+    source!(
+        "docs/operating/install.md",
+        "install",
+        HOSTING,
+        "Build, settings, systemd, containers and proxies.",
+        false
+    ),
     source!("docs/DEPLOYING.md", "deploying", HOSTING, "Installer, image, Compose and Kubernetes.", false),
-    source!("docs/OPERATING.md", "operating", HOSTING, "Installing and running the service.", true),
+    source!("docs/operating/browser.md", "browser", HOSTING, "Its sandbox, resources and filter lists.", false),
+    source!("docs/operating/accounts.md", "accounts", HOSTING, "Teams, keys, people, apps and operators.", false),
+    source!("docs/operating/limits.md", "limits", HOSTING, "Limits of teams, clients and accounts.", false),
+    source!("docs/operating/mail.md", "mail", HOSTING, "The mail server and verified addresses.", false),
+    source!("docs/operating/billing.md", "billing", HOSTING, "Packages of credits with Stripe.", false),
+    source!("docs/operating/monitoring.md", "monitoring", HOSTING, "Health, metrics and capacity.", false),
+    source!("docs/RUNBOOK.md", "runbook", HOSTING, "What to do when an alert fires.", false),
+    source!("docs/operating/retention.md", "retention", HOSTING, "What is deleted when, and disk space.", false),
+    source!("docs/IMAGES.md", "images", HOSTING, "Images in a directory or in an object store.", false),
+    source!("docs/operating/backup.md", "backup", HOSTING, "Backup, restore and the key of secrets.", false),
+    source!("docs/operating/upgrade.md", "upgrade", HOSTING, "How to install another version.", false),
+    source!("docs/FLEET.md", "fleet", HOSTING, "Several processes on one PostgreSQL database.", false),
 ];

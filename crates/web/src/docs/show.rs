@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Path, RawQuery, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
 
@@ -74,7 +74,10 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     let name = name.as_str();
     let slug = name.strip_suffix(".md").unwrap_or(name);
-    let page = web.docs.find(slug).ok_or_else(|| Problem::not_found("Look for the page in the documentation."))?;
+    let Some(page) = web.docs.find(slug) else {
+        let moved = web.docs.moved(slug).map(|path| Redirect::permanent(&path).into_response());
+        return moved.ok_or_else(|| Problem::not_found("Look for the page in the documentation."));
+    };
     if slug == name {
         return show_page(&web, client, &headers, page).await;
     }

@@ -88,7 +88,7 @@ async fn texts(database: &DatabaseConnection, sql: &str) -> anyhow::Result<Vec<S
     rows.iter().map(|row| Ok(row.try_get_by_index(0)?)).collect()
 }
 
-/// Prints rows by day, and the bytes on the last one. The bounds are in docs/OPERATING.md.
+/// Prints rows by day, and the bytes on the last one. The bounds are in docs/operating/retention.md.
 pub(crate) fn print(days: &[(u32, Vec<Size>)]) {
     let Some((_, last)) = days.last() else { return };
     print!("\n{:<22}", "rows after day");
