@@ -1,7 +1,5 @@
 //! All pages of the documentation, rendered.
 
-use std::collections::HashMap;
-
 use super::markdown::{self, Heading};
 use super::pages::{HOSTING, SOURCES, Source};
 use super::passage::Passage;
@@ -13,11 +11,11 @@ const EXAMPLE_ORIGIN: &str = "http://127.0.0.1:8080";
 #[derive(Debug)]
 pub(crate) struct DocPage {
     /// The last part of the URL.
-    pub(super) slug: String,
+    pub(super) slug: &'static str,
     pub(super) path: String,
     pub(super) section: &'static str,
     pub(super) title: String,
-    pub(super) summary: String,
+    pub(super) summary: &'static str,
     pub(super) markdown: String,
     pub(super) html: String,
     /// The headings of the second level.
@@ -36,21 +34,10 @@ pub(crate) struct Library {
 /// A part of the API reference, for the search: its anchor, its heading and its text.
 pub type ReferencePassage = (String, String, String);
 
-/// A part of a Markdown file that is a page.
-struct Part {
-    source: &'static Source,
-    slug: String,
-    title: String,
-    summary: String,
-    markdown: String,
-}
-
 impl Library {
     /// Renders all pages, for the service at `origin`. The search also finds the passages of the API reference.
     pub(crate) fn render(origin: &str, reference: Vec<ReferencePassage>) -> Self {
-        let parts: Vec<Part> = SOURCES.iter().flat_map(|source| parts(source, origin)).collect();
-        let targets = Targets::of(&parts);
-        let pages = parts.iter().map(|part| render(part, &targets)).collect();
+        let pages = SOURCES.iter().map(|source| render(source, origin)).collect();
         let reference = reference.into_iter().map(|(anchor, heading, text)| Passage::new(anchor, heading, text));
         Self { pages, reference: reference.collect() }
     }
@@ -112,72 +99,16 @@ impl Library {
     }
 }
 
-/// Splits a file into pages.
-fn parts(source: &'static Source, origin: &str) -> Vec<Part> {
-    let markdown = source.markdown.replace(EXAMPLE_ORIGIN, origin);
-    let whole = |markdown: &str| Part {
-        source,
-        slug: source.slug.to_owned(),
-        title: markdown::title(markdown),
-        summary: source.summary.to_owned(),
-        markdown: markdown.to_owned(),
-    };
-    if !source.is_split {
-        return vec![whole(&markdown)];
+/// The address that a link in `file` has in the documentation. None if it leads to a file that is not a page.
+fn resolve(file: &str, link: &str) -> Option<String> {
+    if link.starts_with("http") || link.starts_with("mailto:") || link.starts_with('/') || link.starts_with('#') {
+        return Some(link.to_owned());
     }
-    let mut rest = markdown.split("\n## ");
-    let first = rest.next().map(whole);
-    let chapters = rest.map(|chapter| {
-        // The chapter's heading becomes the title of the page, and the headings below it move up.
-        let markdown = format!("# {}", chapter.replace("\n### ", "\n## "));
-        let title = markdown::title(&markdown);
-        let slug = markdown::anchor(&title);
-        Part { source, summary: format!("Self-hosting: {title}."), slug, title, markdown }
-    });
-    first.into_iter().chain(chapters).collect()
-}
-
-/// Where links between the files lead.
-struct Targets {
-    /// The page of each file, and of each anchor in a file that is split.
-    pages: HashMap<(&'static str, String), String>,
-}
-
-impl Targets {
-    fn of(parts: &[Part]) -> Self {
-        let mut pages = HashMap::new();
-        for part in parts {
-            let path = path(&part.slug);
-            pages.entry((part.source.file, String::new())).or_insert_with(|| path.clone());
-            if part.source.is_split {
-                pages.insert((part.source.file, markdown::anchor(&part.title)), path.clone());
-                for heading in markdown::outline(&part.markdown) {
-                    let target = format!("{path}#{}", heading.anchor);
-                    pages.entry((part.source.file, heading.anchor)).or_insert(target);
-                }
-            }
-        }
-        Self { pages }
-    }
-
-    /// The address that a link in `file` has in the documentation. None if it leads to a file that is not a page.
-    fn resolve(&self, file: &'static str, link: &str) -> Option<String> {
-        if link.starts_with("http") || link.starts_with("mailto:") || link.starts_with('/') {
-            return Some(link.to_owned());
-        }
-        let (name, anchor) = link.split_once('#').unwrap_or((link, ""));
-        let source = match name {
-            "" => file,
-            _ => SOURCES.iter().map(|source| source.file).find(|other| *other == joined(file, name))?,
-        };
-        if let Some(page) = self.pages.get(&(source, anchor.to_owned())) {
-            return Some(page.clone());
-        }
-        match name {
-            "" => Some(link.to_owned()),
-            _ => Some(format!("{}#{anchor}", self.pages.get(&(source, String::new()))?)),
-        }
-    }
+    let (name, anchor) = link.split_once('#').unwrap_or((link, ""));
+    let wanted = joined(file, name);
+    let source = SOURCES.iter().find(|source| source.file == wanted)?;
+    let path = path(source.slug);
+    Some(if anchor.is_empty() { path } else { format!("{path}#{anchor}") })
 }
 
 /// A path relative to the directory of a file.
@@ -198,15 +129,16 @@ fn path(slug: &str) -> String {
     format!("{}/{slug}", super::PATH)
 }
 
-fn render(part: &Part, targets: &Targets) -> DocPage {
-    let rendered = markdown::render(&part.markdown, |link| targets.resolve(part.source.file, link));
+fn render(source: &Source, origin: &str) -> DocPage {
+    let markdown = source.markdown.replace(EXAMPLE_ORIGIN, origin);
+    let rendered = markdown::render(&markdown, |link| resolve(source.file, link));
     DocPage {
-        slug: part.slug.clone(),
-        path: path(&part.slug),
-        section: part.source.section,
-        title: part.title.clone(),
-        summary: part.summary.clone(),
-        markdown: part.markdown.clone(),
+        slug: source.slug,
+        path: path(source.slug),
+        section: source.section,
+        title: markdown::title(&markdown),
+        summary: source.summary,
+        markdown,
         html: rendered.html,
         outline: rendered.outline,
         passages: rendered.passages,
@@ -256,7 +188,7 @@ mod tests {
     #[test]
     fn slugs_are_unique_and_examples_have_the_origin_of_the_service() {
         let library = Library::render("https://grabs.example.com", Vec::new());
-        let slugs: HashSet<_> = library.pages.iter().map(|page| &page.slug).collect();
+        let slugs: HashSet<_> = library.pages.iter().map(|page| page.slug).collect();
         assert_eq!(slugs.len(), library.pages.len());
         let quickstart = library.find("quickstart").unwrap();
         assert!(quickstart.html.contains("https://grabs.example.com/v1/grabs"));

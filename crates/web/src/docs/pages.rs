@@ -10,19 +10,16 @@ pub(super) struct Source {
     /// One sentence for the lists of pages.
     pub(super) summary: &'static str,
     pub(super) markdown: &'static str,
-    /// Whether each heading of the second level begins a page of its own.
-    pub(super) is_split: bool,
 }
 
 macro_rules! source {
-    ($file:literal, $slug:literal, $section:expr, $summary:literal, $is_split:literal) => {
+    ($file:literal, $slug:literal, $section:expr, $summary:literal) => {
         Source {
             file: $file,
             slug: $slug,
             section: $section,
             summary: $summary,
             markdown: include_str!(concat!("../../../../", $file)),
-            is_split: $is_split,
         }
     };
 }
@@ -37,51 +34,39 @@ pub(super) const HOSTING: &str = "Self-hosting";
 pub(super) const BEFORE_REFERENCE: &str = "cli";
 
 pub(super) const SOURCES: &[Source] = &[
-    source!("docs/guide/QUICKSTART.md", "quickstart", START, "From a key to the first image in three steps.", false),
-    source!(
-        "docs/guide/CAPTURES.md",
-        "captures",
-        START,
-        "Synchronous and asynchronous captures, and the answer.",
-        false
-    ),
-    source!("docs/guide/PICTURE.md", "picture", GUIDES, "Which option solves which problem.", false),
-    source!("docs/BLOCKING.md", "blocking", GUIDES, "Pages without ads, trackers and cookie banners.", false),
-    source!("docs/FILES.md", "files", GUIDES, "HTML, text, Markdown, PDF and a report of the same page.", false),
-    source!("docs/LINKS.md", "links", GUIDES, "Signed links that capture a page without a key.", false),
-    source!("docs/guide/RETRIES.md", "retries", GUIDES, "How to be charged once, and what to retry.", false),
-    source!("docs/RATES.md", "rates", GUIDES, "Rate limits: what is counted, and what an answer says of it.", false),
-    source!("docs/WEBHOOKS.md", "webhooks", GUIDES, "Messages to your server when a capture has ended.", false),
-    source!("docs/MCP.md", "mcp", GUIDES, "Screenshots for assistants and agents.", false),
-    source!("docs/CONNECTING.md", "connecting", GUIDES, "Sign-in of apps by OAuth.", false),
-    source!("docs/GRPC.md", "grpc", GUIDES, "The same services over gRPC, for callers inside your network.", false),
-    source!("docs/SDKS.md", "sdks", GUIDES, "Client libraries for TypeScript and Python.", false),
-    source!("sdk/python/README.md", "python", GUIDES, "Installation, examples and reference for Python.", false),
-    source!("sdk/typescript/README.md", "typescript", GUIDES, "The same for TypeScript and JavaScript.", false),
-    source!("docs/guide/AUTOMATION.md", "automation", GUIDES, "Captures in GitHub Actions and in other tools.", false),
-    source!("docs/CLI.md", "cli", GUIDES, "Captures from a shell.", false),
-    source!("docs/OPTIONS.md", "options", REFERENCE, "All capture options with their types and limits.", false),
-    source!("docs/guide/ERRORS.md", "errors", REFERENCE, "Each error code, its meaning, and what to do.", false),
-    source!("CHANGELOG.md", "changelog", REFERENCE, "What has changed, by version.", false),
-    source!("docs/operating/README.md", "operating", HOSTING, "The pages for operators.", false),
-    source!(
-        "docs/operating/install.md",
-        "install",
-        HOSTING,
-        "Build, settings, systemd, containers and proxies.",
-        false
-    ),
-    source!("docs/DEPLOYING.md", "deploying", HOSTING, "Installer, image, Compose and Kubernetes.", false),
-    source!("docs/operating/browser.md", "browser", HOSTING, "Its sandbox, resources and filter lists.", false),
-    source!("docs/operating/accounts.md", "accounts", HOSTING, "Teams, keys, people, apps and operators.", false),
-    source!("docs/operating/limits.md", "limits", HOSTING, "Limits of teams, clients and accounts.", false),
-    source!("docs/operating/mail.md", "mail", HOSTING, "The mail server and verified addresses.", false),
-    source!("docs/operating/billing.md", "billing", HOSTING, "Packages of credits with Stripe.", false),
-    source!("docs/operating/monitoring.md", "monitoring", HOSTING, "Health, metrics and capacity.", false),
-    source!("docs/RUNBOOK.md", "runbook", HOSTING, "What to do when an alert fires.", false),
-    source!("docs/operating/retention.md", "retention", HOSTING, "What is deleted when, and disk space.", false),
-    source!("docs/IMAGES.md", "images", HOSTING, "Images in a directory or in an object store.", false),
-    source!("docs/operating/backup.md", "backup", HOSTING, "Backup, restore and the key of secrets.", false),
-    source!("docs/operating/upgrade.md", "upgrade", HOSTING, "How to install another version.", false),
-    source!("docs/FLEET.md", "fleet", HOSTING, "Several processes on one PostgreSQL database.", false),
+    source!("docs/guide/QUICKSTART.md", "quickstart", START, "From a key to the first image in three steps."),
+    source!("docs/guide/CAPTURES.md", "captures", START, "Synchronous and asynchronous captures, and the answer."),
+    source!("docs/guide/PICTURE.md", "picture", GUIDES, "Which option solves which problem."),
+    source!("docs/BLOCKING.md", "blocking", GUIDES, "Pages without ads, trackers and cookie banners."),
+    source!("docs/FILES.md", "files", GUIDES, "HTML, text, Markdown, PDF and a report of the same page."),
+    source!("docs/LINKS.md", "links", GUIDES, "Signed links that capture a page without a key."),
+    source!("docs/guide/RETRIES.md", "retries", GUIDES, "How to be charged once, and what to retry."),
+    source!("docs/RATES.md", "rates", GUIDES, "Rate limits: what is counted, and what an answer says of it."),
+    source!("docs/WEBHOOKS.md", "webhooks", GUIDES, "Messages to your server when a capture has ended."),
+    source!("docs/MCP.md", "mcp", GUIDES, "Screenshots for assistants and agents."),
+    source!("docs/CONNECTING.md", "connecting", GUIDES, "Sign-in of apps by OAuth."),
+    source!("docs/GRPC.md", "grpc", GUIDES, "The same services over gRPC, for callers inside your network."),
+    source!("docs/SDKS.md", "sdks", GUIDES, "Client libraries for TypeScript and Python."),
+    source!("sdk/python/README.md", "python", GUIDES, "Installation, examples and reference for Python."),
+    source!("sdk/typescript/README.md", "typescript", GUIDES, "The same for TypeScript and JavaScript."),
+    source!("docs/guide/AUTOMATION.md", "automation", GUIDES, "Captures in GitHub Actions and in other tools."),
+    source!("docs/CLI.md", "cli", GUIDES, "Captures from a shell."),
+    source!("docs/OPTIONS.md", "options", REFERENCE, "All capture options with their types and limits."),
+    source!("docs/guide/ERRORS.md", "errors", REFERENCE, "Each error code, its meaning, and what to do."),
+    source!("CHANGELOG.md", "changelog", REFERENCE, "What has changed, by version."),
+    source!("docs/operating/README.md", "operating", HOSTING, "The pages for operators."),
+    source!("docs/operating/install.md", "install", HOSTING, "Build, settings, systemd, containers and proxies."),
+    source!("docs/DEPLOYING.md", "deploying", HOSTING, "Installer, image, Compose and Kubernetes."),
+    source!("docs/operating/browser.md", "browser", HOSTING, "Its sandbox, resources and filter lists."),
+    source!("docs/operating/accounts.md", "accounts", HOSTING, "Teams, keys, people, apps and operators."),
+    source!("docs/operating/limits.md", "limits", HOSTING, "Limits of teams, clients and accounts."),
+    source!("docs/operating/mail.md", "mail", HOSTING, "The mail server and verified addresses."),
+    source!("docs/operating/billing.md", "billing", HOSTING, "Packages of credits with Stripe."),
+    source!("docs/operating/monitoring.md", "monitoring", HOSTING, "Health, metrics and capacity."),
+    source!("docs/RUNBOOK.md", "runbook", HOSTING, "What to do when an alert fires."),
+    source!("docs/operating/retention.md", "retention", HOSTING, "What is deleted when, and disk space."),
+    source!("docs/IMAGES.md", "images", HOSTING, "Images in a directory or in an object store."),
+    source!("docs/operating/backup.md", "backup", HOSTING, "Backup, restore and the key of secrets."),
+    source!("docs/operating/upgrade.md", "upgrade", HOSTING, "How to install another version."),
+    source!("docs/FLEET.md", "fleet", HOSTING, "Several processes on one PostgreSQL database."),
 ];
