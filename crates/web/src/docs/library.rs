@@ -3,6 +3,7 @@
 use super::markdown::{self, Heading};
 use super::pages::{HOSTING, SOURCES, Source};
 use super::passage::Passage;
+use super::settings;
 
 /// The address in the Markdown files that stands for the service's own.
 const EXAMPLE_ORIGIN: &str = "http://127.0.0.1:8080";
@@ -130,7 +131,10 @@ fn path(slug: &str) -> String {
 }
 
 fn render(source: &Source, origin: &str) -> DocPage {
-    let markdown = source.markdown.replace(EXAMPLE_ORIGIN, origin);
+    let markdown = match source.file.ends_with(".toml") {
+        true => settings::markdown(source.text),
+        false => source.text.replace(EXAMPLE_ORIGIN, origin),
+    };
     let rendered = markdown::render(&markdown, |link| resolve(source.file, link));
     DocPage {
         slug: source.slug,
@@ -222,6 +226,7 @@ mod tests {
             ("grpc", "/docs/grpc"),
             ("what is counted", "/docs/rates"),
             ("python", "/docs/python"),
+            ("image_max_megabytes", "/docs/settings#captureimage_max_megabytes"),
         ] {
             let found = library.search(query);
             let found: Vec<&str> = found.iter().map(|found| found.path.as_str()).collect();

@@ -1,4 +1,4 @@
-//! `/docs`: the documentation, rendered once from the Markdown files of the repository.
+//! `/docs`: the documentation, rendered once from the Markdown files of the repository and from the file of settings.
 //!
 //! The API reference at `/docs/api` belongs to the REST API, which has the OpenAPI document.
 
@@ -8,6 +8,7 @@ mod markdown;
 mod pages;
 mod passage;
 mod search;
+mod settings;
 mod show;
 
 pub(crate) use library::Library;

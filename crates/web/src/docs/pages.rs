@@ -1,6 +1,6 @@
 //! The list of pages, in the order of the navigation.
 
-/// A Markdown file of the repository.
+/// A Markdown file of the repository, or the file of settings.
 pub(super) struct Source {
     /// The file's path in the repository. Links between files are resolved with it.
     pub(super) file: &'static str,
@@ -9,7 +9,8 @@ pub(super) struct Source {
     pub(super) section: &'static str,
     /// One sentence for the lists of pages.
     pub(super) summary: &'static str,
-    pub(super) markdown: &'static str,
+    /// The content.
+    pub(super) text: &'static str,
 }
 
 macro_rules! source {
@@ -19,7 +20,7 @@ macro_rules! source {
             slug: $slug,
             section: $section,
             summary: $summary,
-            markdown: include_str!(concat!("../../../../", $file)),
+            text: include_str!(concat!("../../../../", $file)),
         }
     };
 }
@@ -56,6 +57,12 @@ pub(super) const SOURCES: &[Source] = &[
     source!("CHANGELOG.md", "changelog", REFERENCE, "What has changed, by version."),
     source!("docs/operating/README.md", "operating", HOSTING, "The pages for operators."),
     source!("docs/operating/install.md", "install", HOSTING, "Build, settings, systemd, containers and proxies."),
+    source!(
+        "crates/grabd/src/config/default.toml",
+        "settings",
+        HOSTING,
+        "Every key with its default and its environment variable."
+    ),
     source!("docs/DEPLOYING.md", "deploying", HOSTING, "Installer, image, Compose and Kubernetes."),
     source!("docs/operating/browser.md", "browser", HOSTING, "Its sandbox, resources and filter lists."),
     source!("docs/operating/accounts.md", "accounts", HOSTING, "Teams, keys, people, apps and operators."),

@@ -80,6 +80,45 @@ async fn each_example_of_one_capture_has_one_link_on_its_page_alone() -> Result<
     app.finish().await
 }
 
+/// The keys of a table, such as `http.listen`, with their values.
+fn settings(table: &toml::Table, section: &str) -> Vec<(String, toml::Value)> {
+    let mut found = Vec::new();
+    for (name, value) in table {
+        match value.as_table() {
+            Some(inner) => found.extend(settings(inner, &format!("{name}."))),
+            None => found.push((format!("{section}{name}"), value.clone())),
+        }
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_setting_is_on_the_page_of_settings_with_its_default_and_its_variable() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let page = Visitor::new(&app).get("/docs/settings.md").await?.body;
+    let html = Visitor::new(&app).get("/docs/settings").await?.body;
+    let settings = settings(&grabd::config::DEFAULT.parse()?, "");
+    ensure!(settings.len() > 90, "{}", settings.len());
+    for (key, default) in settings {
+        let name = key.rsplit('.').next().context("a name")?;
+        let variable = format!("GRABD_{}", key.replace('.', "__").to_uppercase());
+        let line = format!("- `{name} = {default}`, in the environment `{variable}`\n");
+        ensure!(page.contains(&line), "{line} is missing: {page}");
+        ensure!(html.contains(&format!("<code>{key}</code>")) && html.contains(&variable), "{key} is missing: {html}");
+    }
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn former_chapter_for_operators_leads_to_its_heading() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut visitor = Visitor::new(&app);
+    let moved = visitor.get("/docs/the-network-jail").await?;
+    assert_eq!((moved.status, moved.location()), (308, "/docs/browser#the-network-jail"));
+    assert_eq!(visitor.get("/docs/no-such-page").await?.status, 404);
+    app.finish().await
+}
+
 /// Runs a step of a workflow as GitHub's runners do, in a directory of its own.
 async fn run_step(app: &TestApp, script: &str, directory: &Path) -> Result<(bool, String)> {
     let file = directory.join("step.sh");
