@@ -1,17 +1,11 @@
-//! Sections `abuse` and `audit`.
-
-use std::ops::RangeInclusive;
-use std::time::Duration;
+//! Section `abuse`.
 
 use grabd_domain::abuse_contact::AbuseContact;
 use grabd_domain::domains::{Domain, DomainRule};
 use grabd_engine::{Operations, admission};
 use serde::Deserialize;
 
-use super::{Problems, lists};
-
-/// Days for which entries of the audit trail may be kept. The database keeps those of the last 30 days in any case.
-const RETENTION_DAYS: RangeInclusive<u32> = 31..=3650;
+use super::{Audit, Problems, lists};
 
 /// Section `abuse`.
 #[derive(Clone, Debug, Deserialize)]
@@ -53,16 +47,13 @@ impl Strangers {
     }
 }
 
-/// Section `audit`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "default.toml says what each is")]
-pub struct Audit {
-    pub retention_days: u32,
-}
-
 impl Abuse {
     pub(super) fn validate(&self, problems: &mut Problems) {
+        problems.at_least_one("abuse.failed_seconds_per_minute", self.failed_seconds_per_minute.into());
+        problems.at_least_one("abuse.failed_seconds_per_minute_unpaid", self.failed_seconds_per_minute_unpaid.into());
+        if self.paid_slots_percent > 100 {
+            problems.add("abuse.paid_slots_percent", &self.paid_slots_percent.to_string(), "at most 100");
+        }
         if !self.contact.is_empty() && AbuseContact::parse(&self.contact).is_err() {
             let allowed = "an e-mail address such as abuse@example.com, or an https URL";
             problems.add("abuse.contact", &self.contact, allowed);
@@ -80,23 +71,12 @@ impl Abuse {
     }
 }
 
-impl Audit {
-    pub(super) fn validate(&self, problems: &mut Problems) {
-        if !RETENTION_DAYS.contains(&self.retention_days) {
-            let (min, max) = (RETENTION_DAYS.start(), RETENTION_DAYS.end());
-            let seen = self.retention_days.to_string();
-            problems.add("audit.retention_days", &seen, &format!("from {min} to {max}"));
-        }
-    }
-}
-
-/// The settings of both sections, as the engine takes them.
+/// The settings of this section and of `audit`, as the engine takes them.
 pub(crate) fn operations(abuse: &Abuse, audit: &Audit) -> Operations {
     let of = |domains: &[Domain], rule| domains.iter().map(move |domain| (domain.clone(), rule)).collect::<Vec<_>>();
     let mut domains = of(&abuse.deny_domains, DomainRule::Deny);
     domains.extend(of(&abuse.allow_domains, DomainRule::Allow));
-    let audit_retention = Duration::from_secs(u64::from(audit.retention_days) * 24 * 60 * 60);
     // Checked by `validate`.
     let abuse_contact = AbuseContact::parse(&abuse.contact).ok();
-    Operations { domains, audit_retention, abuse_contact, ..Operations::default() }
+    Operations { domains, audit_retention: audit.retention(), abuse_contact, ..Operations::default() }
 }

@@ -1,37 +1,11 @@
-//! Sections `cluster` and `renderer`, and the role of the process.
+//! Section `cluster`, and what the role of the process needs.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, de};
 
-use super::{Problems, lists};
-
-/// The part of the work that this process does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum ProcessRole {
-    /// Everything.
-    All,
-    /// Public interfaces over the database: no queue, no browser.
-    Edge,
-    /// The queue, gRPC, and the listener for renderers: no pages, no browser.
-    Core,
-    /// Browsers only: no database, no keys, no images.
-    Renderer,
-}
-
-impl ProcessRole {
-    /// Its name in the configuration.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Edge => "edge",
-            Self::Core => "core",
-            Self::Renderer => "renderer",
-        }
-    }
-}
+use super::{Problems, ProcessRole, Renderer};
 
 /// Section `cluster`.
 #[derive(Clone, Debug, Deserialize)]
@@ -45,18 +19,6 @@ pub struct Cluster {
     pub cert_file: PathBuf,
     pub key_file: PathBuf,
 }
-
-/// Section `renderer`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "default.toml says what each is")]
-pub struct Renderer {
-    #[serde(deserialize_with = "lists::list")]
-    pub cores: Vec<String>,
-}
-
-/// The most cores of one renderer.
-const MAX_CORES: usize = 64;
 
 /// An address, or none for an empty text.
 fn optional_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
@@ -102,7 +64,7 @@ pub(super) struct Checked<'a> {
 impl Checked<'_> {
     pub(super) fn validate(&self, problems: &mut Problems) {
         let Self { role, cluster, .. } = self;
-        self.validate_renderer(problems);
+        self.renderer.validate(*role, cluster.enabled, problems);
         if matches!(role, ProcessRole::Edge | ProcessRole::Core) {
             if !cluster.enabled {
                 problems.add("role", role.as_str(), "all or renderer unless cluster.enabled is true");
@@ -139,31 +101,4 @@ impl Checked<'_> {
             problems.add("cluster.listen", &listen.to_string(), allowed);
         }
     }
-
-    fn validate_renderer(&self, problems: &mut Problems) {
-        let Self { role, cluster, renderer: Renderer { cores }, .. } = self;
-        if *role == ProcessRole::Renderer {
-            if cluster.enabled {
-                problems.add("cluster.enabled", "true", "false for a renderer, which has no database");
-            }
-            if !(1..=MAX_CORES).contains(&cores.len()) {
-                let allowed = format!("from 1 to {MAX_CORES} addresses such as core-1.internal:50052 for a renderer");
-                problems.add("renderer.cores", &cores.len().to_string(), &allowed);
-            }
-        } else if !cores.is_empty() {
-            problems.add("renderer.cores", &cores.join(","), "empty unless the role is renderer");
-        }
-        for core in cores.iter().filter(|core| !is_host_and_port(core)) {
-            problems.add("renderer.cores", core, "a host or an address, and a port: core-1.internal:50052");
-        }
-    }
-}
-
-fn is_host_and_port(text: &str) -> bool {
-    let Some((host, port)) = text.rsplit_once(':') else { return false };
-    let is_host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte)),
-    };
-    is_host && port.parse::<u16>().is_ok_and(|port| port > 0)
 }

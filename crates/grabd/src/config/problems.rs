@@ -18,6 +18,13 @@ impl Problems {
         self.0.push(format!("`{key}` must be {allowed}; got {value}"));
     }
 
+    /// Requires a number that is not zero.
+    pub(super) fn at_least_one(&mut self, key: &str, value: u64) {
+        if value == 0 {
+            self.add(key, "0", "at least 1");
+        }
+    }
+
     /// A key that is no setting.
     pub(super) fn add_unknown(&mut self, key: &str, source: &str, similar: Option<&str>) {
         let hint = similar.map(|similar| format!("; `{similar}` is one"));

@@ -1,0 +1,57 @@
+//! Section `browser`.
+
+use std::path::PathBuf;
+
+use grabd_browser::{FrameMode, NetworkJail};
+use serde::Deserialize;
+
+use super::Problems;
+
+/// The most characters that are appended to the User-Agent.
+const MAX_USER_AGENT: usize = 200;
+
+/// Section `browser`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "default.toml says what each is")]
+pub struct Browser {
+    pub executable: PathBuf,
+    pub program_cache: PathBuf,
+    pub slots: usize,
+    pub user: String,
+    pub run_dir: PathBuf,
+    pub network_jail: NetworkJail,
+    pub frame: FrameMode,
+    pub settle_ms: u64,
+    pub recycle_grabs: u32,
+    pub recycle_seconds: u64,
+    pub recycle_megabytes: u64,
+    pub memory_limit_megabytes: u64,
+    pub process_limit: u32,
+    pub user_agent: String,
+    pub filter_lists: PathBuf,
+}
+
+impl Browser {
+    pub(super) fn validate(&self, problems: &mut Problems) {
+        problems.at_least_one("browser.settle_ms", self.settle_ms);
+        problems.at_least_one("browser.recycle_grabs", self.recycle_grabs.into());
+        problems.at_least_one("browser.recycle_seconds", self.recycle_seconds);
+        problems.at_least_one("browser.recycle_megabytes", self.recycle_megabytes);
+        if self.memory_limit_megabytes < 512 {
+            let seen = self.memory_limit_megabytes.to_string();
+            problems.add("browser.memory_limit_megabytes", &seen, "at least 512");
+        }
+        if self.process_limit < 200 {
+            problems.add("browser.process_limit", &self.process_limit.to_string(), "at least 200");
+        }
+        let token = &self.user_agent;
+        if token.len() > MAX_USER_AGENT || !token.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+            let allowed = format!("at most {MAX_USER_AGENT} printable ASCII characters");
+            problems.add("browser.user_agent", token, &allowed);
+        }
+        if self.slots > 64 {
+            problems.add("browser.slots", &self.slots.to_string(), "at most 64");
+        }
+    }
+}
