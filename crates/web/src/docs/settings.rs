@@ -43,7 +43,10 @@ pub(super) fn markdown(file: &str) -> String {
     let mut page = format!("# Settings\n\n{}\n", linked(&text, &anchors));
     for Section { name, text, groups } in &sections {
         let title = if name.is_empty() { "Without a section" } else { name };
-        page.push_str(&format!("\n## {title}\n\n{}\n", linked(text, &anchors)));
+        page.push_str(&format!("\n## {title}\n"));
+        if !text.is_empty() {
+            page.push_str(&format!("\n{}\n", linked(text, &anchors)));
+        }
         for group in groups {
             page.push_str(&format!("\n### {}\n\n{}\n\n", heading(group), linked(&group.text, &anchors)));
             for Setting { key, line } in &group.settings {
@@ -112,7 +115,7 @@ mod tests {
     fn keys_with_one_comment_share_a_heading_and_comments_have_links() {
         let file = "# All settings.\n# With defaults.\n\n# The role (docs/FLEET.md).\nrole = \"all\"\n\n# Of teams.\n[limits]\n\
                     # At most limits.b, and\n# role.\na = 1\nb = []\n# Else.\nc = \"\"\n";
-        let page = "# Settings\n\nAll settings. With defaults.\n\n## Without a section\n\n\n\n### `role`\n\n\
+        let page = "# Settings\n\nAll settings. With defaults.\n\n## Without a section\n\n### `role`\n\n\
                     The role ([FLEET.md](../../../../docs/FLEET.md)).\n\n- `role = \"all\"`, in the environment `GRABD_ROLE`\n\n\
                     ## limits\n\nOf teams.\n\n### `limits.a`, `limits.b`\n\n\
                     At most [`limits.b`](#limitsa-limitsb), and role.\n\n\
