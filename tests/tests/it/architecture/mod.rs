@@ -7,6 +7,7 @@
 mod circles;
 mod credits;
 mod imports;
+mod links;
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
