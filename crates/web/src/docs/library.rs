@@ -183,6 +183,15 @@ mod tests {
     }
 
     #[test]
+    fn anchors_of_a_page_are_unique() {
+        for page in Library::render("https://grabs.example.com", Vec::new()).pages {
+            let ids: Vec<&str> = page.html.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+            let unique: HashSet<&&str> = ids.iter().collect();
+            assert_eq!(unique.len(), ids.len(), "{}: {ids:?}", page.path);
+        }
+    }
+
+    #[test]
     fn tables_have_headers() {
         for page in Library::render("https://grabs.example.com", Vec::new()).pages {
             assert!(!page.html.contains("<th></th>"), "{}: a table has a column without a header", page.path);

@@ -6,6 +6,7 @@
     reason = "events of the parser that need no change are passed on, also those that a later version adds"
 )]
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
@@ -50,14 +51,22 @@ fn parser(markdown: &str) -> Parser<'_> {
     Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH)
 }
 
+/// All headings. A repeated one has the number of its repetition in its anchor, as code hosts make it.
 fn headings(markdown: &str) -> Vec<(HeadingLevel, Heading)> {
     let mut found = Vec::new();
+    let mut repetitions: HashMap<String, usize> = HashMap::new();
+    let mut unique = |text: &str| {
+        let anchor = anchor(text);
+        let count = repetitions.entry(anchor.clone()).or_default();
+        *count += 1;
+        if *count == 1 { anchor } else { format!("{anchor}-{}", *count - 1) }
+    };
     let mut open: Option<(HeadingLevel, String)> = None;
     for event in parser(markdown) {
         match (event, &mut open) {
             (Event::Start(Tag::Heading { level, .. }), _) => open = Some((level, String::new())),
             (Event::End(TagEnd::Heading(_)), _) => {
-                found.extend(open.take().map(|(level, text)| (level, Heading { anchor: anchor(&text), text })));
+                found.extend(open.take().map(|(level, text)| (level, Heading { anchor: unique(&text), text })));
             }
             (Event::Text(part) | Event::Code(part), Some((_, text))) => text.push_str(&part),
             _ => {}
