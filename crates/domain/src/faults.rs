@@ -3,10 +3,11 @@
 mod link_refusal;
 
 use std::fmt;
+use std::time::Duration;
 
 pub use self::link_refusal::LinkRefusal;
 use crate::credentials::{OauthScope, Scope, Scopes};
-use crate::limits::{OUTAGE_RETRY, STORAGE_RETRY};
+use crate::limits::{CONFLICT_RETRY, OUTAGE_RETRY, QUEUE_RETRY, STORAGE_RETRY, TEAM_STORAGE_RETRY};
 use crate::storage::Counted;
 use crate::timestamp::Timestamp;
 
@@ -403,6 +404,37 @@ impl Fault {
             | Self::RenderFailed(_)
             | Self::Unavailable
             | Self::InternalError => self.code().cause(),
+        }
+    }
+
+    /// How long the caller should wait before it tries again; `None` if that would not help. Interfaces send it as
+    /// `Retry-After`.
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimitExceeded { retry_after_s, .. }
+            | Self::WaitLimitExceeded { retry_after_s, .. }
+            | Self::ImagesBusy { retry_after_s }
+            | Self::FailedRenderTimeExceeded { retry_after_s, .. } => Some(Duration::from_secs(*retry_after_s)),
+            Self::QueueTooLong { wait_s } => Some(Duration::from_secs(*wait_s)),
+            Self::QueueLimitExceeded { .. } => Some(QUEUE_RETRY),
+            Self::StorageFull => Some(STORAGE_RETRY),
+            Self::TeamStorageFull { .. } | Self::AccountStorageFull { .. } => Some(TEAM_STORAGE_RETRY),
+            Self::IdempotencyConflict => Some(CONFLICT_RETRY),
+            Self::Unavailable => Some(OUTAGE_RETRY),
+            Self::Unauthorized
+            | Self::TeamSuspended
+            | Self::LinkRefused(_)
+            | Self::KeyExpired { .. }
+            | Self::Forbidden { .. }
+            | Self::BadRequest(_)
+            | Self::InvalidViewport(_)
+            | Self::SsrfDetected(_)
+            | Self::IdempotencyMismatch(_)
+            | Self::CreditsExhausted
+            | Self::NotFound { .. }
+            | Self::RenderBlocked(_)
+            | Self::RenderFailed(_)
+            | Self::InternalError => None,
         }
     }
 

@@ -56,6 +56,10 @@ pub const LOST_IMAGE_DELAY: Duration = Duration::from_secs(60);
 pub const MAX_ATTEMPTS: u32 = 3;
 /// Jobs with less time left are not leased.
 pub const LEASE_FLOOR: Duration = Duration::from_secs(2);
+/// How long a caller waits while a request with the same idempotency key is in flight.
+pub const CONFLICT_RETRY: Duration = Duration::from_secs(2);
+/// How long a caller waits while the queue of its team is full.
+pub const QUEUE_RETRY: Duration = Duration::from_secs(5);
 /// How long a caller waits before it repeats a create that was refused for lack of disk space.
 pub const STORAGE_RETRY: Duration = Duration::from_secs(60);
 /// How long a caller waits before it repeats a create that was refused for the size of its team's images.

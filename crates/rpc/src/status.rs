@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use grabd_domain::Fault;
 use grabd_domain::faults::{Code, ErrorCause};
-use grabd_domain::limits::{OUTAGE_RETRY, STORAGE_RETRY, TEAM_STORAGE_RETRY};
 use grabd_domain::oauth::OauthScope;
 use grabd_engine::grabs::CreateError;
 use grabd_proto::reason;
@@ -13,10 +12,6 @@ use grabd_proto::v1::{self, ErrorCode};
 use tonic::{Code as Grpc, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
-/// Retry delay while a request with the same idempotency key is in flight.
-const CONFLICT_RETRY: Duration = Duration::from_secs(2);
-/// Retry delay while the team's queue is full.
-const QUEUE_RETRY: Duration = Duration::from_secs(5);
 /// Retry delay when an address has too many open calls.
 const CALLS_RETRY: Duration = Duration::from_secs(1);
 /// The error of captures of a batch whose time is up.
@@ -30,7 +25,7 @@ pub(crate) fn to_status(fault: &Fault) -> Status {
     if let Some(field) = fault.field() {
         details.add_bad_request_violation(field.name, fault.to_string());
     }
-    if let Some(delay) = retry_after(fault) {
+    if let Some(delay) = fault.retry_after() {
         details.set_retry_info(Some(delay));
     }
     if let Some((subject, limit)) = quota(fault) {
@@ -55,7 +50,7 @@ pub(crate) fn to_batch_error(refusal: &CreateError) -> v1::BatchError {
         code: to_proto(fault.code()).into(),
         message,
         cause: cause_to_proto(fault.cause()).into(),
-        retry_after: retry_after(fault).and_then(|delay| prost_types::Duration::try_from(delay).ok()),
+        retry_after: fault.retry_after().and_then(|delay| prost_types::Duration::try_from(delay).ok()),
     }
 }
 
@@ -141,35 +136,6 @@ pub(crate) const fn to_proto(code: Code) -> ErrorCode {
     }
 }
 
-fn retry_after(fault: &Fault) -> Option<Duration> {
-    match fault {
-        Fault::RateLimitExceeded { retry_after_s, .. }
-        | Fault::WaitLimitExceeded { retry_after_s, .. }
-        | Fault::ImagesBusy { retry_after_s }
-        | Fault::FailedRenderTimeExceeded { retry_after_s, .. } => Some(Duration::from_secs(*retry_after_s)),
-        Fault::QueueTooLong { wait_s } => Some(Duration::from_secs(*wait_s)),
-        Fault::QueueLimitExceeded { .. } => Some(QUEUE_RETRY),
-        Fault::StorageFull => Some(STORAGE_RETRY),
-        Fault::TeamStorageFull { .. } | Fault::AccountStorageFull { .. } => Some(TEAM_STORAGE_RETRY),
-        Fault::IdempotencyConflict => Some(CONFLICT_RETRY),
-        Fault::Unavailable => Some(OUTAGE_RETRY),
-        Fault::Unauthorized
-        | Fault::TeamSuspended
-        | Fault::LinkRefused(_)
-        | Fault::KeyExpired { .. }
-        | Fault::Forbidden { .. }
-        | Fault::BadRequest(_)
-        | Fault::InvalidViewport(_)
-        | Fault::SsrfDetected(_)
-        | Fault::IdempotencyMismatch(_)
-        | Fault::CreditsExhausted
-        | Fault::NotFound { .. }
-        | Fault::RenderBlocked(_)
-        | Fault::RenderFailed(_)
-        | Fault::InternalError => None,
-    }
-}
-
 fn quota(fault: &Fault) -> Option<(&'static str, String)> {
     match fault {
         Fault::RateLimitExceeded { per_minute, .. } => Some(("requests", format!("{per_minute} per minute"))),
@@ -209,6 +175,7 @@ fn quota(fault: &Fault) -> Option<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use grabd_domain::faults::Field;
+    use grabd_domain::limits::OUTAGE_RETRY;
 
     use super::*;
 
