@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 
 use crate::billing::find_account;
 use crate::core::Core;
-use crate::faults::internal_error;
 use crate::grabs::ArchiveError;
 
 /// Rows in memory at a time.
@@ -35,11 +34,12 @@ enum Stage {
 /// webhooks, credits, grabs and ledger. It is read in chunks on demand: a slow reader holds one chunk in memory and no database
 /// connection.
 ///
-/// The stream ends with [`Fault::InternalError`] when the database fails; the file must not look complete then. A
+/// The stream ends with an error when the database fails; the file must not look complete then. A
 /// complete one ends with a line of the type `end`.
 ///
 /// # Errors
 /// See [`ArchiveError`]: the same limits as for archives apply, apart from them.
+#[tracing::instrument(name = "export.team", skip_all)]
 pub async fn team_export(
     core: &Core,
     team: TeamId,
@@ -49,7 +49,7 @@ pub async fn team_export(
     let lines = team_export_of(core.store.clone(), team, core.clock.now());
     Ok(lines.map(move |chunk| {
         let _held = &turn;
-        chunk.map_err(internal_error("export.team"))
+        chunk.map_err(|error| crate::Error::from(error).into_fault())
     }))
 }
 

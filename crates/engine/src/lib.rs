@@ -18,9 +18,9 @@ pub mod cluster;
 mod core;
 mod digest;
 mod domains;
+mod error;
 pub mod export;
 mod failpoints;
-mod faults;
 pub mod grabs;
 mod image_digest;
 pub mod limits;
@@ -46,6 +46,7 @@ pub mod webhooks;
 mod workers;
 
 pub use crate::core::{Core, Operations, Parts, Settings};
+pub use crate::error::{Error, InternalError};
 pub use crate::failpoints::Failpoints;
 pub use crate::grabs::{FileBeside, Image, ImageError};
 pub use crate::retention::Retention;

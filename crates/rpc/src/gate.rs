@@ -10,8 +10,8 @@ use std::task::{Context, Poll};
 
 use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Credential};
-use grabd_engine::Core;
 use grabd_engine::accounts::{self, Access, RateLimitDecision};
+use grabd_engine::{Core, Error};
 use grabd_proto::correlation;
 use grabd_proto::credential;
 use grabd_proto::reason::{RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID, TRACEPARENT};
@@ -99,7 +99,7 @@ where
                     request.extensions_mut().insert(caller);
                     (decision, inner.call(request).await?)
                 }
-                Err((fault, decision)) => (decision, to_status(&fault).into_http()),
+                Err((fault, decision)) => (decision, to_status(fault).into_http()),
             };
             // A batch counts its further requests itself, and reports the state after them.
             if let Some(decision) = decision.filter(|_| !response.headers().contains_key(RATE_LIMIT)) {
@@ -150,7 +150,7 @@ async fn admit(core: &Core, access: Access, path: &str) -> Result<(Caller, Optio
 
 async fn authenticate(core: &Core, headers: &HeaderMap) -> Result<Access, Fault> {
     let credential = credential::bearer(headers).and_then(Credential::parse).ok_or(Fault::Unauthorized)?;
-    accounts::authenticate(core, &credential).await
+    accounts::authenticate(core, &credential).await.map_err(Error::into_fault)
 }
 
 /// Counts a request of the caller.

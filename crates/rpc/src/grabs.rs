@@ -32,7 +32,7 @@ impl GrabService for Grabs {
     async fn create_grab(&self, request: Request<CreateGrabRequest>) -> Result<Response<CreateGrabResponse>, Status> {
         let (caller, may_read) = (caller(&request)?, may_read(&request));
         let request = convert::create_request(request.into_inner(), may_read);
-        let result = grabs::create(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
+        let result = grabs::create(&self.0, caller, &request).await.map_err(to_status)?;
         let grab = Some(convert::created(&result, self.0.public_url()));
         Ok(Response::new(CreateGrabResponse { grab, replayed: result.replayed }))
     }
@@ -44,7 +44,7 @@ impl GrabService for Grabs {
         let (caller, may_read) = (caller(&request)?, may_read(&request));
         let requests = request.into_inner().requests.into_iter();
         let requests: Vec<_> = requests.map(|request| convert::queued_request(request, may_read)).collect();
-        let batch = grabs::create_batch(&self.0, caller, &requests).await.map_err(|fault| to_status(&fault))?;
+        let batch = grabs::create_batch(&self.0, caller, &requests).await.map_err(to_status)?;
         let Batch { results, is_stopped: stopped, decision } = batch;
         let results = results.iter().map(|result| convert::batch_result(result, self.0.public_url())).collect();
         let mut response = Response::new(BatchCreateGrabsResponse { results, stopped });
@@ -67,11 +67,11 @@ impl GrabService for Grabs {
         let CaptureGrabRequest { create, with_stages } = request.into_inner();
         let request = convert::create_request(create.unwrap_or_default(), may_read);
         let captured = grabs::capture(&self.0, caller, &request, Follow::stages_if(with_stages)).await;
-        let CaptureStream { first, rest } = captured.map_err(|fault| to_status(&fault))?;
+        let CaptureStream { first, rest } = captured.map_err(to_status)?;
         let first = CaptureState { result: first, stages: Stages::default() };
         let public_url = self.0.public_url().to_owned();
         let states = stream::once(async { Ok(first) }).chain(ReceiverStream::new(rest)).map(move |state| {
-            let CaptureState { result, stages } = state.map_err(|fault| to_status(&fault))?;
+            let CaptureState { result, stages } = state.map_err(to_status)?;
             let stages = if with_stages { convert::stages(&stages) } else { Vec::new() };
             let grab = Some(v1::Grab { stages, ..convert::created(&result, &public_url) });
             Ok(CaptureGrabResponse { grab, replayed: result.replayed })
@@ -82,14 +82,14 @@ impl GrabService for Grabs {
     async fn get_grab(&self, request: Request<GetGrabRequest>) -> Result<Response<GetGrabResponse>, Status> {
         let caller = caller(&request)?;
         let id = id(&request.get_ref().id)?;
-        let grab = grabs::get(&self.0, caller, id).await.map_err(|fault| to_status(&fault))?;
+        let grab = grabs::get(&self.0, caller, id).await.map_err(to_status)?;
         Ok(Response::new(GetGrabResponse { grab: Some(self.to_proto(&grab)) }))
     }
 
     async fn list_grabs(&self, request: Request<ListGrabsRequest>) -> Result<Response<ListGrabsResponse>, Status> {
         let caller = caller(&request)?;
         let request = convert::list_request(request.into_inner());
-        let listed = grabs::list(&self.0, caller, &request).await.map_err(|fault| to_status(&fault))?;
+        let listed = grabs::list(&self.0, caller, &request).await.map_err(to_status)?;
         let grabs = listed.grabs.iter().map(|grab| convert::listed(grab, self.0.public_url())).collect();
         Ok(Response::new(ListGrabsResponse { grabs, has_more: listed.has_more }))
     }
@@ -100,9 +100,9 @@ impl GrabService for Grabs {
         let caller = caller(&request)?;
         let WatchGrabRequest { id: text, after_revision, with_stages } = request.into_inner();
         let (id, seen) = (id(&text)?, u64::try_from(after_revision).unwrap_or(0));
-        let wait = accounts::open_wait(&self.0, caller).map_err(|fault| to_status(&fault))?;
+        let wait = accounts::open_wait(&self.0, caller).map_err(to_status)?;
         let states = grabs::watch(&self.0, caller, id, seen, Follow::stages_if(with_stages)).await;
-        let states = states.map_err(|fault| to_status(&fault))?;
+        let states = states.map_err(to_status)?;
         let public_url = self.0.public_url().to_owned();
         let states = states.map(move |state| match state.inspect(|_| _ = &wait) {
             Ok(GrabUpdate { grab, stages }) => {
@@ -117,7 +117,7 @@ impl GrabService for Grabs {
     async fn delete_grab(&self, request: Request<DeleteGrabRequest>) -> Result<Response<DeleteGrabResponse>, Status> {
         let caller = caller(&request)?;
         let id = id(&request.get_ref().id)?;
-        grabs::delete(&self.0, caller, id).await.map_err(|fault| to_status(&fault))?;
+        grabs::delete(&self.0, caller, id).await.map_err(to_status)?;
         Ok(Response::new(DeleteGrabResponse {}))
     }
 }
@@ -133,7 +133,7 @@ impl Grabs {
 /// # Errors
 /// [`Fault::Unauthorized`] when the call did not pass the gate.
 pub(crate) fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
-    request.extensions().get().copied().ok_or_else(|| to_status(&Fault::Unauthorized))
+    request.extensions().get().copied().ok_or_else(|| to_status(Fault::Unauthorized))
 }
 
 /// Whether the caller may read grabs, and thus get those of others as an answer.
@@ -143,5 +143,5 @@ fn may_read<T>(request: &Request<T>) -> bool {
 
 /// Malformed ids are reported as not found.
 fn id(text: &str) -> Result<GrabId, Status> {
-    text.parse().map_err(|_| to_status(&Fault::NotFound { what: "grab" }))
+    text.parse().map_err(|_| to_status(Fault::NotFound { what: "grab" }))
 }

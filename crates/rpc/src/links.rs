@@ -20,7 +20,7 @@ impl LinkService for Links {
     async fn open_link(&self, request: Request<OpenLinkRequest>) -> Result<Response<OpenLinkResponse>, Status> {
         let core = &self.0;
         let OpenLinkRequest { query } = request.into_inner();
-        let link = links::verify(core, query).await.map_err(|fault| to_status(&fault))?;
+        let link = links::verify(core, query).await.map_err(to_status)?;
         accounts::record_use(core, link.caller);
         match links::open(core, &link).await {
             Ok(OpenedLink { result, fresh_for, counted }) => {
@@ -31,7 +31,7 @@ impl LinkService for Links {
                 Ok(response)
             }
             Err(LinkError { fault, counted }) => {
-                let mut status = to_status(&fault);
+                let mut status = to_status(fault);
                 add_limit(counted, status.metadata_mut());
                 Err(status)
             }

@@ -16,8 +16,7 @@ pub(crate) struct Pricing(pub(crate) Core);
 impl PricingService for Pricing {
     async fn get_pricing(&self, request: Request<GetPricingRequest>) -> Result<Response<GetPricingResponse>, Status> {
         let GetPricingRequest { provider, detail } = request.into_inner();
-        let packet =
-            self.0.filtered_pricing(provider.as_deref(), detail.as_deref()).map_err(|fault| to_status(&fault))?;
+        let packet = self.0.filtered_pricing(provider.as_deref(), detail.as_deref()).map_err(to_status)?;
         let packet = match to_value(packet).kind {
             Some(Kind::StructValue(packet)) => Some(packet),
             _ => None,

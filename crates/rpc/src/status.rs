@@ -6,6 +6,7 @@ use std::time::Duration;
 use grabd_domain::Fault;
 use grabd_domain::faults::{Code, ErrorCause};
 use grabd_domain::oauth::OauthScope;
+use grabd_engine::Error;
 use grabd_engine::grabs::CreateError;
 use grabd_proto::reason;
 use grabd_proto::v1::{self, ErrorCode};
@@ -18,8 +19,11 @@ const CALLS_RETRY: Duration = Duration::from_secs(1);
 const OUT_OF_TIME: &str =
     "The captures before this one took too long. Send the batch again with the same Idempotency-Key.";
 
-/// Converts a fault.
-pub(crate) fn to_status(fault: &Fault) -> Status {
+/// The status of an error, or of a fault. What went wrong inside is logged here.
+///
+/// A function, because neither type is of this crate: none can be converted to the other with `From`.
+pub(crate) fn to_status(error: impl Into<Error>) -> Status {
+    let fault = &error.into().into_fault();
     let mut details =
         ErrorDetails::with_error_info(reason::of(to_proto(fault.code())), reason::DOMAIN, metadata(fault));
     if let Some(field) = fault.field() {
@@ -205,34 +209,34 @@ mod tests {
     #[test]
     fn details_contain_field_retry_delay_and_quota() {
         let field = Field::new("width", "1", "an integer");
-        let status = to_status(&Fault::InvalidViewport(field));
+        let status = to_status(Fault::InvalidViewport(field));
         assert_eq!((status.code(), reason::code(&status)), (Grpc::InvalidArgument, ErrorCode::InvalidViewport));
         assert_eq!(status.get_details_bad_request().unwrap().field_violations[0].field, "width");
 
-        let status = to_status(&Fault::RateLimitExceeded { per_minute: 60, retry_after_s: 3 });
+        let status = to_status(Fault::RateLimitExceeded { per_minute: 60, retry_after_s: 3 });
         assert_eq!(status.code(), Grpc::ResourceExhausted);
         assert_eq!(status.get_details_retry_info().unwrap().retry_delay, Some(Duration::from_secs(3)));
         assert_eq!(status.get_details_quota_failure().unwrap().violations[0].subject, "requests");
 
-        let status = to_status(&Fault::ImagesBusy { retry_after_s: 5 });
+        let status = to_status(Fault::ImagesBusy { retry_after_s: 5 });
         assert_eq!((status.code(), reason::code(&status)), (Grpc::ResourceExhausted, ErrorCode::RateLimitExceeded));
         assert_eq!(status.get_details_retry_info().unwrap().retry_delay, Some(Duration::from_secs(5)));
-        let status = to_status(&Fault::QueueTooLong { wait_s: 31 });
+        let status = to_status(Fault::QueueTooLong { wait_s: 31 });
         assert_eq!((status.code(), reason::code(&status)), (Grpc::ResourceExhausted, ErrorCode::RateLimitExceeded));
         assert_eq!(status.get_details_retry_info().unwrap().retry_delay, Some(Duration::from_secs(31)));
         assert_eq!(status.get_details_quota_failure().unwrap().violations[0].subject, "sync-queue");
         assert_eq!(reason::cause(&status), v1::ErrorCause::Service);
 
-        let status = to_status(&Fault::FailedRenderTimeExceeded { per_minute: 20, retry_after_s: 7 });
+        let status = to_status(Fault::FailedRenderTimeExceeded { per_minute: 20, retry_after_s: 7 });
         assert_eq!(status.get_details_retry_info().unwrap().retry_delay, Some(Duration::from_secs(7)));
         assert_eq!(reason::cause(&status), v1::ErrorCause::Request);
 
-        let status = to_status(&Fault::Unavailable);
+        let status = to_status(Fault::Unavailable);
         assert_eq!((status.code(), reason::code(&status)), (Grpc::Unavailable, ErrorCode::InternalError));
         assert_eq!(status.get_details_retry_info().unwrap().retry_delay, Some(OUTAGE_RETRY));
         assert_eq!(reason::cause(&status), v1::ErrorCause::Service);
 
-        let status = to_status(&Fault::InternalError);
+        let status = to_status(Fault::InternalError);
         assert_eq!((status.code(), reason::code(&status)), (Grpc::Internal, ErrorCode::InternalError));
     }
 }

@@ -17,8 +17,7 @@ pub(crate) struct Usage(pub(crate) Core);
 impl UsageService for Usage {
     async fn get_usage(&self, request: Request<GetUsageRequest>) -> Result<Response<GetUsageResponse>, Status> {
         let caller = caller(&request)?;
-        let billing::Usage { balance, plan, counts } =
-            billing::get(&self.0, caller).await.map_err(|fault| to_status(&fault))?;
+        let billing::Usage { balance, plan, counts } = billing::get(&self.0, caller).await.map_err(to_status)?;
         let whole = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         Ok(Response::new(GetUsageResponse {
             credits: Some(Credits {

@@ -30,20 +30,19 @@ impl WebhookService for Webhooks {
             status: None,
             unparsed: unparsed_fields(unparsed),
         };
-        let (endpoint, secret) =
-            webhooks::register(&self.0, caller, &changes).await.map_err(|fault| to_status(&fault))?;
+        let (endpoint, secret) = webhooks::register(&self.0, caller, &changes).await.map_err(to_status)?;
         Ok(Response::new(v1::CreateWebhookResponse { webhook: Some(webhook(endpoint, Some(&secret))) }))
     }
 
     async fn get_webhook(&self, request: Request<v1::GetWebhookRequest>) -> RpcResult<v1::GetWebhookResponse> {
         let caller = caller(&request)?;
         let id = endpoint_id(&request.get_ref().id)?;
-        let endpoint = webhooks::get(&self.0, caller, id).await.map_err(|fault| to_status(&fault))?;
+        let endpoint = webhooks::get(&self.0, caller, id).await.map_err(to_status)?;
         Ok(Response::new(v1::GetWebhookResponse { webhook: Some(webhook(endpoint, None)) }))
     }
 
     async fn list_webhooks(&self, request: Request<v1::ListWebhooksRequest>) -> RpcResult<v1::ListWebhooksResponse> {
-        let endpoints = webhooks::list(&self.0, caller(&request)?).await.map_err(|fault| to_status(&fault))?;
+        let endpoints = webhooks::list(&self.0, caller(&request)?).await.map_err(to_status)?;
         let webhooks = endpoints.into_iter().map(|endpoint| webhook(endpoint, None)).collect();
         Ok(Response::new(v1::ListWebhooksResponse { webhooks, has_more: false }))
     }
@@ -52,14 +51,14 @@ impl WebhookService for Webhooks {
         let caller = caller(&request)?;
         let (id, changes) = update(request.into_inner());
         let id = endpoint_id(&id)?;
-        let endpoint = webhooks::change(&self.0, caller, id, &changes).await.map_err(|fault| to_status(&fault))?;
+        let endpoint = webhooks::change(&self.0, caller, id, &changes).await.map_err(to_status)?;
         Ok(Response::new(v1::UpdateWebhookResponse { webhook: Some(webhook(endpoint, None)) }))
     }
 
     async fn delete_webhook(&self, request: Request<v1::DeleteWebhookRequest>) -> RpcResult<v1::DeleteWebhookResponse> {
         let caller = caller(&request)?;
         let id = endpoint_id(&request.get_ref().id)?;
-        webhooks::remove(&self.0, caller, id).await.map_err(|fault| to_status(&fault))?;
+        webhooks::remove(&self.0, caller, id).await.map_err(to_status)?;
         Ok(Response::new(v1::DeleteWebhookResponse {}))
     }
 
@@ -69,15 +68,14 @@ impl WebhookService for Webhooks {
     ) -> RpcResult<v1::RotateWebhookSecretResponse> {
         let caller = caller(&request)?;
         let id = endpoint_id(&request.get_ref().id)?;
-        let (endpoint, secret) =
-            webhooks::rotate_secret(&self.0, caller, id).await.map_err(|fault| to_status(&fault))?;
+        let (endpoint, secret) = webhooks::rotate_secret(&self.0, caller, id).await.map_err(to_status)?;
         Ok(Response::new(v1::RotateWebhookSecretResponse { webhook: Some(webhook(endpoint, Some(&secret))) }))
     }
 
     async fn test_webhook(&self, request: Request<v1::TestWebhookRequest>) -> RpcResult<v1::TestWebhookResponse> {
         let caller = caller(&request)?;
         let id = endpoint_id(&request.get_ref().id)?;
-        let message = webhooks::send_test(&self.0, caller, id).await.map_err(|fault| to_status(&fault))?;
+        let message = webhooks::send_test(&self.0, caller, id).await.map_err(to_status)?;
         Ok(Response::new(v1::TestWebhookResponse { delivery: Some(delivery(&message)) }))
     }
 
@@ -90,7 +88,7 @@ impl WebhookService for Webhooks {
         let id = endpoint_id(&id)?;
         let query =
             DeliveriesRequest { limit: limit.map(i64::from), starting_after, unparsed: unparsed_fields(unparsed) };
-        let page = webhooks::list_deliveries(&self.0, caller, id, &query).await.map_err(|fault| to_status(&fault))?;
+        let page = webhooks::list_deliveries(&self.0, caller, id, &query).await.map_err(to_status)?;
         let deliveries = page.deliveries.iter().map(delivery).collect();
         Ok(Response::new(v1::ListDeliveriesResponse { deliveries, has_more: page.has_more }))
     }
@@ -106,16 +104,16 @@ impl WebhookService for Webhooks {
         let delivery_id = delivery_id.parse::<DeliveryId>();
         let message = match delivery_id {
             Ok(delivery_id) => webhooks::redeliver(&self.0, caller, id, delivery_id).await,
-            Err(_) => webhooks::get(&self.0, caller, id).await.and(Err(Fault::NotFound { what: "delivery" })),
+            Err(_) => webhooks::get(&self.0, caller, id).await.and(Err(Fault::NotFound { what: "delivery" }.into())),
         };
-        let message = message.map_err(|fault| to_status(&fault))?;
+        let message = message.map_err(to_status)?;
         Ok(Response::new(v1::RedeliverWebhookResponse { delivery: Some(delivery(&message)) }))
     }
 }
 
 /// Malformed ids are reported as not found.
 fn endpoint_id(text: &str) -> Result<EndpointId, Status> {
-    text.parse().map_err(|_| to_status(&Fault::NotFound { what: "webhook" }))
+    text.parse().map_err(|_| to_status(Fault::NotFound { what: "webhook" }))
 }
 
 /// The endpoint's id, and the new values selected by the mask. Unknown paths are reported like fields of the wrong

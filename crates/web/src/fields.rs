@@ -64,7 +64,7 @@ pub(crate) fn password_error(error: PasswordConfirmationError) -> Result<(FieldE
             let message = format!("Too many wrong passwords for your account. Try again in {}.", wait(retry_after_s));
             (message, Some(retry_after_s))
         }
-        PasswordConfirmationError::Internal(fault) => return Err(fault.into()),
+        PasswordConfirmationError::Internal(error) => return Err(error.into()),
     };
     Ok((FieldError { field: "password", message }, retry_after_s))
 }
@@ -148,7 +148,7 @@ pub(crate) fn code_error(error: CodeError) -> Result<(FieldError, Option<u64>), 
         CodeError::Passkey(error) => {
             return Ok((FieldError { field: "", message: passkey_message(error)?.to_owned() }, None));
         }
-        CodeError::Internal(fault) => return Err(fault.into()),
+        CodeError::Internal(error) => return Err(error.into()),
     };
     Ok((FieldError { field: "code", message }, retry_after_s))
 }
@@ -177,7 +177,7 @@ pub(crate) fn passkey_message(error: PasskeyError) -> Result<&'static str, Probl
         PasskeyError::Unknown => Ok("This passkey is not known here: it was removed, or belongs to another account."),
         PasskeyError::Invalid => Ok("The passkey was not accepted. Try again, or use something else."),
         PasskeyError::AlreadyUsed => Ok("This answer of the passkey was used before. Use the passkey again."),
-        PasskeyError::Internal(fault) => Err(fault.into()),
+        PasskeyError::Internal(error) => Err(error.into()),
     }
 }
 

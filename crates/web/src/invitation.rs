@@ -93,7 +93,7 @@ pub(crate) async fn submit(
                     .to_owned(),
             },
             Err(InvitationSignUpError::TooMany { retry_after_s }) => return Err(RateLimited { retry_after_s }.into()),
-            Err(InvitationSignUpError::Internal(fault)) => return Err(fault.into()),
+            Err(InvitationSignUpError::Internal(error)) => return Err(error.into()),
         };
     let found = accounts::find_invitation(&web.core, input.get("token")).await?;
     let invitation = found.ok_or_else(|| Problem::invalid_link(ASK_AGAIN))?;

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::response::{IntoResponse, Response};
 use grabd_domain::Fault;
 use grabd_domain::limits::OUTAGE_RETRY;
+use grabd_engine::Error;
 use grabd_engine::grabs::ArchiveError;
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
@@ -144,7 +145,7 @@ impl Problem {
                 "Try again when it is complete. The teams of one owner have one download at a time.",
             ),
             ArchiveError::Busy => ("Many files are being downloaded at the moment.", "Try again in half a minute."),
-            ArchiveError::Internal(fault) => return fault.into(),
+            ArchiveError::Internal(error) => return error.into(),
         };
         let status = StatusCode::TOO_MANY_REQUESTS;
         Self { retry_after_s: Some(RETRY_AFTER_S), ..Self::new(status, "One download at a time", message, advice) }
@@ -210,9 +211,15 @@ impl From<FormError> for Problem {
     }
 }
 
+impl From<Error> for Problem {
+    /// What went wrong inside is logged here.
+    fn from(error: Error) -> Self {
+        error.into_fault().into()
+    }
+}
+
 impl From<Fault> for Problem {
-    /// Pages show faults about a field beside it. The engine has logged all others, and the user can do nothing about
-    /// them.
+    /// Pages show faults about a field beside it. The user can do nothing about all others.
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::RateLimitExceeded { retry_after_s, .. }

@@ -93,8 +93,8 @@ pub(crate) async fn submit(
             let trial = Some(trial(preview));
             start(&web, &head.headers, StatusCode::OK, Shown { playground, input, trial, errors: Vec::new() }).await
         }
-        Err(fault) => {
-            let shown = Shown { playground, input, trial: None, errors: vec![field_error(fault)?] };
+        Err(error) => {
+            let shown = Shown { playground, input, trial: None, errors: vec![field_error(error.into_fault())?] };
             start(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, shown).await
         }
     }

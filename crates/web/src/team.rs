@@ -146,7 +146,7 @@ impl From<TeamError> for Problem {
             ),
             TeamError::Name(error) => Self::bad_request("Invalid name", format!("The name {error}."), ""),
             TeamError::TeamName(error) => Self::bad_request("Invalid name", format!("The name {error}."), ""),
-            TeamError::Internal(fault) => fault.into(),
+            TeamError::Internal(error) => error.into(),
         }
     }
 }

@@ -15,7 +15,7 @@ use super::rate_limits::RateLimitDecision;
 use super::waits::OPEN_WAITS_PER_REQUEST;
 use crate::core::Core;
 use crate::digest;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// A caller, and what its credential may be used for.
 #[derive(Clone, Copy, Debug)]
@@ -31,9 +31,9 @@ pub struct Access {
 ///
 /// # Errors
 /// [`Fault::Unauthorized`], [`Fault::KeyExpired`] and [`Fault::TeamSuspended`]; [`Fault::Unavailable`] and
-/// [`Fault::InternalError`] when the database fails.
+/// When the database fails.
 #[tracing::instrument(name = "access.authenticate", skip_all)]
-pub async fn authenticate(core: &Core, credential: &Credential) -> Result<Access, Fault> {
+pub async fn authenticate(core: &Core, credential: &Credential) -> Result<Access, Error> {
     let hash = match credential {
         Credential::Key(key) => digest::of(key.expose()),
         Credential::Token(token) => digest::of(token.expose()),
@@ -49,10 +49,8 @@ pub async fn authenticate(core: &Core, credential: &Credential) -> Result<Access
             cache.insert(hash, version, (access.caller, access.scopes), expires_at);
             Ok(access)
         }
-        None if is_suspended(core, credential, &hash, now).await.map_err(internal_error("authenticate"))? => {
-            Err(Fault::TeamSuspended)
-        }
-        None => Err(Fault::Unauthorized),
+        None if is_suspended(core, credential, &hash, now).await? => Err(Fault::TeamSuspended.into()),
+        None => Err(Fault::Unauthorized.into()),
     }
 }
 
@@ -138,21 +136,16 @@ async fn find_caller(
     credential: &Credential,
     hash: &[u8; 32],
     now: Timestamp,
-) -> Result<Option<(Access, Option<Timestamp>)>, Fault> {
+) -> Result<Option<(Access, Option<Timestamp>)>, Error> {
     match credential {
-        Credential::Key(_) => {
-            match core.store.accounts().authenticate(hash).await.map_err(internal_error("authenticate"))? {
-                Some(KeyCaller { expires_at: Some(expired_at), .. }) if expired_at <= now => {
-                    Err(Fault::KeyExpired { expired_at })
-                }
-                found => {
-                    Ok(found.map(|KeyCaller { caller, scopes, expires_at }| (Access { caller, scopes }, expires_at)))
-                }
+        Credential::Key(_) => match core.store.accounts().authenticate(hash).await? {
+            Some(KeyCaller { expires_at: Some(expired_at), .. }) if expired_at <= now => {
+                Err(Fault::KeyExpired { expired_at }.into())
             }
-        }
+            found => Ok(found.map(|KeyCaller { caller, scopes, expires_at }| (Access { caller, scopes }, expires_at))),
+        },
         Credential::Token(_) => {
-            let found =
-                core.store.oauth().authenticate_token(hash, now).await.map_err(internal_error("authenticate"))?;
+            let found = core.store.oauth().authenticate_token(hash, now).await?;
             Ok(found.map(|TokenCaller { caller, scopes, expires_at }| {
                 (Access { caller, scopes: scopes.to_api() }, Some(expires_at))
             }))

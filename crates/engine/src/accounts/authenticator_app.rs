@@ -9,13 +9,13 @@ use super::second_factor_mail::{SecondFactorEvent, notify};
 use super::second_factor_setup;
 use super::sessions::Person;
 use crate::core::Core;
-use crate::faults::internal_error;
 
 /// Sets the authenticator app, whose secret the form carries, in place of the former one. `app_code` is a code of the new
 /// app; `answer` is the second factor that the person has. Recovery codes and passkeys stay.
 ///
 /// # Errors
 /// See [`SecondFactorError`]. Nothing is used up when the code of the new app is wrong.
+#[tracing::instrument(name = "accounts.set_authenticator_app", skip_all)]
 pub async fn set_authenticator_app(
     core: &Core,
     person: &Person,
@@ -32,7 +32,7 @@ pub async fn set_authenticator_app(
     let secret = vault.seal(&secret, person.id.0.as_bytes());
     let new = NewAuthenticatorApp { user: person.id, secret, step, factor: checked.factor };
     let is_set = core.store_as(person.id).accounts().set_authenticator_app(new).await;
-    checked.finish(core, is_set.map_err(internal_error("accounts.set_authenticator_app"))?)?;
+    checked.finish(core, is_set?)?;
     tracing::info!(user.id = %person.id, "authenticator app set");
     notify(core, &person.email, SecondFactorEvent::AppSet);
     Ok(())

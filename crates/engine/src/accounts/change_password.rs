@@ -3,7 +3,6 @@
 //! Both end the sessions that the former password may have opened. Neither revokes app grants: they were given on a
 //! separate consent page, and are listed and revoked there.
 
-use grabd_domain::Fault;
 use grabd_domain::accounts::{Email, PasswordError, RESET_LIFE, check_password};
 use grabd_domain::credentials::{ResetToken, SessionToken};
 use grabd_store::accounts::PasswordChange;
@@ -15,7 +14,7 @@ use super::trial::grant_trial;
 use super::tries::Source;
 use crate::core::Core;
 use crate::digest;
-use crate::faults::internal_error;
+use crate::error::{Error, internal_from};
 use crate::mail::{MailMessage, templates};
 use crate::random;
 
@@ -36,8 +35,10 @@ pub enum ChangePasswordError {
     },
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(Error),
 }
+
+internal_from!(ChangePasswordError);
 
 /// Why the password of a signed-in person was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,15 +54,17 @@ pub enum PasswordConfirmationError {
     },
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(Error),
 }
+
+internal_from!(PasswordConfirmationError);
 
 impl From<PasswordConfirmationError> for ChangePasswordError {
     fn from(error: PasswordConfirmationError) -> Self {
         match error {
             PasswordConfirmationError::Wrong => Self::WrongPassword,
             PasswordConfirmationError::TooMany { retry_after_s } => Self::TooMany { retry_after_s },
-            PasswordConfirmationError::Internal(fault) => Self::Internal(fault),
+            PasswordConfirmationError::Internal(error) => Self::Internal(error),
         }
     }
 }
@@ -83,14 +86,17 @@ pub enum ResetError {
     },
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(Error),
 }
+
+internal_from!(ResetError);
 
 /// Changes a password and ends every other session. Wrong passwords are limited for each session, so that somebody who
 /// found an open browser cannot guess, and nobody else can use up the tries.
 ///
 /// # Errors
 /// See [`ChangePasswordError`].
+#[tracing::instrument(name = "accounts.change_password", skip_all)]
 pub async fn change_password(
     core: &Core,
     person: &Person,
@@ -98,7 +104,6 @@ pub async fn change_password(
     current: &str,
     new: &str,
 ) -> Result<(), ChangePasswordError> {
-    let step = "accounts.change_password";
     check_password(new)?;
     let former_hash = confirm_password(core, person, this, current).await?;
     let busy = |Busy| ChangePasswordError::TooMany { retry_after_s: BUSY_RETRY_S };
@@ -106,7 +111,7 @@ pub async fn change_password(
     let password_hash = core.accounts.passwords.hash(&core.tasks, HashedFor::Known(keep), new).await.map_err(busy)?;
     let change = PasswordChange { user: person.id, former_hash, password_hash, keep };
     // `false`: the password was changed concurrently.
-    if !core.store.accounts().change_password(change).await.map_err(internal_error(step))? {
+    if !core.store.accounts().change_password(change).await? {
         return Err(ChangePasswordError::WrongPassword);
     }
     tracing::info!(user.id = %person.id, "password changed");
@@ -128,8 +133,7 @@ pub(super) async fn confirm_password(
     if let Err(wait) = core.accounts.passwords.tries.take(&person.email, source, core.clock.now()) {
         return Err(PasswordConfirmationError::TooMany { retry_after_s: wait.as_secs().max(1) });
     }
-    let login =
-        core.store.accounts().find_login(&person.email).await.map_err(internal_error("accounts.confirm_password"))?;
+    let login = core.store.accounts().find_login(&person.email).await?;
     let stored_hash = login.filter(|login| login.user == person.id).map(|login| login.password_hash);
     let checked = core.accounts.passwords.verify(&core.tasks, source.into(), password, stored_hash.clone()).await;
     if !matches!(checked, Ok(false)) {
@@ -157,23 +161,18 @@ pub fn request_password_reset(core: &Core, email: &str) {
     let core = core.clone();
     core.clone().spawn(async move {
         let _permit = permit;
-        // Errors are already logged.
-        let _ = send_reset(&core, email).await;
+        // Nobody waits for the result, so errors are only logged.
+        let _ = send_reset(&core, email).await.map_err(Error::into_fault);
     });
 }
 
-async fn send_reset(core: &Core, email: Email) -> Result<(), Fault> {
-    let step = "accounts.request_password_reset";
-    let Some(person) = core.store.accounts().find_person(&email).await.map_err(internal_error(step))? else {
+async fn send_reset(core: &Core, email: Email) -> Result<(), Error> {
+    let Some(person) = core.store.accounts().find_person(&email).await? else {
         return Ok(());
     };
     let token = ResetToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     let expires_at = core.clock.now() + RESET_LIFE;
-    core.store
-        .accounts()
-        .create_password_reset(digest::of(token.expose()), person.id, expires_at)
-        .await
-        .map_err(internal_error(step))?;
+    core.store.accounts().create_password_reset(digest::of(token.expose()), person.id, expires_at).await?;
     let link = format!("{}/new-password?token={}", core.oauth.settings.issuer, token.expose());
     match &core.accounts.mailer {
         // The mailer logs a full queue.
@@ -192,11 +191,12 @@ async fn send_reset(core: &Core, email: Email) -> Result<(), Fault> {
 /// Whether a reset token is still valid.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn is_reset_valid(core: &Core, token: &str) -> Result<bool, Fault> {
+/// When the database fails.
+#[tracing::instrument(name = "accounts.is_reset_valid", skip_all)]
+pub async fn is_reset_valid(core: &Core, token: &str) -> Result<bool, Error> {
     let Some(token) = ResetToken::parse(token) else { return Ok(false) };
     let found = core.store.accounts().find_reset(&digest::of(token.expose()), core.clock.now()).await;
-    Ok(found.map_err(internal_error("accounts.is_reset_valid"))?.is_some())
+    Ok(found?.is_some())
 }
 
 /// Sets a new password with a reset token, which can be used once, ends all sessions of the person and signs in. If the
@@ -206,24 +206,23 @@ pub async fn is_reset_valid(core: &Core, token: &str) -> Result<bool, Fault> {
 ///
 /// # Errors
 /// See [`ResetError`].
+#[tracing::instrument(name = "accounts.reset_password", skip_all)]
 pub async fn reset_password(core: &Core, token: &str, new: &str) -> Result<SignInOutcome, ResetError> {
-    let step = "accounts.reset_password";
     check_password(new)?;
     let token = ResetToken::parse(token).ok_or(ResetError::InvalidLink)?;
     let hash = digest::of(token.expose());
     // Checked first, so that a guessed token does not cost a password hash.
-    if core.store.accounts().find_reset(&hash, core.clock.now()).await.map_err(internal_error(step))?.is_none() {
+    if core.store.accounts().find_reset(&hash, core.clock.now()).await?.is_none() {
         return Err(ResetError::InvalidLink);
     }
     let busy = |Busy| ResetError::TooMany { retry_after_s: BUSY_RETRY_S };
     let password_hash = core.accounts.passwords.hash(&core.tasks, HashedFor::Known(hash), new).await.map_err(busy)?;
     let now = core.clock.now();
-    let reset =
-        core.store.accounts().reset_password(hash, password_hash.clone(), now).await.map_err(internal_error(step))?;
+    let reset = core.store.accounts().reset_password(hash, password_hash.clone(), now).await?;
     let user = reset.ok_or(ResetError::InvalidLink)?;
     tracing::info!(user.id = %user, "password reset");
     grant_trial(core, user, now).await?;
-    if let Some(person) = core.store.accounts().find_person_by_id(user).await.map_err(internal_error(step))? {
+    if let Some(person) = core.store.accounts().find_person_by_id(user).await? {
         notify(core, templates::password_changed(person.email, &core.host()));
     }
     Ok(continue_sign_in(core, user, &password_hash).await?)

@@ -1,7 +1,6 @@
 //! Checks what somebody presents as their second factor: a typed code, of which wrong ones are limited, or the answer of a
 //! passkey, which cannot be guessed.
 
-use grabd_domain::Fault;
 use grabd_domain::accounts::Email;
 use grabd_domain::ids::UserId;
 use grabd_store::accounts::FactorUse;
@@ -11,7 +10,7 @@ use super::second_factor_mail::{SecondFactorEvent, notify};
 use super::tries::Source;
 use super::{recovery_codes, totp};
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::{Error, internal_from};
 
 /// Maximum length of what is read as a code, in bytes.
 const MAX_BYTES: usize = 64;
@@ -51,8 +50,10 @@ pub enum CodeError {
     Passkey(#[from] PasskeyError),
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(Error),
 }
+
+internal_from!(CodeError);
 
 /// What somebody typed.
 enum EnteredCode {
@@ -81,7 +82,6 @@ pub(super) async fn check_code<'a>(
     source: Source,
     answer: FactorAnswer<'_>,
 ) -> Result<CheckedCode<'a>, CodeError> {
-    let step = "accounts.check_code";
     let code = match answer {
         FactorAnswer::Code(code) => code,
         FactorAnswer::Passkey(answer) => {
@@ -90,8 +90,7 @@ pub(super) async fn check_code<'a>(
         }
     };
     let code = EnteredCode::parse(code).ok_or(CodeError::Malformed)?;
-    let found =
-        core.store.accounts().find_second_factor(user).await.map_err(internal_error(step))?.ok_or(CodeError::NotOn)?;
+    let found = core.store.accounts().find_second_factor(user).await?.ok_or(CodeError::NotOn)?;
     let now = core.clock.now();
     // Taken before the check, so that concurrent requests cannot exceed the limit.
     if let Err(wait) = core.accounts.passwords.tries.take_code(email, source, now) {
@@ -102,7 +101,7 @@ pub(super) async fn check_code<'a>(
         EnteredCode::Totp(code) => {
             // Without an authenticator app no such code is right.
             let Some(sealed) = &found.secret else { return Err(wrong(core, email, source)) };
-            let secret = core.vault.unseal(sealed, user.0.as_bytes()).map_err(internal_error(step))?;
+            let secret = core.vault.unseal(sealed, user.0.as_bytes())?;
             let steps = totp::matching_steps(&secret, code, now);
             let Some(latest) = steps.last() else { return Err(wrong(core, email, source)) };
             FactorUse::Step(*latest)

@@ -1,6 +1,5 @@
 //! The second step of a sign-in: the code of the second factor.
 
-use grabd_domain::Fault;
 use grabd_domain::accounts::Email;
 use grabd_domain::credentials::SessionToken;
 use grabd_domain::ids::UserId;
@@ -13,7 +12,7 @@ use super::pending_sign_in::PendingSignIn;
 use super::second_factor_mail::{SecondFactorEvent, notify};
 use super::sessions::new_session;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::{Error, internal_from};
 
 /// Why the second step of a sign-in failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,8 +25,10 @@ pub enum CodeSignInError {
     Code(#[from] CodeError),
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(Error),
 }
+
+internal_from!(CodeSignInError);
 
 /// The person of a sign-in that waits for a code, with the password hash that was proved.
 struct PendingPerson {
@@ -50,12 +51,12 @@ pub struct PendingSignInInfo {
 /// The person of a sign-in that waits for a code; `None` when it has expired.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn find_pending_sign_in(core: &Core, pending: &PendingSignIn) -> Result<Option<PendingSignInInfo>, Fault> {
-    let step = "accounts.find_pending_sign_in";
+/// When the database fails.
+#[tracing::instrument(name = "accounts.find_pending_sign_in", skip_all)]
+pub async fn find_pending_sign_in(core: &Core, pending: &PendingSignIn) -> Result<Option<PendingSignInInfo>, Error> {
     let Some(PendingPerson { user, email, .. }) = find_person(core, pending).await? else { return Ok(None) };
-    let factor = core.store.accounts().find_second_factor(user).await.map_err(internal_error(step))?;
-    let passkeys = core.store.accounts().list_passkeys(user).await.map_err(internal_error(step))?;
+    let factor = core.store.accounts().find_second_factor(user).await?;
+    let passkeys = core.store.accounts().list_passkeys(user).await?;
     let has_app = factor.is_some_and(|factor| factor.secret.is_some());
     Ok(Some(PendingSignInInfo { email, has_app, has_passkeys: !passkeys.is_empty() }))
 }
@@ -65,6 +66,7 @@ pub async fn find_pending_sign_in(core: &Core, pending: &PendingSignIn) -> Resul
 ///
 /// # Errors
 /// See [`CodeSignInError`].
+#[tracing::instrument(name = "accounts.sign_in_with_code", skip_all)]
 pub async fn sign_in_with_code(
     core: &Core,
     pending: &PendingSignIn,
@@ -83,7 +85,7 @@ pub async fn sign_in_with_code(
     let factor = checked.factor;
     let sign_in = SecondFactorSignIn { session, password_hash: Some(password_hash), factor };
     let outcome = core.store_as(user).accounts().sign_in_with_second_factor(sign_in).await;
-    match outcome.map_err(internal_error("accounts.sign_in_with_code"))? {
+    match outcome? {
         SecondFactorSignInOutcome::SignedIn => checked.finish(core, true)?,
         SecondFactorSignInOutcome::CodeRefused => checked.finish(core, false)?,
         SecondFactorSignInOutcome::PasswordObsolete => return Err(CodeSignInError::Expired),
@@ -96,12 +98,11 @@ pub async fn sign_in_with_code(
     Ok(token)
 }
 
-async fn find_person(core: &Core, pending: &PendingSignIn) -> Result<Option<PendingPerson>, Fault> {
-    let step = "accounts.find_pending_sign_in";
+async fn find_person(core: &Core, pending: &PendingSignIn) -> Result<Option<PendingPerson>, Error> {
     let Some(proof) = pending.open(&core.vault, core.clock.now()) else { return Ok(None) };
-    let login = core.store.accounts().find_login_by_id(proof.user).await.map_err(internal_error(step))?;
+    let login = core.store.accounts().find_login_by_id(proof.user).await?;
     let Some(login) = login.filter(|login| proof.is_for(&login.password_hash)) else { return Ok(None) };
-    let person = core.store.accounts().find_person_by_id(proof.user).await.map_err(internal_error(step))?;
+    let person = core.store.accounts().find_person_by_id(proof.user).await?;
     let person = person.filter(|person| person.suspension.is_none());
     Ok(person.map(|person| PendingPerson { user: person.id, email: person.email, password_hash: login.password_hash }))
 }

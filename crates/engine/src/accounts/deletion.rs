@@ -2,10 +2,10 @@
 //!
 //! All access ends before these functions return. The sweep erases the rest: see `queue/erasure.rs`.
 
+use grabd_domain::Timestamp;
 use grabd_domain::credentials::SessionToken;
 use grabd_domain::grabs::Grab;
 use grabd_domain::ids::{TeamId, UserId};
-use grabd_domain::{Fault, Timestamp};
 use grabd_store::Store;
 use grabd_store::accounts::TeamResult;
 use grabd_store::retention::DeletePersonOutcome;
@@ -14,7 +14,7 @@ use super::change_password::{PasswordConfirmationError, confirm_password};
 use super::membership::{TeamError, find_team};
 use super::sessions::Person;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::{Error, internal_from};
 use crate::queue::{self, TEAM_DELETED, end_open_grabs};
 
 /// Why a team or an account was not deleted.
@@ -37,13 +37,16 @@ pub enum DeletionError {
     },
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(Error),
 }
+
+internal_from!(DeletionError);
 
 /// Deletes a team on behalf of an owner, who confirms it with the name of the team and their password.
 ///
 /// # Errors
 /// See [`DeletionError`].
+#[tracing::instrument(name = "accounts.delete_team", skip_all)]
 pub async fn delete_team(
     core: &Core,
     person: &Person,
@@ -57,10 +60,9 @@ pub async fn delete_team(
         return Err(DeletionError::WrongName);
     }
     confirm_password(core, person, this, password).await?;
-    let step = "accounts.delete_team";
     let now = core.clock.now();
     let deleted = core.store_as(person.id).retention().delete_team(team, Some(person.id), now).await;
-    deleted.map_err(internal_error(step))?.map_err(TeamError::from)?;
+    deleted?.map_err(TeamError::from)?;
     end_grabs(core, team).await?;
     tracing::warn!(team.id = %team, user.id = %person.id, "team deleted");
     Ok(())
@@ -70,6 +72,7 @@ pub async fn delete_team(
 ///
 /// # Errors
 /// See [`DeletionError`].
+#[tracing::instrument(name = "accounts.delete_account", skip_all)]
 pub async fn delete_account(
     core: &Core,
     person: &Person,
@@ -78,7 +81,7 @@ pub async fn delete_account(
 ) -> Result<(), DeletionError> {
     confirm_password(core, person, this, password).await?;
     let deleted = core.store_as(person.id).retention().delete_person(person.id, core.clock.now()).await;
-    match deleted.map_err(internal_error("accounts.delete_account"))? {
+    match deleted? {
         DeletePersonOutcome::Deleted { teams } => {
             for team in teams {
                 end_grabs(core, team).await?;
@@ -93,9 +96,9 @@ pub async fn delete_account(
 }
 
 /// Ends the open grabs of a deleted team at once, also in the renderer.
-async fn end_grabs(core: &Core, team: TeamId) -> Result<(), Fault> {
+async fn end_grabs(core: &Core, team: TeamId) -> Result<(), Error> {
     let ended = end_open_grabs(&core.store, team, TEAM_DELETED, core.clock.now()).await;
-    for grab in ended.map_err(internal_error("accounts.end_grabs"))? {
+    for grab in ended? {
         core.queue.dispatcher.cancel(grab.id);
         queue::record_end(core, grab);
     }

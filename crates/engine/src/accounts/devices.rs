@@ -3,7 +3,6 @@
 
 use std::net::IpAddr;
 
-use grabd_domain::Fault;
 use grabd_domain::accounts::DEVICE_LIFE;
 use grabd_domain::credentials::{DeviceToken, SessionToken};
 use grabd_domain::ids::UserId;
@@ -13,7 +12,7 @@ use super::sessions::find_session;
 use super::tries::Source;
 use crate::core::Core;
 use crate::digest;
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::random;
 
 /// Where a sign-in comes from.
@@ -27,11 +26,11 @@ pub struct SignInSource {
 
 /// How tries from here are counted. For an unknown e-mail address as from an unknown network, after the same query, so
 /// that the time does not tell the difference.
-pub(super) async fn classify(core: &Core, user: Option<UserId>, source: &SignInSource) -> Result<Source, Fault> {
+pub(super) async fn classify(core: &Core, user: Option<UserId>, source: &SignInSource) -> Result<Source, Error> {
     let unknown = Source::Network(source.address);
     let now = core.clock.now();
     let (user, since) = (user.unwrap_or_else(|| random::user_id(now)), now - DEVICE_LIFE);
-    let devices = core.store.accounts().list_devices(user, since).await.map_err(internal_error("accounts.classify"))?;
+    let devices = core.store.accounts().list_devices(user, since).await?;
     let device = source.device.as_ref().map(|token| digest::of(token.expose()));
     let network = network_hash(user, source.address);
     Ok(match device {
@@ -44,19 +43,20 @@ pub(super) async fn classify(core: &Core, user: Option<UserId>, source: &SignInS
 /// Whether somebody has signed in with this device.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn is_known_device(core: &Core, device: &DeviceToken) -> Result<bool, Fault> {
+/// When the database fails.
+#[tracing::instrument(name = "accounts.is_known_device", skip_all)]
+pub async fn is_known_device(core: &Core, device: &DeviceToken) -> Result<bool, Error> {
     let since = core.clock.now() - DEVICE_LIFE;
     let known = core.store.accounts().is_known_device(&digest::of(device.expose()), since).await;
-    known.map_err(internal_error("accounts.is_known_device"))
+    Ok(known?)
 }
 
 /// Remembers the device and network of a new session, and returns the token for the browser's cookie.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn remember_device(core: &Core, session: &SessionToken, source: &SignInSource) -> Result<DeviceToken, Fault> {
-    let step = "accounts.remember_device";
+/// When the database fails.
+#[tracing::instrument(name = "accounts.remember_device", skip_all)]
+pub async fn remember_device(core: &Core, session: &SessionToken, source: &SignInSource) -> Result<DeviceToken, Error> {
     let now = core.clock.now();
     let fresh = || DeviceToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     // A token of our own is kept, since several people may share a browser. Others could have been planted there.
@@ -68,7 +68,7 @@ pub async fn remember_device(core: &Core, session: &SessionToken, source: &SignI
         let user = session.person.id;
         let network = network_hash(user, source.address);
         let device = NewDevice { user, hash: digest::of(token.expose()), network, now };
-        core.store.accounts().remember_device(device).await.map_err(internal_error(step))?;
+        core.store.accounts().remember_device(device).await?;
     }
     Ok(token)
 }

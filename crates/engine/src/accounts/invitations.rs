@@ -3,22 +3,22 @@
 
 use std::num::NonZeroU32;
 
+use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, EmailError, PasswordError, Role, check_password};
 use grabd_domain::credentials::{InviteToken, SessionToken};
 use grabd_domain::ids::{InvitationId, TeamId, UserId};
 use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::teams::{INVITATION_LIFE, TeamName};
-use grabd_domain::{Fault, Timestamp};
 use grabd_store::accounts::{InvitedSignUp, NewInvitation, SignUpOutcome};
 
-use super::membership::{require_verified, team_result};
+use super::membership::require_verified;
 use super::passwords::{BUSY_RETRY_S, Busy, HashedFor};
 use super::sessions::{Person, open_first_session};
 use super::trial::grant_trial;
 use super::{TeamError, find_team};
 use crate::core::Core;
 use crate::digest;
-use crate::faults::internal_error;
+use crate::error::{Error, internal_from};
 use crate::mail::{QueueFull, templates};
 use crate::random;
 
@@ -90,14 +90,17 @@ pub enum InvitationSignUpError {
     },
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(Error),
 }
+
+internal_from!(InvitationSignUpError);
 
 /// Invites an address to a team and, if mail is configured, sends the link. The link is then shown to nobody else, so
 /// that its use verifies the address.
 ///
 /// # Errors
 /// For a malformed address, when `by` is not an owner or not verified, and beyond the mail limits.
+#[tracing::instrument(name = "accounts.invite", skip_all)]
 pub async fn invite(
     core: &Core,
     by: &Person,
@@ -132,7 +135,8 @@ pub async fn invite(
         expires_at: now + INVITATION_LIFE,
         mailed: place.is_some(),
     };
-    team_result("accounts.invite", core.store_as(by.id).accounts().invite(new).await)?;
+    let invited = core.store_as(by.id).accounts().invite(new).await.map_err(TeamError::from)?;
+    invited.map_err(TeamError::from)?;
     tracing::info!(team.id = %team, user.id = %by.id, role = role.as_str(), "invitation created");
     let link = format!("{}/invitation?token={}", core.oauth.settings.issuer, token.expose());
     match place {
@@ -150,48 +154,49 @@ pub async fn invite(
 ///
 /// # Errors
 /// [`TeamError::NotMember`] when `user` is not in the team.
+#[tracing::instrument(name = "accounts.list_invitations", skip_all)]
 pub async fn list_invitations(core: &Core, user: UserId, team: TeamId) -> Result<Vec<Invitation>, TeamError> {
     find_team(core, user, team).await?;
     let listed = core.store.accounts().list_invitations(team, core.clock.now()).await;
-    Ok(listed.map_err(internal_error("accounts.list_invitations"))?.into_iter().map(Invitation::from).collect())
+    Ok(listed?.into_iter().map(Invitation::from).collect())
 }
 
 /// Withdraws an invitation, which invalidates its link.
 ///
 /// # Errors
 /// When `by` is not an owner, and when the team has no such invitation.
+#[tracing::instrument(name = "accounts.withdraw_invitation", skip_all)]
 pub async fn withdraw_invitation(
     core: &Core,
     by: UserId,
     team: TeamId,
     invitation: InvitationId,
 ) -> Result<(), TeamError> {
-    team_result(
-        "accounts.withdraw_invitation",
-        core.store_as(by).accounts().withdraw_invitation(team, invitation, by).await,
-    )
+    Ok(core.store_as(by).accounts().withdraw_invitation(team, invitation, by).await??)
 }
 
 /// The invitation behind a link; `None` when it is unknown, expired or already used.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn find_invitation(core: &Core, token: &str) -> Result<Option<Invitation>, Fault> {
+/// When the database fails.
+#[tracing::instrument(name = "accounts.find_invitation", skip_all)]
+pub async fn find_invitation(core: &Core, token: &str) -> Result<Option<Invitation>, Error> {
     let Some(token) = InviteToken::parse(token) else { return Ok(None) };
     let found = core.store.accounts().find_invitation(&digest::of(token.expose()), core.clock.now()).await;
-    Ok(found.map_err(internal_error("accounts.find_invitation"))?.map(Invitation::from))
+    Ok(found?.map(Invitation::from))
 }
 
 /// Adds a person with an account to the team of an invitation. Returns the team.
 ///
 /// # Errors
 /// [`TeamError::NotFound`] when the link is not valid or is for another address.
+#[tracing::instrument(name = "accounts.accept_invitation", skip_all)]
 pub async fn accept_invitation(core: &Core, person: &Person, token: &str) -> Result<TeamId, TeamError> {
     let token = InviteToken::parse(token).ok_or(TeamError::NotFound)?;
     let store = core.store_as(person.id);
     let now = core.clock.now();
     let accepted = store.accounts().accept_invitation(digest::of(token.expose()), person.id, person.email.clone(), now);
-    let team = team_result("accounts.accept_invitation", accepted.await)?;
+    let team = accepted.await??;
     tracing::info!(team.id = %team, user.id = %person.id, "invitation accepted");
     grant_trial(core, person.id, now).await?;
     Ok(team)
@@ -202,6 +207,7 @@ pub async fn accept_invitation(core: &Core, person: &Person, token: &str) -> Res
 ///
 /// # Errors
 /// See [`InvitationSignUpError`].
+#[tracing::instrument(name = "accounts.sign_up_with_invitation", skip_all)]
 pub async fn sign_up_with_invitation(
     core: &Core,
     token: &str,
@@ -211,12 +217,7 @@ pub async fn sign_up_with_invitation(
     let token = InviteToken::parse(token).ok_or(InvitationSignUpError::InvalidLink)?;
     let hash = digest::of(token.expose());
     // Checked first, so that a guessed token does not cost a password hash.
-    let found = core
-        .store
-        .accounts()
-        .find_invitation(&hash, core.clock.now())
-        .await
-        .map_err(internal_error("accounts.sign_up_with_invitation"))?;
+    let found = core.store.accounts().find_invitation(&hash, core.clock.now()).await?;
     if found.is_none() {
         return Err(InvitationSignUpError::InvalidLink);
     }
@@ -227,7 +228,7 @@ pub async fn sign_up_with_invitation(
     let user = random::user_id(now);
     let sign_up = InvitedSignUp { hash, user, password_hash, verified: !core.sends_mail(), now };
     let arrived = core.store_as(user).accounts().sign_up_invited(sign_up).await;
-    match arrived.map_err(internal_error("accounts.sign_up_with_invitation"))? {
+    match arrived? {
         SignUpOutcome::Joined { team, user } => {
             tracing::info!(team.id = %team, user.id = %user, "invitation accepted with a new account");
             Ok((open_first_session(core, user).await?, team))

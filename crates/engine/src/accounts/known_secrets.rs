@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{TeamId, UserId};
-use grabd_domain::{Fault, Timestamp};
 use grabd_store::Store;
 use grabd_store::accounts::{KnownSecret, TeamSecret};
 
 use super::membership::{TeamError, list_members};
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// A secret that is in use, and somebody who knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,24 +52,25 @@ pub async fn list_secrets_known_to(
 /// The same for a page.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn list_member_secrets(core: &Core, team: TeamId, user: UserId) -> Result<Vec<RemainingSecret>, Fault> {
+/// When the database fails.
+#[tracing::instrument(name = "accounts.list_member_secrets", skip_all)]
+pub async fn list_member_secrets(core: &Core, team: TeamId, user: UserId) -> Result<Vec<RemainingSecret>, Error> {
     let listed = list_secrets_known_to(&core.store, team, user, core.clock.now()).await;
-    listed.map_err(internal_error("accounts.list_member_secrets"))
+    Ok(listed?)
 }
 
 /// The secrets in use that people have seen who are no members any more, on behalf of a member.
 ///
 /// # Errors
 /// [`TeamError::NotMember`] when `user` is not in the team.
+#[tracing::instrument(name = "accounts.list_secrets_of_former_members", skip_all)]
 pub async fn list_secrets_of_former_members(
     core: &Core,
     user: UserId,
     team: TeamId,
 ) -> Result<Vec<RemainingSecret>, TeamError> {
-    let step = "accounts.list_secrets_of_former_members";
     let members = list_members(core, user, team).await?;
-    let known = core.store.accounts().list_known_secrets(team, core.clock.now()).await.map_err(internal_error(step))?;
+    let known = core.store.accounts().list_known_secrets(team, core.clock.now()).await?;
     let (mut emails, mut secrets) = (HashMap::new(), Vec::new());
     for known in &known {
         let Some(seen_by) = known.user.filter(|seen_by| !members.iter().any(|member| member.user == *seen_by)) else {
@@ -78,7 +79,7 @@ pub async fn list_secrets_of_former_members(
         let email = match emails.entry(seen_by) {
             Entry::Occupied(email) => email.into_mut(),
             Entry::Vacant(vacant) => {
-                let person = core.store.accounts().find_person_by_id(seen_by).await.map_err(internal_error(step))?;
+                let person = core.store.accounts().find_person_by_id(seen_by).await?;
                 vacant.insert(person.map(|person| person.email))
             }
         };

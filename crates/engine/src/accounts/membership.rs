@@ -1,14 +1,14 @@
 //! Teams and members, as members view and change them.
 
+use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, Role};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::teams::{NameError, TeamName, TeamNameError};
-use grabd_domain::{Fault, Timestamp};
 use grabd_store::accounts::TeamRuleError;
 
 use super::verification::is_verified;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::{Error, internal_from};
 use crate::random;
 
 /// A team with the role of the requesting person.
@@ -67,8 +67,10 @@ pub enum TeamError {
     TeamName(#[from] TeamNameError),
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(Error),
 }
+
+internal_from!(TeamError);
 
 impl From<TeamRuleError> for TeamError {
     fn from(refusal: TeamRuleError) -> Self {
@@ -88,20 +90,13 @@ pub(super) async fn require_verified(core: &Core, user: UserId) -> Result<(), Te
     if is_verified(core, user).await? { Ok(()) } else { Err(TeamError::Unverified) }
 }
 
-/// Converts the nested result of the store.
-pub(super) fn team_result<T>(
-    step: &'static str,
-    result: grabd_store::Result<grabd_store::accounts::TeamResult<T>>,
-) -> Result<T, TeamError> {
-    Ok(result.map_err(internal_error(step))??)
-}
-
 /// The active teams of a person, in the order they joined them.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn list_teams(core: &Core, user: UserId) -> Result<Vec<UserTeam>, Fault> {
-    let listed = core.store.accounts().list_memberships(user).await.map_err(internal_error("accounts.list_teams"))?;
+/// When the database fails.
+#[tracing::instrument(name = "accounts.list_teams", skip_all)]
+pub async fn list_teams(core: &Core, user: UserId) -> Result<Vec<UserTeam>, Error> {
+    let listed = core.store.accounts().list_memberships(user).await?;
     Ok(listed.into_iter().map(|(team, name, role)| UserTeam { team, name, role }).collect())
 }
 
@@ -109,9 +104,9 @@ pub async fn list_teams(core: &Core, user: UserId) -> Result<Vec<UserTeam>, Faul
 ///
 /// # Errors
 /// [`TeamError::NotMember`] when `user` is not in the team.
+#[tracing::instrument(name = "accounts.find_team", skip_all)]
 pub async fn find_team(core: &Core, user: UserId, team: TeamId) -> Result<UserTeam, TeamError> {
-    let found =
-        core.store.accounts().find_membership(team, user).await.map_err(internal_error("accounts.find_team"))?;
+    let found = core.store.accounts().find_membership(team, user).await?;
     found.map(|(name, role)| UserTeam { team, name, role }).ok_or(TeamError::NotMember)
 }
 
@@ -119,15 +114,13 @@ pub async fn find_team(core: &Core, user: UserId, team: TeamId) -> Result<UserTe
 ///
 /// # Errors
 /// For an invalid name, for an unverified person, and when the person is in the maximum number of teams.
+#[tracing::instrument(name = "accounts.create_own_team", skip_all)]
 pub async fn create_own_team(core: &Core, user: UserId, name: &str) -> Result<TeamId, TeamError> {
     let name = TeamName::parse(name)?;
     require_verified(core, user).await?;
     let now = core.clock.now();
     let team = random::team_id(now);
-    team_result(
-        "accounts.create_own_team",
-        core.store_as(user).accounts().create_owned_team(team, name, user, now).await,
-    )?;
+    core.store_as(user).accounts().create_owned_team(team, name, user, now).await??;
     tracing::info!(team.id = %team, "team created");
     Ok(team)
 }
@@ -136,17 +129,19 @@ pub async fn create_own_team(core: &Core, user: UserId, name: &str) -> Result<Te
 ///
 /// # Errors
 /// For an invalid name, and when `user` is not an owner.
+#[tracing::instrument(name = "accounts.rename_team", skip_all)]
 pub async fn rename_team(core: &Core, user: UserId, team: TeamId, name: &str) -> Result<(), TeamError> {
     let name = TeamName::parse(name)?;
-    team_result("accounts.rename_team", core.store_as(user).accounts().rename_team(team, name, user).await)
+    Ok(core.store_as(user).accounts().rename_team(team, name, user).await??)
 }
 
 /// The members of a team, in the order they joined. Visible to members.
 ///
 /// # Errors
 /// [`TeamError::NotMember`] when `user` is not in the team.
+#[tracing::instrument(name = "accounts.list_members", skip_all)]
 pub async fn list_members(core: &Core, user: UserId, team: TeamId) -> Result<Vec<Member>, TeamError> {
-    let members = core.store.accounts().list_members(team).await.map_err(internal_error("accounts.list_members"))?;
+    let members = core.store.accounts().list_members(team).await?;
     if !members.iter().any(|member| member.user == user) {
         return Err(TeamError::NotMember);
     }
@@ -164,8 +159,9 @@ impl From<grabd_store::accounts::Member> for Member {
 ///
 /// # Errors
 /// When `by` is not an owner, and when the team would have no owner.
+#[tracing::instrument(name = "accounts.set_role", skip_all)]
 pub async fn set_role(core: &Core, by: UserId, team: TeamId, user: UserId, role: Role) -> Result<(), TeamError> {
-    team_result("accounts.set_role", core.store_as(by).accounts().set_role(team, user, role, by).await)?;
+    core.store_as(by).accounts().set_role(team, user, role, by).await??;
     tracing::info!(team.id = %team, user.id = %user, by.id = %by, role = role.as_str(), "member role changed");
     Ok(())
 }
@@ -174,8 +170,9 @@ pub async fn set_role(core: &Core, by: UserId, team: TeamId, user: UserId, role:
 ///
 /// # Errors
 /// When `by` is not an owner, and when the team would have no owner.
+#[tracing::instrument(name = "accounts.remove_member", skip_all)]
 pub async fn remove_member(core: &Core, by: UserId, team: TeamId, user: UserId) -> Result<(), TeamError> {
-    team_result("accounts.remove_member", core.store_as(by).accounts().remove_team_member(team, user, by).await)?;
+    core.store_as(by).accounts().remove_team_member(team, user, by).await??;
     tracing::info!(team.id = %team, user.id = %user, by.id = %by, "member removed");
     Ok(())
 }
@@ -184,8 +181,9 @@ pub async fn remove_member(core: &Core, by: UserId, team: TeamId, user: UserId) 
 ///
 /// # Errors
 /// When the team would have no owner.
+#[tracing::instrument(name = "accounts.leave", skip_all)]
 pub async fn leave(core: &Core, user: UserId, team: TeamId) -> Result<(), TeamError> {
-    team_result("accounts.leave", core.store_as(user).accounts().leave_team(team, user).await)?;
+    core.store_as(user).accounts().leave_team(team, user).await??;
     tracing::info!(team.id = %team, user.id = %user, "member left");
     Ok(())
 }

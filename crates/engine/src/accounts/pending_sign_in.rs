@@ -7,15 +7,16 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use grabd_domain::Timestamp;
 use grabd_domain::accounts::SIGN_IN_LIFE;
 use grabd_domain::credentials::SessionToken;
 use grabd_domain::ids::UserId;
-use grabd_domain::{Fault, Timestamp};
 use uuid::Uuid;
 
 use super::sessions::open_session;
 use crate::core::Core;
 use crate::digest;
+use crate::error::Error;
 use crate::vault::Vault;
 
 /// What the token is sealed for, so that nothing else that is sealed can be used as one.
@@ -103,7 +104,7 @@ const fn is_base64url(byte: u8) -> bool {
 }
 
 /// Opens a session for a person whose identity was proved, or asks for the code of their second factor.
-pub(super) async fn continue_sign_in(core: &Core, user: UserId, password_hash: &str) -> Result<SignInOutcome, Fault> {
+pub(super) async fn continue_sign_in(core: &Core, user: UserId, password_hash: &str) -> Result<SignInOutcome, Error> {
     if let Some(session) = open_session(core, user).await? {
         return Ok(SignInOutcome::SignedIn(session));
     }

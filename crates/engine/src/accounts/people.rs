@@ -2,12 +2,12 @@
 
 use std::net::IpAddr;
 
+use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, EmailError, PasswordError, Role, check_password};
 use grabd_domain::credentials::SessionToken;
 use grabd_domain::credits::Balance;
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::teams::TeamName;
-use grabd_domain::{Fault, Timestamp};
 use grabd_store::Store;
 use grabd_store::accounts::{CreatePersonOutcome, InitialTeam, NewPerson};
 
@@ -18,7 +18,7 @@ use super::pending_sign_in::{SignInOutcome, continue_sign_in};
 use super::sessions::{open_first_session, sign_out};
 use super::verification::{VerificationRequest, request_verification};
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::{Error, internal_from};
 use crate::random;
 
 /// A team of a person, with its spendable credits.
@@ -74,8 +74,10 @@ pub enum SignUpError {
     },
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(Error),
 }
+
+internal_from!(SignUpError);
 
 /// A successful sign-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,8 +105,10 @@ pub enum SignInError {
     },
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(Error),
 }
+
+internal_from!(SignInError);
 
 /// Creates a person on behalf of an operator, who vouches for the address. Returns the person, their team and their
 /// role.
@@ -141,6 +145,7 @@ pub fn personal_team(email: &Email, now: Timestamp) -> (TeamId, String) {
 ///
 /// # Errors
 /// See [`SignUpError`].
+#[tracing::instrument(name = "accounts.sign_up", skip_all)]
 pub async fn sign_up(core: &Core, email: &str, password: &str, address: IpAddr) -> Result<SignedUp, SignUpError> {
     if !core.settings.sign_up {
         return Err(SignUpError::Closed);
@@ -155,21 +160,21 @@ pub async fn sign_up(core: &Core, email: &str, password: &str, address: IpAddr) 
     let (team, name) = personal_team(&email, now);
     let (initial_team, verified) = (InitialTeam::New(team, name), !core.sends_mail());
     let person = NewPerson { id, email: email.clone(), password_hash, initial_team, verified, now };
-    match core.store.accounts().create_person(person).await.map_err(internal_error("accounts.sign_up"))? {
+    match core.store.accounts().create_person(person).await? {
         CreatePersonOutcome::Created { .. } => {
             // If nothing was sent, the person can request a link later.
             request_verification(core, id).await?;
             Ok(SignedUp::SignedIn(open_first_session(core, id).await?))
         }
         CreatePersonOutcome::EmailTaken => invite_take_over(core, &email).await,
-        CreatePersonOutcome::TeamInactive => Err(internal_error("accounts.sign_up")("a new team is inactive").into()),
+        CreatePersonOutcome::TeamInactive => Err(Error::state("a new team is inactive").into()),
     }
 }
 
 /// Sends a link to take over the account with this address, if it was never verified. The chosen password is not stored
 /// with the link, since whoever chose it may be somebody else than the reader of the mail.
 async fn invite_take_over(core: &Core, email: &Email) -> Result<SignedUp, SignUpError> {
-    let person = core.store.accounts().find_person(email).await.map_err(internal_error("accounts.sign_up"))?;
+    let person = core.store.accounts().find_person(email).await?;
     let Some(person) = person else { return Err(SignUpError::EmailTaken) };
     match request_verification(core, person.id).await? {
         VerificationRequest::Sent | VerificationRequest::TooMany => Ok(SignedUp::LinkSent),
@@ -182,6 +187,7 @@ async fn invite_take_over(core: &Core, email: &Email) -> Result<SignedUp, SignUp
 ///
 /// # Errors
 /// See [`SignInError`].
+#[tracing::instrument(name = "accounts.sign_in", skip_all)]
 pub async fn sign_in(
     core: &Core,
     email: &str,
@@ -189,7 +195,7 @@ pub async fn sign_in(
     source: &SignInSource,
 ) -> Result<SignInOutcome, SignInError> {
     let email = Email::parse(email).map_err(|EmailError| SignInError::InvalidCredentials)?;
-    let login = core.store.accounts().find_login(&email).await.map_err(internal_error("accounts.sign_in"))?;
+    let login = core.store.accounts().find_login(&email).await?;
     let source = devices::classify(core, login.as_ref().map(|login| login.user), source).await?;
     // Taken before the check, so that concurrent requests cannot exceed the limit.
     if let Err(wait) = core.accounts.passwords.tries.take(&email, source, core.clock.now()) {
@@ -203,15 +209,14 @@ pub async fn sign_in(
     }
     match (checked, user) {
         (Ok(true), Some(user)) => {
-            let person =
-                core.store.accounts().find_person_by_id(user).await.map_err(internal_error("accounts.sign_in"))?;
+            let person = core.store.accounts().find_person_by_id(user).await?;
             if person.is_some_and(|person| person.suspension.is_some()) {
                 return Err(SignInError::Suspended);
             }
             let outcome = continue_sign_in(core, user, checked_against.as_deref().unwrap_or_default()).await?;
             let SignInOutcome::SignedIn(token) = outcome else { return Ok(outcome) };
             // A concurrent password change ends all sessions, but not one opened after it: check the hash again.
-            let current = core.store.accounts().find_login(&email).await.map_err(internal_error("accounts.sign_in"))?;
+            let current = core.store.accounts().find_login(&email).await?;
             if current.map(|login| login.password_hash) != checked_against {
                 sign_out(core, &token).await?;
                 return Err(SignInError::InvalidCredentials);
@@ -227,13 +232,13 @@ pub async fn sign_in(
 /// The active teams of a person, with their spendable credits.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn list_memberships(core: &Core, user: UserId) -> Result<Vec<Membership>, Fault> {
-    let step = "accounts.list_memberships";
+/// When the database fails.
+#[tracing::instrument(name = "accounts.list_memberships", skip_all)]
+pub async fn list_memberships(core: &Core, user: UserId) -> Result<Vec<Membership>, Error> {
     let now = core.clock.now();
     let mut memberships = Vec::new();
-    for (team, team_name, role) in core.store.accounts().list_memberships(user).await.map_err(internal_error(step))? {
-        let lots = core.store.credits().lots(team).await.map_err(internal_error(step))?;
+    for (team, team_name, role) in core.store.accounts().list_memberships(user).await? {
+        let lots = core.store.credits().lots(team).await?;
         let live_credits = u32::try_from(Balance::of(&lots, now).total()).unwrap_or(u32::MAX);
         memberships.push(Membership { team, team_name, role, live_credits });
     }

@@ -1,9 +1,9 @@
 //! A person's second factor: turning it on and off, and new recovery codes. Each needs the password and a
 //! code, or the answer of a passkey.
 
+use grabd_domain::Timestamp;
 use grabd_domain::credentials::SessionToken;
 use grabd_domain::ids::UserId;
-use grabd_domain::{Fault, Timestamp};
 use grabd_store::accounts::{NewSecondFactor, SecondFactor};
 
 use super::change_password::{PasswordConfirmationError, confirm_password};
@@ -14,7 +14,7 @@ use super::tries::Source;
 use super::{recovery_codes, second_factor_setup};
 use crate::core::Core;
 use crate::digest;
-use crate::faults::internal_error;
+use crate::error::{Error, internal_from};
 
 /// The second factor of a person, without its secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,16 +53,18 @@ pub enum SecondFactorError {
     UnknownPasskey,
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(Error),
 }
+
+internal_from!(SecondFactorError);
 
 /// The second factor of a person; `None` when it is off.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn find_second_factor(core: &Core, user: UserId) -> Result<Option<SecondFactorStatus>, Fault> {
-    let found =
-        core.store.accounts().find_second_factor(user).await.map_err(internal_error("accounts.find_second_factor"))?;
+/// When the database fails.
+#[tracing::instrument(name = "accounts.find_second_factor", skip_all)]
+pub async fn find_second_factor(core: &Core, user: UserId) -> Result<Option<SecondFactorStatus>, Error> {
+    let found = core.store.accounts().find_second_factor(user).await?;
     let status = |SecondFactor { secret, created_at, recovery_codes, .. }| SecondFactorStatus {
         since: created_at,
         has_app: secret.is_some(),
@@ -76,6 +78,7 @@ pub async fn find_second_factor(core: &Core, user: UserId) -> Result<Option<Seco
 ///
 /// # Errors
 /// See [`SecondFactorError`].
+#[tracing::instrument(name = "accounts.turn_on_second_factor", skip_all)]
 pub async fn turn_on_second_factor(
     core: &Core,
     person: &Person,
@@ -101,7 +104,7 @@ pub async fn turn_on_second_factor(
         now,
     };
     let turned_on = core.store_as(person.id).accounts().turn_on_second_factor(new).await;
-    if !turned_on.map_err(internal_error("accounts.turn_on_second_factor"))? {
+    if !turned_on? {
         return Err(SecondFactorError::AlreadyOn);
     }
     tracing::info!(user.id = %person.id, "second factor turned on");
@@ -113,6 +116,7 @@ pub async fn turn_on_second_factor(
 ///
 /// # Errors
 /// See [`SecondFactorError`].
+#[tracing::instrument(name = "accounts.turn_off_second_factor", skip_all)]
 pub async fn turn_off_second_factor(
     core: &Core,
     person: &Person,
@@ -122,7 +126,7 @@ pub async fn turn_off_second_factor(
 ) -> Result<(), SecondFactorError> {
     let checked = confirm(core, person, this, password, answer).await?;
     let turned_off = core.store_as(person.id).accounts().turn_off_second_factor(person.id, checked.factor).await;
-    checked.finish(core, turned_off.map_err(internal_error("accounts.turn_off_second_factor"))?)?;
+    checked.finish(core, turned_off?)?;
     tracing::info!(user.id = %person.id, "second factor turned off");
     notify(core, &person.email, SecondFactorEvent::Off);
     Ok(())
@@ -132,6 +136,7 @@ pub async fn turn_off_second_factor(
 ///
 /// # Errors
 /// See [`SecondFactorError`].
+#[tracing::instrument(name = "accounts.replace_recovery_codes", skip_all)]
 pub async fn replace_recovery_codes(
     core: &Core,
     person: &Person,
@@ -143,7 +148,7 @@ pub async fn replace_recovery_codes(
     let shown = recovery_codes::generate();
     let hashes = recovery_codes::hashes(person.id, &shown);
     let replaced = core.store_as(person.id).accounts().replace_recovery_codes(person.id, checked.factor, hashes).await;
-    checked.finish(core, replaced.map_err(internal_error("accounts.replace_recovery_codes"))?)?;
+    checked.finish(core, replaced?)?;
     tracing::info!(user.id = %person.id, "recovery codes replaced");
     notify(core, &person.email, SecondFactorEvent::NewRecoveryCodes);
     Ok(shown)

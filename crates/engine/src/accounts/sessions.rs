@@ -1,16 +1,16 @@
 //! The list of a person's sessions, and ending them.
 
+use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, SESSION_IDLE, SESSION_LIFE, SESSION_TOUCH_INTERVAL, USER_AGENT_CHARS};
 use grabd_domain::credentials::SessionToken;
 use grabd_domain::ids::UserId;
-use grabd_domain::{Fault, Timestamp};
 use grabd_store::accounts::NewSession;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::core::Core;
 use crate::digest;
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::random;
 
 /// A person with an account.
@@ -53,14 +53,10 @@ pub struct SessionInfo {
 /// The sessions of a person, most recently used first.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn list_sessions(core: &Core, user: UserId, this: &SessionToken) -> Result<Vec<SessionInfo>, Fault> {
-    let listed = core
-        .store
-        .accounts()
-        .list_sessions(user, core.clock.now())
-        .await
-        .map_err(internal_error("accounts.list_sessions"))?;
+/// When the database fails.
+#[tracing::instrument(name = "accounts.list_sessions", skip_all)]
+pub async fn list_sessions(core: &Core, user: UserId, this: &SessionToken) -> Result<Vec<SessionInfo>, Error> {
+    let listed = core.store.accounts().list_sessions(user, core.clock.now()).await?;
     let this = digest::of(this.expose());
     let sessions = listed.into_iter().map(|session| SessionInfo {
         id: id(&session.hash),
@@ -75,46 +71,44 @@ pub async fn list_sessions(core: &Core, user: UserId, this: &SessionToken) -> Re
 /// Ends one session of a person at once. `false` when the person has no session with this id.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn end_session(core: &Core, user: UserId, session: Uuid) -> Result<bool, Fault> {
-    let step = "accounts.end_session";
-    let listed = core.store.accounts().list_sessions(user, core.clock.now()).await.map_err(internal_error(step))?;
+/// When the database fails.
+#[tracing::instrument(name = "accounts.end_session", skip_all)]
+pub async fn end_session(core: &Core, user: UserId, session: Uuid) -> Result<bool, Error> {
+    let listed = core.store.accounts().list_sessions(user, core.clock.now()).await?;
     let Some(session) = listed.into_iter().find(|listed| id(&listed.hash) == session) else { return Ok(false) };
-    core.store.accounts().end_session(user, session.hash).await.map_err(internal_error(step))
+    Ok(core.store.accounts().end_session(user, session.hash).await?)
 }
 
 /// Ends all sessions of a person at once, except `this`. Returns how many were ended.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn end_other_sessions(core: &Core, user: UserId, this: &SessionToken) -> Result<u64, Fault> {
+/// When the database fails.
+#[tracing::instrument(name = "accounts.end_other_sessions", skip_all)]
+pub async fn end_other_sessions(core: &Core, user: UserId, this: &SessionToken) -> Result<u64, Error> {
     let this = digest::of(this.expose());
-    core.store.accounts().end_other_sessions(user, this).await.map_err(internal_error("accounts.end_other_sessions"))
+    Ok(core.store.accounts().end_other_sessions(user, this).await?)
 }
 
 /// Stores the `User-Agent` of a new session, so that the person can recognise it in the list.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn record_user_agent(core: &Core, session: &SessionToken, agent: &str) -> Result<(), Fault> {
+/// When the database fails.
+#[tracing::instrument(name = "accounts.record_user_agent", skip_all)]
+pub async fn record_user_agent(core: &Core, session: &SessionToken, agent: &str) -> Result<(), Error> {
     let agent = agent.chars().filter(|c| !c.is_control()).take(USER_AGENT_CHARS).collect();
-    core.store
-        .accounts()
-        .set_session_agent(digest::of(session.expose()), agent)
-        .await
-        .map_err(internal_error("accounts.record_user_agent"))
+    Ok(core.store.accounts().set_session_agent(digest::of(session.expose()), agent).await?)
 }
 
 /// Opens a session; `None` when the person has a second factor.
-pub(super) async fn open_session(core: &Core, user: UserId) -> Result<Option<SessionToken>, Fault> {
+pub(super) async fn open_session(core: &Core, user: UserId) -> Result<Option<SessionToken>, Error> {
     let (token, session) = new_session(user, core.clock.now());
-    let is_open = core.store.accounts().open_session(session).await.map_err(internal_error("accounts.open_session"))?;
+    let is_open = core.store.accounts().open_session(session).await?;
     Ok(is_open.then_some(token))
 }
 
 /// Opens the first session of a new person.
-pub(super) async fn open_first_session(core: &Core, user: UserId) -> Result<SessionToken, Fault> {
-    let failed = || internal_error("accounts.open_first_session")("a new person has a second factor");
+pub(super) async fn open_first_session(core: &Core, user: UserId) -> Result<SessionToken, Error> {
+    let failed = || Error::state("a new person has a second factor");
     open_session(core, user).await?.ok_or_else(failed)
 }
 
@@ -128,20 +122,16 @@ pub(super) fn new_session(user: UserId, now: Timestamp) -> (SessionToken, NewSes
 /// The session of a token, unless it has expired: two weeks after its last use, or three months after it was opened.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn find_session(core: &Core, token: &SessionToken) -> Result<Option<Session>, Fault> {
+/// When the database fails.
+#[tracing::instrument(name = "accounts.find_session", skip_all)]
+pub async fn find_session(core: &Core, token: &SessionToken) -> Result<Option<Session>, Error> {
     let now = core.clock.now();
     let hash = digest::of(token.expose());
-    let found =
-        core.store.accounts().find_session(&hash, now).await.map_err(internal_error("accounts.find_session"))?;
+    let found = core.store.accounts().find_session(&hash, now).await?;
     let Some(session) = found else { return Ok(None) };
     if now.since(session.seen_at) >= SESSION_TOUCH_INTERVAL {
         let expires_at = (now + SESSION_IDLE).min(session.created_at + SESSION_LIFE);
-        core.store
-            .accounts()
-            .extend_session(hash, now, expires_at)
-            .await
-            .map_err(internal_error("accounts.find_session"))?;
+        core.store.accounts().extend_session(hash, now, expires_at).await?;
     }
     let grabd_store::accounts::Person { id, email, created_at: _, operator, verified_at, suspension: _ } =
         session.person;
@@ -152,9 +142,10 @@ pub async fn find_session(core: &Core, token: &SessionToken) -> Result<Option<Se
 /// Ends a session at once. Idempotent.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn sign_out(core: &Core, token: &SessionToken) -> Result<(), Fault> {
-    core.store.accounts().close_session(digest::of(token.expose())).await.map_err(internal_error("accounts.sign_out"))
+/// When the database fails.
+#[tracing::instrument(name = "accounts.sign_out", skip_all)]
+pub async fn sign_out(core: &Core, token: &SessionToken) -> Result<(), Error> {
+    Ok(core.store.accounts().close_session(digest::of(token.expose())).await?)
 }
 
 /// Public id of a session. Neither the token nor its stored hash can be derived from it.

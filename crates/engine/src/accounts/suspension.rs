@@ -2,14 +2,14 @@
 
 use std::ops::RangeInclusive;
 
+use grabd_domain::Timestamp;
 use grabd_domain::grabs::Grab;
 use grabd_domain::ids::{TeamId, UserId};
-use grabd_domain::{Fault, Timestamp};
 use grabd_store::Store;
 use grabd_store::accounts::SuspendOutcome;
 
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::queue::end_open_grabs;
 
 /// Length of the reason of a suspension in characters. It is shown to operators only.
@@ -47,9 +47,10 @@ pub async fn suspend_team(
 /// The suspended teams of a person with their names, in the order they joined.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn list_suspended_teams(core: &Core, person: UserId) -> Result<Vec<(TeamId, String)>, Fault> {
-    core.store.accounts().list_suspended_teams(person).await.map_err(internal_error("accounts.list_suspended_teams"))
+/// When the database fails.
+#[tracing::instrument(name = "accounts.list_suspended_teams", skip_all)]
+pub async fn list_suspended_teams(core: &Core, person: UserId) -> Result<Vec<(TeamId, String)>, Error> {
+    Ok(core.store.accounts().list_suspended_teams(person).await?)
 }
 
 #[cfg(test)]

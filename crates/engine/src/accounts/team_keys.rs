@@ -12,10 +12,9 @@ use grabd_store::accounts::{Key, KeyUsage, NewKey};
 
 use super::TeamError;
 use super::keys::{KeyLimits, generate};
-use super::membership::{find_team, require_verified, team_result};
+use super::membership::{find_team, require_verified};
 use crate::core::Core;
 use crate::digest;
-use crate::faults::internal_error;
 use crate::random;
 
 /// A key, without its secret.
@@ -52,17 +51,12 @@ pub const KEY_USAGE_PERIOD: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 ///
 /// # Errors
 /// [`TeamError::NotMember`] when `user` is not in the team.
+#[tracing::instrument(name = "accounts.list_keys", skip_all)]
 pub async fn list_keys(core: &Core, user: UserId, team: TeamId) -> Result<Vec<TeamKey>, TeamError> {
     find_team(core, user, team).await?;
-    let step = "accounts.list_keys";
-    let keys = core.store.accounts().list_keys(team).await.map_err(internal_error(step))?;
-    let members = core.store.accounts().list_members(team).await.map_err(internal_error(step))?;
-    let usage = core
-        .store
-        .accounts()
-        .key_usage(team, core.clock.now() - KEY_USAGE_PERIOD)
-        .await
-        .map_err(internal_error(step))?;
+    let keys = core.store.accounts().list_keys(team).await?;
+    let members = core.store.accounts().list_members(team).await?;
+    let usage = core.store.accounts().key_usage(team, core.clock.now() - KEY_USAGE_PERIOD).await?;
     let read = |key: Key| {
         let Key { id, environment, name, last4, created_at, last_used_at, revoked_at, scopes, expires_at, created_by } =
             key;
@@ -88,6 +82,7 @@ pub async fn list_keys(core: &Core, user: UserId, team: TeamId) -> Result<Vec<Te
 ///
 /// # Errors
 /// For an invalid name, for a live key of an unverified person, and when the team has the maximum number of keys.
+#[tracing::instrument(name = "accounts.create_key", skip_all)]
 pub async fn create_key(
     core: &Core,
     user: UserId,
@@ -114,7 +109,7 @@ pub async fn create_key(
         created_by: Some(user),
         now,
     };
-    team_result("accounts.create_key", core.store_as(user).accounts().create_team_key(new, user).await)?;
+    core.store_as(user).accounts().create_team_key(new, user).await??;
     tracing::info!(team.id = %team, key.id = %id, user.id = %user, environment = environment.as_str(), "key created");
     Ok(key)
 }
@@ -123,11 +118,9 @@ pub async fn create_key(
 ///
 /// # Errors
 /// [`TeamError::NotFound`] when the team has no such key, or it is already revoked.
+#[tracing::instrument(name = "accounts.revoke_key", skip_all)]
 pub async fn revoke_key(core: &Core, user: UserId, team: TeamId, key: KeyId) -> Result<(), TeamError> {
-    team_result(
-        "accounts.revoke_key",
-        core.store_as(user).accounts().revoke_team_key(team, key, user, core.clock.now()).await,
-    )?;
+    core.store_as(user).accounts().revoke_team_key(team, key, user, core.clock.now()).await??;
     tracing::info!(team.id = %team, key.id = %key, user.id = %user, "key revoked");
     Ok(())
 }

@@ -6,7 +6,7 @@ use grabd_domain::ids::{TeamId, UserId};
 
 use super::access::take_request;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// A person acting for one of their active teams.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,10 +24,10 @@ pub struct TeamMember {
 /// The person as a member of this team; `None` when they are not a member or the team does not exist.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn find_team_member(core: &Core, person: UserId, team: TeamId) -> Result<Option<TeamMember>, Fault> {
-    let teams =
-        core.store.accounts().list_memberships(person).await.map_err(internal_error("accounts.find_team_member"))?;
+/// When the database fails.
+#[tracing::instrument(name = "accounts.find_team_member", skip_all)]
+pub async fn find_team_member(core: &Core, person: UserId, team: TeamId) -> Result<Option<TeamMember>, Error> {
+    let teams = core.store.accounts().list_memberships(person).await?;
     let (this, others): (Vec<_>, Vec<_>) =
         teams.into_iter().map(|(id, name, _)| (id, name)).partition(|(id, _)| *id == team);
     Ok(this.into_iter().next().map(|(team, team_name)| TeamMember { person, team, team_name, others }))

@@ -7,7 +7,6 @@
 //! The link in the mail verifies the account as it is only in a browser that is signed in to it. Anywhere else it asks
 //! for a new password and voids all earlier access, because somebody else may have created the account.
 
-use grabd_domain::Fault;
 use grabd_domain::accounts::{Email, PasswordError, VERIFICATION_LIFE, check_password};
 use grabd_domain::credentials::VerificationToken;
 use grabd_domain::ids::UserId;
@@ -17,7 +16,7 @@ use super::pending_sign_in::{SignInOutcome, continue_sign_in};
 use super::trial::grant_trial;
 use crate::core::Core;
 use crate::digest;
-use crate::faults::internal_error;
+use crate::error::{Error, internal_from};
 use crate::mail::templates;
 use crate::random;
 
@@ -58,29 +57,32 @@ pub enum VerificationError {
     },
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(Error),
 }
+
+internal_from!(VerificationError);
 
 /// Whether this person's address is verified, or counts as such.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn is_verified(core: &Core, user: UserId) -> Result<bool, Fault> {
+/// When the database fails.
+#[tracing::instrument(name = "accounts.is_verified", skip_all)]
+pub async fn is_verified(core: &Core, user: UserId) -> Result<bool, Error> {
     if !core.sends_mail() {
         return Ok(true);
     }
-    let person = core.store.accounts().find_person_by_id(user).await.map_err(internal_error("accounts.is_verified"))?;
+    let person = core.store.accounts().find_person_by_id(user).await?;
     Ok(person.is_some_and(|person| person.verified_at.is_some()))
 }
 
 /// Sends a verification link to the address of this person. Limited by the messages that one address may get.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn request_verification(core: &Core, user: UserId) -> Result<VerificationRequest, Fault> {
-    let step = "accounts.request_verification";
+/// When the database fails.
+#[tracing::instrument(name = "accounts.request_verification", skip_all)]
+pub async fn request_verification(core: &Core, user: UserId) -> Result<VerificationRequest, Error> {
     let Some(mailer) = &core.accounts.mailer else { return Ok(VerificationRequest::NotNeeded) };
-    let person = core.store.accounts().find_person_by_id(user).await.map_err(internal_error(step))?;
+    let person = core.store.accounts().find_person_by_id(user).await?;
     let Some(person) = person.filter(|person| person.verified_at.is_none()) else {
         return Ok(VerificationRequest::NotNeeded);
     };
@@ -91,11 +93,7 @@ pub async fn request_verification(core: &Core, user: UserId) -> Result<Verificat
     let Ok(place) = mailer.reserve() else { return Ok(VerificationRequest::TooMany) };
     let token = VerificationToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     let expires_at = core.clock.now() + VERIFICATION_LIFE;
-    core.store
-        .accounts()
-        .create_verification(digest::of(token.expose()), user, expires_at)
-        .await
-        .map_err(internal_error(step))?;
+    core.store.accounts().create_verification(digest::of(token.expose()), user, expires_at).await?;
     let link = format!("{}/verify-email?token={}", core.oauth.settings.issuer, token.expose());
     place.send(templates::verification(person.email, &core.host(), &link));
     Ok(VerificationRequest::Sent)
@@ -104,13 +102,13 @@ pub async fn request_verification(core: &Core, user: UserId) -> Result<Verificat
 /// The account behind a link; `None` when it is unknown, expired or already used.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn find_verification(core: &Core, token: &str) -> Result<Option<Verification>, Fault> {
-    let step = "accounts.find_verification";
+/// When the database fails.
+#[tracing::instrument(name = "accounts.find_verification", skip_all)]
+pub async fn find_verification(core: &Core, token: &str) -> Result<Option<Verification>, Error> {
     let Some(token) = VerificationToken::parse(token) else { return Ok(None) };
     let found = core.store.accounts().find_verification(&digest::of(token.expose()), core.clock.now()).await;
-    let Some(user) = found.map_err(internal_error(step))? else { return Ok(None) };
-    let person = core.store.accounts().find_person_by_id(user).await.map_err(internal_error(step))?;
+    let Some(user) = found? else { return Ok(None) };
+    let person = core.store.accounts().find_person_by_id(user).await?;
     Ok(person.map(|person| Verification { user, email: person.email }))
 }
 
@@ -118,11 +116,12 @@ pub async fn find_verification(core: &Core, token: &str) -> Result<Option<Verifi
 ///
 /// # Errors
 /// [`VerificationError::InvalidLink`], also when the link is for another account.
+#[tracing::instrument(name = "accounts.verify_email", skip_all)]
 pub async fn verify_email(core: &Core, user: UserId, token: &str) -> Result<(), VerificationError> {
     let token = VerificationToken::parse(token).ok_or(VerificationError::InvalidLink)?;
     let now = core.clock.now();
     let verified = core.store.accounts().verify_email(digest::of(token.expose()), user, now).await;
-    if !verified.map_err(internal_error("accounts.verify_email"))? {
+    if !verified? {
         return Err(VerificationError::InvalidLink);
     }
     tracing::info!(user.id = %user, "e-mail address verified");
@@ -134,25 +133,20 @@ pub async fn verify_email(core: &Core, user: UserId, token: &str) -> Result<(), 
 ///
 /// # Errors
 /// See [`VerificationError`].
+#[tracing::instrument(name = "accounts.take_over_account", skip_all)]
 pub async fn take_over_account(core: &Core, token: &str, password: &str) -> Result<SignInOutcome, VerificationError> {
-    let step = "accounts.take_over_account";
     check_password(password)?;
     let token = VerificationToken::parse(token).ok_or(VerificationError::InvalidLink)?;
     let hash = digest::of(token.expose());
     // Checked first, so that a guessed token does not cost a password hash.
-    if core.store.accounts().find_verification(&hash, core.clock.now()).await.map_err(internal_error(step))?.is_none() {
+    if core.store.accounts().find_verification(&hash, core.clock.now()).await?.is_none() {
         return Err(VerificationError::InvalidLink);
     }
     let busy = |Busy| VerificationError::TooMany { retry_after_s: BUSY_RETRY_S };
     let password_hash =
         core.accounts.passwords.hash(&core.tasks, HashedFor::Known(hash), password).await.map_err(busy)?;
     let now = core.clock.now();
-    let taken = core
-        .store
-        .accounts()
-        .take_over_account(hash, password_hash.clone(), now)
-        .await
-        .map_err(internal_error(step))?;
+    let taken = core.store.accounts().take_over_account(hash, password_hash.clone(), now).await?;
     let user = taken.ok_or(VerificationError::InvalidLink)?;
     tracing::info!(user.id = %user, "e-mail address verified; earlier sessions, keys and apps of the account ended");
     grant_trial(core, user, now).await?;

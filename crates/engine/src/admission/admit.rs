@@ -12,13 +12,14 @@ use super::load::Load;
 use super::{SlotUse, whole_seconds};
 use crate::billing::find_account;
 use crate::core::Core;
+use crate::error::Error;
 
 /// Admits a live create, before anything is stored. Returns the account that it is counted for: those of links have one of
 /// their own, so that whoever opens published links takes neither turns nor failed time from the API of their team.
 ///
 /// # Errors
 /// [`Fault::FailedRenderTimeExceeded`].
-pub(crate) async fn admit(core: &Core, caller: Caller, is_link: bool) -> Result<Account, Fault> {
+pub(crate) async fn admit(core: &Core, caller: Caller, is_link: bool) -> Result<Account, Error> {
     let account = find_account(core, caller.team).await?;
     let account = if is_link { account.for_links() } else { account };
     core.queue

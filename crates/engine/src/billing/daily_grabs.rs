@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use grabd_domain::Day;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::TeamId;
-use grabd_domain::{Day, Fault};
 use grabd_store::grabs::DailyOutcomeCount;
 
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// Days in the report, including today.
 pub const DAYS: u16 = 30;
@@ -36,16 +36,12 @@ pub struct EndedGrabs {
 /// A team's ended grabs of the last [`DAYS`] days including today, earliest first. Days without grabs have zeros.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be read.
-pub async fn grabs_by_day(core: &Core, team: TeamId) -> Result<Vec<DailyGrabs>, Fault> {
+/// When the database cannot be read.
+#[tracing::instrument(name = "billing.grabs_by_day", skip_all)]
+pub async fn grabs_by_day(core: &Core, team: TeamId) -> Result<Vec<DailyGrabs>, Error> {
     let today = Day::of(core.clock.now());
     let first = today.before(DAYS - 1);
-    let counted = core
-        .store
-        .grabs()
-        .count_ended_by_day(team, first, today)
-        .await
-        .map_err(internal_error("billing.grabs_by_day"))?;
+    let counted = core.store.grabs().count_ended_by_day(team, first, today).await?;
     Ok(fill(today, &counted))
 }
 

@@ -9,7 +9,7 @@ pub use grabd_store::credits::Entry;
 
 use super::csv;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// Maximum number of entries on a page.
 pub const MAX_ENTRIES: u32 = 100;
@@ -29,8 +29,9 @@ pub struct LedgerPage {
 /// newest.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be read.
-pub async fn ledger(core: &Core, team: TeamId, before: Option<i64>, limit: u32) -> Result<LedgerPage, Fault> {
+/// When the database cannot be read.
+#[tracing::instrument(name = "billing.ledger", skip_all)]
+pub async fn ledger(core: &Core, team: TeamId, before: Option<i64>, limit: u32) -> Result<LedgerPage, Error> {
     let limit = limit.clamp(1, MAX_ENTRIES);
     page(&core.store, team, before, limit).await
 }
@@ -38,7 +39,7 @@ pub async fn ledger(core: &Core, team: TeamId, before: Option<i64>, limit: u32) 
 /// A team's whole ledger as CSV (RFC 4180), newest entry first. It is read in chunks on demand: a slow reader holds one
 /// chunk in memory and no database connection. Entries added meanwhile are not included.
 ///
-/// The stream ends with [`Fault::InternalError`] when the database fails; the file must not look complete then.
+/// The stream ends with an error when the database fails; the file must not look complete then.
 pub fn ledger_csv(core: &Core, team: TeamId) -> impl Stream<Item = Result<Bytes, Fault>> + Send + use<> {
     chunks(core.store.clone(), team, CHUNK)
 }
@@ -48,17 +49,16 @@ fn chunks(store: Store, team: TeamId, chunk: u32) -> impl Stream<Item = Result<B
         let store = store.clone();
         async move {
             let Some(before) = next else { return Ok(None) };
-            let LedgerPage { entries, before } = page(&store, team, before, chunk).await?;
+            let LedgerPage { entries, before } = page(&store, team, before, chunk).await.map_err(Error::into_fault)?;
             Ok((!entries.is_empty()).then(|| (csv::rows(&entries), before.map(Some))))
         }
     });
     stream::once(async { Ok(csv::head()) }).chain(rows)
 }
 
-async fn page(store: &Store, team: TeamId, before: Option<i64>, limit: u32) -> Result<LedgerPage, Fault> {
+async fn page(store: &Store, team: TeamId, before: Option<i64>, limit: u32) -> Result<LedgerPage, Error> {
     // One more entry shows whether there is another page.
-    let mut entries =
-        store.credits().ledger(team, before, limit + 1).await.map_err(internal_error("billing.ledger"))?;
+    let mut entries = store.credits().ledger(team, before, limit + 1).await?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_more = entries.len() > limit;
     entries.truncate(limit);

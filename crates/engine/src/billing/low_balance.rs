@@ -1,7 +1,6 @@
 //! Alerts of owners whose team's balance has fallen below the number of credits that they chose: by e-mail, and by the
 //! webhook message `credits.low`.
 
-use grabd_domain::Fault;
 use grabd_domain::accounts::Role;
 use grabd_domain::credits::ALERT_BELOW_MAX;
 use grabd_domain::ids::{TeamId, UserId};
@@ -9,7 +8,7 @@ use grabd_store::Error;
 use grabd_store::low_balance::LowBalance;
 
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::internal_from;
 use crate::mail::templates;
 use crate::webhooks::low_balance_message;
 
@@ -34,17 +33,19 @@ pub enum AlertError {
     /// Only owners may change it.
     NotOwner,
     /// The database failed.
-    Internal(Fault),
+    Internal(crate::Error),
 }
+
+internal_from!(AlertError);
 
 /// The alerts of a team.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn balance_alert(core: &Core, person: UserId, team: TeamId) -> Result<BalanceAlert, Fault> {
-    let below = core.store.credits().alert_below(team).await.map_err(internal_error("billing.balance_alert"))?;
-    let role =
-        core.store.accounts().find_membership(team, person).await.map_err(internal_error("billing.balance_alert"))?;
+/// When the database fails.
+#[tracing::instrument(name = "billing.balance_alert", skip_all)]
+pub async fn balance_alert(core: &Core, person: UserId, team: TeamId) -> Result<BalanceAlert, crate::Error> {
+    let below = core.store.credits().alert_below(team).await?;
+    let role = core.store.accounts().find_membership(team, person).await?;
     let is_owner = matches!(role, Some((_, Role::Owner)));
     Ok(BalanceAlert { below: below.unwrap_or(0), is_owner })
 }
@@ -53,6 +54,7 @@ pub async fn balance_alert(core: &Core, person: UserId, team: TeamId) -> Result<
 ///
 /// # Errors
 /// As [`AlertError`] says.
+#[tracing::instrument(name = "billing.set_balance_alert", skip_all)]
 pub async fn set_balance_alert(core: &Core, person: UserId, team: TeamId, below: &str) -> Result<(), AlertError> {
     let below = below.trim().replace([',', ' '], "");
     let is_number = !below.is_empty() && below.bytes().all(|byte| byte.is_ascii_digit());
@@ -60,12 +62,9 @@ pub async fn set_balance_alert(core: &Core, person: UserId, team: TeamId, below:
         Ok(below) if is_number && below <= ALERT_BELOW_MAX => below,
         Ok(_) | Err(_) => return Err(AlertError::Number),
     };
-    match core.store_as(person).credits().set_alert_below(team, below, person, core.clock.now()).await {
-        Ok(Ok(())) => Ok(()),
-        // The person is no owner, or no member any more.
-        Ok(Err(_)) => Err(AlertError::NotOwner),
-        Err(error) => Err(AlertError::Internal(internal_error("billing.set_balance_alert")(error))),
-    }
+    let set = core.store_as(person).credits().set_alert_below(team, below, person, core.clock.now()).await?;
+    // The person is no owner, or no member any more.
+    set.map_err(|_| AlertError::NotOwner)
 }
 
 /// Checks the next teams.

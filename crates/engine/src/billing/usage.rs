@@ -1,13 +1,12 @@
 //! Usage of a team.
 
-use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
 use grabd_domain::credits::{Balance, Plan};
 use grabd_domain::limits::USAGE_WINDOW;
 use grabd_store::grabs::GrabCounts;
 
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// Balance, plan and counts of a team.
 pub struct Usage {
@@ -22,16 +21,11 @@ pub struct Usage {
 /// Reads the usage of the caller's team. It covers both environments.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
+/// When the database fails.
 #[tracing::instrument(name = "usage.get", skip_all)]
-pub async fn get(core: &Core, caller: Caller) -> Result<Usage, Fault> {
+pub async fn get(core: &Core, caller: Caller) -> Result<Usage, Error> {
     let now = core.clock.now();
-    let lots = core.store.credits().lots(caller.team).await.map_err(internal_error("usage.lots"))?;
-    let counts = core
-        .store
-        .grabs()
-        .count_grabs(caller.team, now - USAGE_WINDOW)
-        .await
-        .map_err(internal_error("usage.counts"))?;
+    let lots = core.store.credits().lots(caller.team).await?;
+    let counts = core.store.grabs().count_grabs(caller.team, now - USAGE_WINDOW).await?;
     Ok(Usage { balance: Balance::of(&lots, now), plan: Plan::of(&lots, now), counts })
 }

@@ -7,9 +7,9 @@ use async_zip::tokio::write::ZipFileWriter;
 use async_zip::{Compression, ZipDateTime, ZipDateTimeBuilder, ZipEntryBuilder};
 use bytes::Bytes;
 use futures::{AsyncWriteExt, Stream, StreamExt, stream};
+use grabd_domain::Timestamp;
 use grabd_domain::grabs::ImageKey;
 use grabd_domain::ids::TeamId;
-use grabd_domain::{Fault, Timestamp};
 use grabd_images::Content;
 use grabd_limiters::{Busy, Turn};
 use tokio::io::DuplexStream;
@@ -19,6 +19,7 @@ use tokio_util::io::ReaderStream;
 use super::image::{Image, ImageError};
 use crate::billing::find_account;
 use crate::core::Core;
+use crate::error::internal_from;
 
 /// The most bytes of the images of one archive.
 pub const MAX_ARCHIVE_BYTES: u64 = 1 << 30;
@@ -53,8 +54,10 @@ pub enum ArchiveError {
     Busy,
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(crate::Error),
 }
+
+internal_from!(ArchiveError);
 
 impl From<Busy> for ArchiveError {
     fn from(busy: Busy) -> Self {
@@ -89,6 +92,7 @@ enum Error {
 ///
 /// # Errors
 /// See [`ArchiveError`].
+#[tracing::instrument(name = "grabs.archive", skip_all)]
 pub async fn archive(
     core: &Core,
     team: TeamId,

@@ -12,7 +12,7 @@ use super::create;
 use super::request::{CreateRequest, CreateResult};
 use crate::accounts::{RateLimitDecision, own_async_queue, take_request};
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// Maximum number of grabs in one batch.
 pub const MAX_BATCH: usize = 50;
@@ -70,20 +70,23 @@ impl CreateError {
 /// # Errors
 /// [`Fault::BadRequest`] for a batch that is empty or too large, and the refusal of the first grab if it would meet all.
 #[tracing::instrument(name = "grabs.create_batch", skip_all, fields(count = requests.len()))]
-pub async fn create_batch(core: &Core, caller: Caller, requests: &[CreateRequest]) -> Result<Batch, Fault> {
+pub async fn create_batch(core: &Core, caller: Caller, requests: &[CreateRequest]) -> Result<Batch, Error> {
     check_size(requests.len())?;
     let until = Instant::now() + TIME_LIMIT;
     let mut batch = Batch { results: Vec::with_capacity(requests.len()), is_stopped: false, decision: None };
     for (index, request) in requests.iter().enumerate() {
         let result = match Instant::now() < until {
-            true => create_one(core, caller, index, request, &mut batch.decision).await.map_err(CreateError::Fault),
+            // The answer may have an error for each request, so what went wrong inside is logged here.
+            true => create_one(core, caller, index, request, &mut batch.decision)
+                .await
+                .map_err(|error| CreateError::Fault(error.into_fault())),
             false => Err(CreateError::OutOfTime),
         };
         let stops = result.as_ref().err().filter(|refusal| refusal.is_for_all()).cloned();
         batch.results.push(result);
         match stops {
             None => {}
-            Some(CreateError::Fault(fault)) if index == 0 => return Err(fault),
+            Some(CreateError::Fault(fault)) if index == 0 => return Err(fault.into()),
             Some(refusal) => {
                 batch.is_stopped = true;
                 batch.results.resize_with(requests.len(), || Err(refusal.clone()));
@@ -110,7 +113,7 @@ async fn create_one(
     index: usize,
     request: &CreateRequest,
     decision: &mut Option<RateLimitDecision>,
-) -> Result<CreateResult, Fault> {
+) -> Result<CreateResult, Error> {
     if index > 0 {
         let counted = take_request(core, caller).await;
         let state = *counted.as_ref().unwrap_or_else(|(_, state)| state);
@@ -119,7 +122,7 @@ async fn create_one(
     }
     // A create that takes too long is not interrupted: a task of the core does the work.
     let created = timeout(CREATE_LIMIT, create::create(core, caller, request)).await;
-    created.map_err(internal_error("grabs.create_batch"))?
+    created?
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Answers creates with earlier grabs that show the same, if the caller accepts their age. Such an answer costs
 //! nothing, and holds nothing.
 
-use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Caller;
 use grabd_domain::idempotency::Fingerprint;
@@ -12,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::idempotency;
 use super::request::{CreateRequest, CreateResult};
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::storage;
 
 /// Fingerprint of what determines the image. None with secret options: those are deleted when the grab has ended, so
@@ -20,12 +19,12 @@ use crate::storage;
 /// whether something changed is only known of a new image.
 ///
 /// # Errors
-/// [`Fault::InternalError`] if the options cannot be serialized.
-pub(super) fn fingerprint(spec: &CaptureSpec) -> Result<Option<Fingerprint>, Fault> {
+/// If the options cannot be serialized.
+pub(super) fn fingerprint(spec: &CaptureSpec) -> Result<Option<Fingerprint>, Error> {
     if !spec.secrets.given().is_empty() || spec.compare_to.is_some() {
         return Ok(None);
     }
-    let options = serde_json::to_vec(&spec.image_options()).map_err(internal_error("grabs.cached"))?;
+    let options = serde_json::to_vec(&spec.image_options())?;
     Ok(Some(Sha256::digest(options).into()))
 }
 
@@ -33,22 +32,21 @@ pub(super) fn fingerprint(spec: &CaptureSpec) -> Result<Option<Fingerprint>, Fau
 ///
 /// # Errors
 /// The first invalid option.
-pub(crate) fn fingerprint_of(request: &CreateRequest) -> Result<Option<Fingerprint>, Fault> {
+pub(crate) fn fingerprint_of(request: &CreateRequest) -> Result<Option<Fingerprint>, Error> {
     fingerprint(&CaptureSpec::parse(&request.capture)?)
 }
 
 /// The answer of an earlier grab, of this API key if one is given. None if the caller accepts none, or if there is none.
 ///
 /// # Errors
-/// [`Fault::IdempotencyMismatch`] and [`Fault::IdempotencyConflict`] when a concurrent request with the same key was
-/// stored first.
+/// [`idempotency::replay`] says which, when a concurrent request with the same key was stored first.
 pub(super) async fn find(
     core: &Core,
     caller: Caller,
     spec: &CaptureSpec,
     only_of: Option<KeyId>,
     record: Option<&NewRecord>,
-) -> Result<Option<CreateResult>, Fault> {
+) -> Result<Option<CreateResult>, Error> {
     let (false, Some(fingerprint)) = (spec.max_age.is_zero(), fingerprint(spec)?) else { return Ok(None) };
     let now = core.clock.now();
     let since = now - spec.max_age;
@@ -67,13 +65,13 @@ pub(super) async fn find(
             .map(|grab| grab.map(|grab| ReuseOutcome::Found(Box::new(grab)))),
         Some(record) => core.store.grabs().reuse(reuse, record.clone(), ceiling).await,
     };
-    match found.map_err(internal_error("grabs.cached"))? {
+    match found? {
         None => Ok(None),
         Some(ReuseOutcome::Found(grab)) => Ok(Some(CreateResult::cached(*grab, spec, false))),
-        Some(ReuseOutcome::Repeated(repeat)) => idempotency::replay(repeat, spec).map(Some),
+        Some(ReuseOutcome::Repeated(repeat)) => Ok(Some(idempotency::replay(repeat, spec)?)),
         Some(ReuseOutcome::StorageFull) => Err(match ceiling {
             Some(ceiling) => storage::refuse(core, caller.team, ceiling).await,
-            None => Fault::InternalError,
+            None => Error::state("a create without a limit of storage was refused for it"),
         }),
     }
 }

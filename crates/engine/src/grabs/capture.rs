@@ -14,7 +14,7 @@ use super::request::{CreateRequest, CreateResult, ValidCreate, Validated};
 use super::test_create;
 use super::watch::Follow;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::queue::watchers::GrabUpdate;
 
 /// More states than one grab can have: two and four stages for each of three attempts, and the end.
@@ -51,7 +51,7 @@ pub async fn capture(
     caller: Caller,
     request: &CreateRequest,
     follow: Follow,
-) -> Result<CaptureStream, Fault> {
+) -> Result<CaptureStream, Error> {
     let started = Instant::now();
     let validated = create::validate(core, caller, request, Class::Sync).await?;
     let (states, mut rest) = mpsc::channel(MAX_STATES);
@@ -60,15 +60,15 @@ pub async fn capture(
         Validated::Fresh(create) => {
             let core = core.clone();
             core.clone().spawn(async move {
-                if let Err(fault) = run(&core, caller, *create, (started, follow), &states).await {
-                    let _ = states.try_send(Err(fault));
+                if let Err(error) = run(&core, caller, *create, (started, follow), &states).await {
+                    let _ = states.try_send(Err(error.into_fault()));
                 }
             });
         }
     }
     match rest.recv().await {
         Some(first) => Ok(CaptureStream { first: first?.result, rest }),
-        None => Err(internal_error("grabs.capture")("the task ended without a result")),
+        None => Err(Error::state("the task ended without a result")),
     }
 }
 
@@ -78,7 +78,7 @@ async fn run(
     create: ValidCreate,
     (started, follow): (Instant, Follow),
     sender: &StateSender,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     let submitted = match caller.environment {
         // Placeholders are complete when they are created, so there is nothing to cancel.
         Environment::Test => Submitted::Repeated(Box::new(test_create::create(core, caller, create).await?)),

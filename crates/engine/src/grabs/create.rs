@@ -19,8 +19,8 @@ use super::request::{CreateRequest, CreateResult, ValidCreate, Validated};
 use super::{cached, compare, idempotency, test_create, upload};
 use crate::admission::{self, SlotUse};
 use crate::core::Core;
+use crate::error::Error;
 use crate::failpoints::{self, Step};
-use crate::faults::internal_error;
 use crate::queue::watchers::Subscription;
 use crate::queue::{self, Lease, Reservation, lease_loop, secrets, sweep};
 use crate::{random, storage, targets};
@@ -32,19 +32,19 @@ use crate::{random, storage, targets};
 /// # Errors
 /// When the grab cannot be created.
 #[tracing::instrument(name = "grabs.create", skip_all)]
-pub async fn create(core: &Core, caller: Caller, request: &CreateRequest) -> Result<CreateResult, Fault> {
+pub async fn create(core: &Core, caller: Caller, request: &CreateRequest) -> Result<CreateResult, Error> {
     let started = Instant::now();
     let result = match validate(core, caller, request, request.class).await {
         Ok(Validated::Fresh(create)) => perform(core, caller, *create, started).await,
         Ok(Validated::Repeated(result)) => Ok(*result),
-        Err(fault) => Err(fault),
+        Err(error) => Err(error),
     };
-    result.inspect_err(|fault| log_refusal(caller, fault))
+    result.inspect_err(|error| log_refusal(caller, error))
 }
 
-/// Logs a create that made no grab, without what the caller sent. What went wrong inside has been logged already.
-pub(super) fn log_refusal(caller: Caller, fault: &Fault) {
-    if fault.code() != Code::InternalError {
+/// Logs a create that made no grab, without what the caller sent. What went wrong inside is logged elsewhere.
+pub(super) fn log_refusal(caller: Caller, error: &Error) {
+    if let Some(fault) = error.as_fault().filter(|fault| fault.code() != Code::InternalError) {
         let field = fault.field().map(|field| field.name);
         tracing::info!(team.id = %caller.team, code = fault.code().as_str(), field, "a create was refused");
     }
@@ -59,7 +59,7 @@ pub(crate) async fn perform(
     caller: Caller,
     create: ValidCreate,
     started: Instant,
-) -> Result<CreateResult, Fault> {
+) -> Result<CreateResult, Error> {
     let task = {
         let (spawner, core) = (core, core.clone());
         let work = async move {
@@ -68,10 +68,10 @@ pub(crate) async fn perform(
                 Environment::Live => create_live(&core, caller, create, started).await,
             }
         };
-        // Its log lines name the request.
-        spawner.spawn(work.in_current_span())
+        // Its log lines name the request. What went wrong inside is logged there, since the caller may have gone.
+        spawner.spawn(async move { work.await.map_err(Error::into_fault) }.in_current_span())
     };
-    task.await.map_err(internal_error("grabs.create"))?
+    Ok(task.await??)
 }
 
 /// Validates a create in contract order.
@@ -83,7 +83,7 @@ pub(crate) async fn validate(
     caller: Caller,
     request: &CreateRequest,
     class: Class,
-) -> Result<Validated, Fault> {
+) -> Result<Validated, Error> {
     let spec = CaptureSpec::parse(&request.capture)?;
     spec.check_class(class)?;
     spec.blocking.check_lists(&core.settings.operations.listed_contents)?;
@@ -98,8 +98,8 @@ pub(crate) async fn validate(
     if let Some(record) = &record {
         let now = core.clock.now();
         let repeat = core.store.grabs().find_repeat(caller.team, caller.environment, record, now).await;
-        if let Some(repeat) = repeat.map_err(internal_error("grabs.create"))? {
-            return idempotency::replay(repeat, &spec).map(|result| Validated::Repeated(Box::new(result)));
+        if let Some(repeat) = repeat? {
+            return Ok(Validated::Repeated(Box::new(idempotency::replay(repeat, &spec)?)));
         }
     }
     let named = |fault: Fault| if spec.has_own_document() { fault.renamed("base_url") } else { fault };
@@ -119,7 +119,7 @@ async fn create_live(
     caller: Caller,
     create: ValidCreate,
     started: Instant,
-) -> Result<CreateResult, Fault> {
+) -> Result<CreateResult, Error> {
     let class = create.class;
     let OpenGrab { grab, account, mut states, deadline, deadline_at } =
         match submit(core, caller, create, started).await? {
@@ -162,7 +162,7 @@ pub(super) async fn submit(
     caller: Caller,
     create: ValidCreate,
     started: Instant,
-) -> Result<Submitted, Fault> {
+) -> Result<Submitted, Error> {
     let ValidCreate { spec, class, record, fingerprint, is_link } = create;
     let account = admission::admit(core, caller, is_link).await?;
     storage::check_disk(core, storage::Creator::live(account, core.settings.abuse.has_strangers))?;
@@ -215,8 +215,8 @@ pub(super) async fn submit(
         fingerprint,
         ceiling,
     };
-    let created = core.store.grabs().create(new).await.map_err(internal_error("grabs.create"))?;
-    failpoints::reach(core, Step::Created, Some((id, token))).await.map_err(internal_error("grabs.create"))?;
+    let created = core.store.grabs().create(new).await?;
+    failpoints::reach(core, Step::Created, Some((id, token))).await?;
     let (attempts, state) = match (created, slot) {
         (Created::Leased { upload_key }, Some(slot)) => {
             let budget = lease_loop::budget(now, deadline_at, &spec);
@@ -233,18 +233,18 @@ pub(super) async fn submit(
             (0, State::Pending)
         }
         (Created::Repeated(repeat), _) => {
-            return idempotency::replay(repeat, &spec).map(|result| Submitted::Repeated(Box::new(result)));
+            return Ok(Submitted::Repeated(Box::new(idempotency::replay(repeat, &spec)?)));
         }
-        (Created::QueueLimit { limit }, _) => return Err(Fault::QueueLimitExceeded { limit }),
-        (Created::WaitTooLong { expected }, _) => return Err(admission::refuse_wait(core, expected)),
+        (Created::QueueLimit { limit }, _) => return Err(Fault::QueueLimitExceeded { limit }.into()),
+        (Created::WaitTooLong { expected }, _) => return Err(admission::refuse_wait(core, expected).into()),
         (Created::StorageFull, _) => {
             return Err(match ceiling {
                 Some(ceiling) => storage::refuse(core, caller.team, ceiling).await,
-                None => Fault::InternalError,
+                None => Error::state("a create without a limit of storage was refused for it"),
             });
         }
-        (Created::CreditsExhausted, _) => return Err(Fault::CreditsExhausted),
-        (Created::TeamInactive, _) => return Err(Fault::TeamSuspended),
+        (Created::CreditsExhausted, _) => return Err(Fault::CreditsExhausted.into()),
+        (Created::TeamInactive, _) => return Err(Fault::TeamSuspended.into()),
     };
     let grab = Grab {
         id,
@@ -275,7 +275,7 @@ pub(super) async fn time_out(
     account: Account,
     (id, deadline_at): (GrabId, Timestamp),
     rendered_for: Option<Duration>,
-) -> Result<Grab, Fault> {
+) -> Result<Grab, Error> {
     let seconds = SYNC_DEADLINE.as_secs();
     let message = format!("The page could not be rendered within {seconds} s, waiting for a browser included.");
     let now = core.clock.now();
@@ -292,7 +292,7 @@ pub(super) async fn time_out(
         metadata: RenderMetadata::default(),
         now: now.max(deadline_at),
     };
-    match core.store.grabs().fail(failing).await.map_err(internal_error("grabs.time_out"))? {
+    match core.store.grabs().fail(failing).await? {
         Some(EndedGrab { grab }) => {
             let lease = core.queue.dispatcher.cancel(id);
             if let Some(lease) = lease {

@@ -7,26 +7,21 @@ use grabd_domain::ids::GrabId;
 
 use super::get;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// Makes the image unreachable and deletes its file. Idempotent.
 ///
 /// # Errors
 /// [`Fault::NotFound`] when the grab does not exist or belongs to another team; callers cannot tell which.
 #[tracing::instrument(name = "grabs.delete", skip_all)]
-pub async fn delete(core: &Core, caller: Caller, id: GrabId) -> Result<(), Fault> {
+pub async fn delete(core: &Core, caller: Caller, id: GrabId) -> Result<(), Error> {
     let image = match get(core, caller, id).await?.state {
         State::Done { image, .. } => image,
         State::Pending | State::Processing | State::Failed { .. } => None,
     };
-    let exists = core
-        .store
-        .grabs()
-        .delete_grab(caller.team, caller.environment, id, core.clock.now())
-        .await
-        .map_err(internal_error("grabs.delete"))?;
+    let exists = core.store.grabs().delete_grab(caller.team, caller.environment, id, core.clock.now()).await?;
     if !exists {
-        return Err(Fault::NotFound { what: "grab" });
+        return Err(Fault::NotFound { what: "grab" }.into());
     }
     tracing::info!(grab.id = %id, team.id = %caller.team, "a grab's image was deleted on request");
     if let Some(key) = image {

@@ -6,18 +6,14 @@ use grabd_domain::grabs::Grab;
 use grabd_domain::ids::GrabId;
 
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// Returns a grab of the caller's team and environment.
 ///
 /// # Errors
 /// [`Fault::NotFound`] when the grab does not exist or belongs to another team; callers cannot tell which.
 #[tracing::instrument(name = "grabs.get", skip_all)]
-pub async fn get(core: &Core, caller: Caller, id: GrabId) -> Result<Grab, Fault> {
-    core.store
-        .grabs()
-        .find_grab(caller.team, caller.environment, id)
-        .await
-        .map_err(internal_error("grabs.get"))?
-        .ok_or(Fault::NotFound { what: "grab" })
+pub async fn get(core: &Core, caller: Caller, id: GrabId) -> Result<Grab, Error> {
+    let found = core.store.grabs().find_grab(caller.team, caller.environment, id).await?;
+    Ok(found.ok_or(Fault::NotFound { what: "grab" })?)
 }

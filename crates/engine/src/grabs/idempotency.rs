@@ -10,7 +10,7 @@ use grabd_store::grabs::{NewRecord, Repeat};
 use sha2::{Digest, Sha256};
 
 use super::request::{CreateRequest, CreateResult};
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::queue::secrets;
 use crate::vault::Vault;
 
@@ -27,9 +27,9 @@ pub(super) fn new_record(
     request: &CreateRequest,
     spec: &CaptureSpec,
     class: Class,
-) -> Result<Option<NewRecord>, Fault> {
+) -> Result<Option<NewRecord>, Error> {
     if let Some((_, seen)) = request.capture.unparsed.iter().find(|(name, _)| name == KEY) {
-        return Err(malformed(seen));
+        return Err(malformed(seen).into());
     }
     let Some(key) = &request.idempotency_key else { return Ok(None) };
     let (fingerprint, only_of) = (fingerprint(vault, spec, class)?, request.only_of(caller));
@@ -38,12 +38,12 @@ pub(super) fn new_record(
 
 /// Fingerprint of the effective options: an omitted option equals one set to its default. Of secret options it has a
 /// keyed digest, since their values could be guessed from another one.
-fn fingerprint(vault: &Vault, spec: &CaptureSpec, class: Class) -> Result<Fingerprint, Fault> {
+fn fingerprint(vault: &Vault, spec: &CaptureSpec, class: Class) -> Result<Fingerprint, Error> {
     let mode = match class {
         Class::Sync => "sync",
         Class::Async => "async",
     };
-    let mut effective = serde_json::to_vec(&(spec, mode)).map_err(internal_error("grabs.fingerprint"))?;
+    let mut effective = serde_json::to_vec(&(spec, mode))?;
     if let Some(secrets) = secrets::to_json(spec)? {
         effective.extend(vault.digest(&secrets));
     }
@@ -90,7 +90,7 @@ mod tests {
         Vault::new([7; 32])
     }
 
-    fn record_of(request: &CreateRequest) -> Result<Option<NewRecord>, Fault> {
+    fn record_of(request: &CreateRequest) -> Result<Option<NewRecord>, Error> {
         let spec = CaptureSpec::parse(&request.capture).expect("a valid request");
         let principal = Principal::Person(UserId(uuid::Uuid::nil()));
         let caller = Caller { team: TeamId(uuid::Uuid::nil()), environment: Environment::Test, principal };
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn malformed_keys_are_refused() {
-        let code = |request: &CreateRequest| record_of(request).err().map(|fault| fault.code());
+        let code = |request: &CreateRequest| record_of(request).err().and_then(|error| Some(error.as_fault()?.code()));
         let key = |key: &str| CreateRequest { idempotency_key: Some(key.into()), ..request_with(|_| ()) };
         assert_eq!(code(&key("0f3c")), None);
         for bad in ["", "a b", "a\u{7f}", "ü", &"k".repeat(256)] {

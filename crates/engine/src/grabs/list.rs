@@ -9,7 +9,7 @@ use grabd_domain::limits::{DEFAULT_PAGE_SIZE, PAGE_SIZE};
 use grabd_store::grabs::{Cursor, GrabList, PageRequest};
 
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// A list request, not validated yet.
 #[derive(Debug, Default)]
@@ -33,22 +33,18 @@ pub struct ListRequest {
 /// # Errors
 /// [`Fault::BadRequest`] with the invalid parameter.
 #[tracing::instrument(name = "grabs.list", skip_all)]
-pub async fn list(core: &Core, caller: Caller, request: &ListRequest) -> Result<GrabList, Fault> {
+pub async fn list(core: &Core, caller: Caller, request: &ListRequest) -> Result<GrabList, Error> {
     let page = parse(request)?;
     let cursor = page.cursor;
-    core.store
-        .grabs()
-        .list_grabs(caller.team, caller.environment, page)
-        .await
-        .map_err(internal_error("grabs.list"))?
-        .ok_or_else(|| {
-            let (name, id) = match cursor {
-                Some(Cursor::Before(id)) => ("ending_before", id.to_string()),
-                Some(Cursor::After(id)) => ("starting_after", id.to_string()),
-                None => ("starting_after", String::new()),
-            };
-            Fault::BadRequest(Field::new(name, &id, CURSOR))
-        })
+    let listed = core.store.grabs().list_grabs(caller.team, caller.environment, page).await?;
+    Ok(listed.ok_or_else(|| {
+        let (name, id) = match cursor {
+            Some(Cursor::Before(id)) => ("ending_before", id.to_string()),
+            Some(Cursor::After(id)) => ("starting_after", id.to_string()),
+            None => ("starting_after", String::new()),
+        };
+        Fault::BadRequest(Field::new(name, &id, CURSOR))
+    })?)
 }
 
 const CURSOR: &str = "the id of one of this key's grabs";

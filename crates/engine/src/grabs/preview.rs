@@ -1,12 +1,11 @@
 //! Previews the placeholder of a test key for visitors without an account. Nothing is stored or charged.
 
 use bytes::Bytes;
-use grabd_domain::Fault;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 
 use super::test_create;
 use crate::core::Core;
-use crate::faults::not_drawn;
+use crate::error::Error;
 use crate::targets;
 
 /// A placeholder that is not stored.
@@ -23,13 +22,14 @@ pub struct Preview {
 ///
 /// # Errors
 /// The same as a create with a test key.
-pub async fn preview(core: &Core, request: &CaptureRequest) -> Result<Preview, Fault> {
+#[tracing::instrument(name = "grabs.preview", skip_all)]
+pub async fn preview(core: &Core, request: &CaptureRequest) -> Result<Preview, Error> {
     let spec = CaptureSpec::parse(request)?;
     targets::check_page_url(core, &spec.url)?;
     let (failure, _) = test_create::requested_outcome(&spec, core.settings.async_queue)?;
     if let Some(failure) = failure {
-        return Err(failure.to_fault());
+        return Err(failure.to_fault().into());
     }
-    let image = core.grabs.shown.images.draw(&spec).await.map_err(not_drawn("grabs.preview"))?;
+    let image = core.grabs.shown.images.draw(&spec).await?;
     Ok(Preview { spec, image })
 }

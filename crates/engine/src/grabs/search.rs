@@ -8,7 +8,7 @@ use grabd_domain::{Day, Fault};
 use grabd_store::grabs::{Cursor, PageRequest};
 
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// Grabs that are read at a time.
 const CHUNK: u32 = 500;
@@ -48,7 +48,7 @@ pub struct SearchResult {
 /// # Errors
 /// [`Fault::BadRequest`] if `after` is not one of the caller's grabs.
 #[tracing::instrument(name = "grabs.search", skip_all)]
-pub async fn search(core: &Core, caller: Caller, request: &SearchRequest) -> Result<SearchResult, Fault> {
+pub async fn search(core: &Core, caller: Caller, request: &SearchRequest) -> Result<SearchResult, Error> {
     let unknown = |id: &str| Fault::BadRequest(Field::new("starting_after", id, "the id of one of this team's grabs"));
     let needle = request.url.to_lowercase();
     let mut cursor = match &request.after {
@@ -66,7 +66,7 @@ pub async fn search(core: &Core, caller: Caller, request: &SearchRequest) -> Res
             oldest_first: request.oldest_first,
         };
         let listed = core.store.grabs().list_grabs(caller.team, caller.environment, page).await;
-        let listed = listed.map_err(internal_error("grabs.search"))?;
+        let listed = listed?;
         let listed = listed.ok_or_else(|| unknown(request.after.as_deref().unwrap_or_default()))?;
         let has_more = listed.has_more;
         for grab in listed.grabs {

@@ -19,7 +19,7 @@ use super::idempotency;
 use super::phash;
 use super::request::{CreateResult, ValidCreate};
 use crate::core::Core;
-use crate::faults::{internal_error, not_drawn};
+use crate::error::Error;
 use crate::placeholder::{SimulatedOutcome, simulated_outcome};
 use crate::{random, storage};
 
@@ -27,7 +27,7 @@ use crate::{random, storage};
 const SLOW_DURATION: Duration = Duration::from_secs(3);
 
 /// Creates a grab with a placeholder, or with the failure that a reserved `.test` name stands for.
-pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> Result<CreateResult, Fault> {
+pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> Result<CreateResult, Error> {
     let ValidCreate { spec, record, fingerprint, .. } = create;
     storage::check_disk(core, storage::Creator::Test)?;
     let ceiling = storage::test_ceiling(core, caller.team).await?;
@@ -41,7 +41,7 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
         None => {
             let image = ImageKey::new(random::random(), spec.format.as_str());
             let Capture { image: file, mut metadata, execution_ms, files, slices, viewports } =
-                core.grabs.placeholder.capture(&spec).await.map_err(not_drawn("grabs.test_create"))?;
+                core.grabs.placeholder.capture(&spec).await?;
             metadata.files = files.iter().map(grab_file).collect();
             metadata.slices = slices.into_iter().map(grab_slice).collect();
             metadata.viewports = viewports.into_iter().map(grab_viewport).collect();
@@ -65,9 +65,9 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
         fingerprint,
         ceiling,
     };
-    match core.store.grabs().create_placeholder(new).await.map_err(internal_error("grabs.test_create"))? {
+    match core.store.grabs().create_placeholder(new).await? {
         PlaceholderOutcome::Stored => {}
-        PlaceholderOutcome::Repeated(repeat) => return idempotency::replay(repeat, &spec),
+        PlaceholderOutcome::Repeated(repeat) => return Ok(idempotency::replay(repeat, &spec)?),
         PlaceholderOutcome::StorageFull => {
             let ceiling = StorageCeiling { counted: Counted::Test, bytes: ceiling.unwrap_or(i64::MAX) };
             return Err(storage::refuse(core, caller.team, ceiling).await);

@@ -21,7 +21,7 @@ use super::image::Image;
 use crate::billing::find_account;
 use crate::cache::Cache;
 use crate::core::Core;
-use crate::faults::{IMAGES_BUSY, internal_error};
+use crate::error::IMAGES_BUSY;
 
 /// The fault of a grab that has no thumbnail.
 const NONE: Fault = Fault::NotFound { what: "picture" };
@@ -71,39 +71,39 @@ impl Thumbnails {
 /// [`Fault::NotFound`] when the caller has no such grab, or it has no image. [`Fault::ImagesBusy`] when it was not this
 /// account's turn in time.
 #[tracing::instrument(name = "grabs.thumbnail", skip_all)]
-pub async fn thumbnail(core: &Core, caller: Caller, id: GrabId) -> Result<Bytes, Fault> {
+pub async fn thumbnail(core: &Core, caller: Caller, id: GrabId) -> Result<Bytes, crate::Error> {
     let Grab { spec, state, .. } = get(core, caller, id).await?;
-    let State::Done { image: Some(key), .. } = state else { return Err(NONE) };
+    let State::Done { image: Some(key), .. } = state else { return Err(NONE.into()) };
     let part = if spec.is_part() { Part::Whole } else { Part::Top };
     find_or_make(core, caller.team, key, part).await
 }
 
-/// The fault of a request for a thumbnail that could not be made.
-fn to_fault(error: Error) -> Fault {
+/// The error of a request for a thumbnail that could not be made.
+fn to_error(error: Error) -> crate::Error {
     if matches!(error, Error::Deleted | Error::TooLarge | Error::Undecodable(image::ImageError::Limits(_))) {
-        NONE
+        NONE.into()
     } else if error.is_busy() {
-        IMAGES_BUSY
+        IMAGES_BUSY.into()
     } else {
-        internal_error("grabs.thumbnail")(error)
+        crate::Error::other(error)
     }
 }
 
-async fn find_or_make(core: &Core, team: TeamId, key: ImageKey, part: Part) -> Result<Bytes, Fault> {
+async fn find_or_make(core: &Core, team: TeamId, key: ImageKey, part: Part) -> Result<Bytes, crate::Error> {
     let thumbnails = &core.grabs.thumbnails;
-    if let Some(thumbnail) = thumbnails.find(core, &key).await.map_err(to_fault)? {
+    if let Some(thumbnail) = thumbnails.find(core, &key).await.map_err(to_error)? {
         return Ok(thumbnail);
     }
     let account = find_account(core, team).await?;
     let turn = timeout(WAIT_LIMIT, thumbnails.turns.take(&account.id)).await.map_err(|_| IMAGES_BUSY)?;
     // An image belongs to one team, so a concurrent request for the same image waited for this one.
-    if let Some(thumbnail) = thumbnails.find(core, &key).await.map_err(to_fault)? {
+    if let Some(thumbnail) = thumbnails.find(core, &key).await.map_err(to_error)? {
         return Ok(thumbnail);
     }
     // A task that owns the turn, so that the work is not lost when the caller disconnects.
     let task = core.clone();
     let made = core.spawn(async move { make(&task, key, part, turn).await }).await;
-    made.map_err(Error::from).and_then(|made| made).map_err(to_fault)
+    made.map_err(Error::from).and_then(|made| made).map_err(to_error)
 }
 
 /// Makes and stores a thumbnail.

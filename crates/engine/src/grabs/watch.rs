@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use futures::Stream;
-use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::{Grab, Stages};
 use grabd_domain::ids::GrabId;
@@ -11,6 +10,7 @@ use tokio::time::Instant;
 
 use super::get;
 use crate::core::Core;
+use crate::error::Error;
 use crate::queue::watchers::{GrabUpdate, Subscription};
 
 /// Maximum duration of one stream; clients resume with another.
@@ -68,7 +68,7 @@ pub fn stages(core: &Core, grab: &Grab) -> Stages {
 /// Streams the current state of the grab and each later one until it has ended. Revisions up to `seen` are skipped.
 ///
 /// # Errors
-/// [`Fault::NotFound`] when the caller has no such grab.
+/// [`NotFound`](grabd_domain::Fault::NotFound) when the caller has no such grab.
 #[tracing::instrument(name = "grabs.watch", skip_all)]
 pub async fn watch(
     core: &Core,
@@ -76,7 +76,7 @@ pub async fn watch(
     id: GrabId,
     seen: u64,
     follow: Follow,
-) -> Result<impl Stream<Item = Result<GrabUpdate, WatchInterrupted>> + Send + 'static, Fault> {
+) -> Result<impl Stream<Item = Result<GrabUpdate, WatchInterrupted>> + Send + 'static, Error> {
     // Subscribe before reading, so that no change is missed.
     let states = core.queue.watchers.subscribe(id);
     let first = get(core, caller, id).await?;

@@ -2,7 +2,6 @@
 
 use std::collections::hash_map::Entry;
 
-use grabd_domain::Fault;
 use grabd_domain::grabs::Class;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -11,7 +10,7 @@ use super::in_flight::{Capture, LinkError, LinkResult, Outcome};
 use super::limits;
 use super::signed::SignedLink;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::grabs::{self, CreateRequest, Validated};
 
 /// Answers with an earlier image, or creates a grab within the limits of links.
@@ -26,7 +25,7 @@ pub(super) async fn create(core: &Core, link: &SignedLink, request: &CreateReque
     };
     let counted =
         limits::take(core, caller, link.key).map_err(|(fault, refused)| LinkError::new(fault, Some(refused)))?;
-    let failed = |fault| LinkError::new(fault, Some(counted));
+    let failed = |error: Error| LinkError::new(error.into_fault(), Some(counted));
     let _turn = limits::turn(core, caller, started).await.map_err(failed)?;
     let result = grabs::perform(core, caller, create, started).await.map_err(failed)?;
     Ok(LinkResult { result, counted: Some(counted) })
@@ -62,8 +61,8 @@ pub(super) async fn create_once(core: &Core, link: SignedLink, request: CreateRe
             outcome
         }
     };
-    let ended = outcome.wait_for(Option::is_some).await.map_err(internal_error("links.open"))?;
-    ended.clone().unwrap_or(Err(Fault::InternalError.into()))
+    let ended = outcome.wait_for(Option::is_some).await?;
+    ended.clone().unwrap_or_else(|| Err(Error::state("a task ended without a result").into()))
 }
 
 /// Removes a capture when it is dropped.

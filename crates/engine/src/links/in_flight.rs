@@ -10,6 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use crate::accounts::RateLimitDecision;
+use crate::error::Error;
 use crate::grabs::CreateResult;
 
 /// What is captured, and for whom.
@@ -45,9 +46,14 @@ impl LinkError {
     }
 }
 
-impl From<Fault> for LinkError {
-    fn from(fault: Fault) -> Self {
-        Self::new(fault, None)
+impl<E> From<E> for LinkError
+where
+    Error: From<E>,
+{
+    /// What went wrong inside is logged here, once for all requests that wait for the same image.
+    #[track_caller]
+    fn from(cause: E) -> Self {
+        Self::new(Error::from(cause).into_fault(), None)
     }
 }
 

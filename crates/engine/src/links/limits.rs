@@ -20,7 +20,8 @@ use crate::accounts::{Bucket, RateLimitDecision, requests_per_minute};
 use crate::admission;
 use crate::billing::find_account;
 use crate::core::Core;
-use crate::faults::IMAGES_BUSY;
+use crate::error::Error;
+use crate::error::IMAGES_BUSY;
 
 /// What all keys of a team and environment may use, in quotas of one key.
 const KEYS_OF_TEAM: NonZeroU32 = NonZeroU32::new(2).expect("not zero");
@@ -64,12 +65,12 @@ pub(super) fn take(core: &Core, caller: Caller, key: KeyId) -> Result<RateLimitD
 ///
 /// # Errors
 /// [`Fault::ImagesBusy`] if that takes too long.
-pub(super) async fn turn(core: &Core, caller: Caller, started: Instant) -> Result<Option<Turn>, Fault> {
+pub(super) async fn turn(core: &Core, caller: Caller, started: Instant) -> Result<Option<Turn>, Error> {
     if caller.environment == Environment::Test {
         return Ok(None);
     }
     let account = find_account(core, caller.team).await?;
     let slots = admission::slots(core);
     let turn = core.links.limits.captures.take_of(&account.id, slots / SLOT_SHARE);
-    timeout_at(started + WAIT_LIMIT, turn).await.map(Some).map_err(|_| IMAGES_BUSY)
+    Ok(Some(timeout_at(started + WAIT_LIMIT, turn).await.map_err(|_| IMAGES_BUSY)?))
 }

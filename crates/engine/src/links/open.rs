@@ -17,7 +17,7 @@ use super::secret::unseal;
 use super::signed::SignedLink;
 use crate::accounts::RateLimitDecision;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::grabs::{CreateRequest, CreateResult};
 
 /// The answer to a link.
@@ -36,26 +36,26 @@ pub struct OpenedLink {
 /// [`Fault::LinkRefused`]; if the link is valid, [`Fault::KeyExpired`], [`Fault::Forbidden`] without the scope to create,
 /// and [`Fault::TeamSuspended`].
 #[tracing::instrument(name = "links.verify", skip_all)]
-pub async fn verify(core: &Core, query: String) -> Result<SignedLink, Fault> {
+pub async fn verify(core: &Core, query: String) -> Result<SignedLink, Error> {
     let refused = Fault::LinkRefused(LinkRefusal::Signature);
     let SignedQuery { signed, key, signature } = SignedQuery::parse(&query)?;
-    let signer = core.store.accounts().find_link_signer(key.0).await.map_err(internal_error("links.verify"))?;
+    let signer = core.store.accounts().find_link_signer(key.0).await?;
     let Some((signer, sealed)) = signer.and_then(|signer| Some((signer.clone(), signer.sealed_secret?))) else {
-        return Err(refused);
+        return Err(refused.into());
     };
-    let secret = unseal(&core.vault, key.0, &sealed).map_err(internal_error("links.verify"))?;
+    let secret = unseal(&core.vault, key.0, &sealed)?;
     if !is_signed(&secret, signed, &signature) {
-        return Err(refused);
+        return Err(refused.into());
     }
     if let Some(expired_at) = signer.expires_at.filter(|at| *at <= core.clock.now()) {
-        return Err(Fault::KeyExpired { expired_at });
+        return Err(Fault::KeyExpired { expired_at }.into());
     }
     // A link creates grabs.
     if !signer.scopes.includes(Scope::Create) {
-        return Err(Fault::Forbidden { needed: Scope::Create, granted: Granted::Key(signer.scopes) });
+        return Err(Fault::Forbidden { needed: Scope::Create, granted: Granted::Key(signer.scopes) }.into());
     }
     if signer.is_suspended {
-        return Err(Fault::TeamSuspended);
+        return Err(Fault::TeamSuspended.into());
     }
     let may_read = signer.scopes.includes(Scope::Read);
     Ok(SignedLink { caller: signer.caller, key: key.0, may_read, query })

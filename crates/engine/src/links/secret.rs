@@ -10,7 +10,7 @@ use grabd_store::accounts::ShownLinkSecret;
 use crate::accounts::{TeamError, find_team};
 use crate::clock::Clock;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::random;
 use crate::vault::{DecryptError, Vault};
 
@@ -32,6 +32,16 @@ pub enum LinkSecretError {
     /// The stored secret cannot be decrypted.
     #[error(transparent)]
     Decrypt(#[from] DecryptError),
+}
+
+impl From<LinkSecretError> for Error {
+    #[track_caller]
+    fn from(error: LinkSecretError) -> Self {
+        match error {
+            LinkSecretError::Store(error) => error.into(),
+            LinkSecretError::Decrypt(error) => error.into(),
+        }
+    }
 }
 
 /// The link credentials of a key, for an operator. They are generated if it has none yet. None if the team has no such key
@@ -108,11 +118,12 @@ pub async fn find_key_team(store: &Store, key: KeyId) -> Result<Option<TeamId>, 
 /// # Errors
 /// [`TeamError::NotMember`] when `user` is not in the team, and [`TeamError::NotFound`] when the team has no such key
 /// that is in use.
+#[tracing::instrument(name = "links.reveal", skip_all)]
 pub async fn reveal(core: &Core, user: UserId, team: TeamId, key: KeyId) -> Result<LinkCredentials, TeamError> {
     find_team(core, user, team).await?;
     let (store, now) = (core.store_as(user), core.clock.now());
     let found = show(&store, &core.vault, (team, key), Some(user), now).await;
-    let found = found.map_err(internal_error("links.reveal"))?.ok_or(TeamError::NotFound)?;
+    let found = found?.ok_or(TeamError::NotFound)?;
     tracing::info!(team.id = %team, key.id = %key, user.id = %user, "link secret revealed");
     Ok(found)
 }
@@ -121,11 +132,12 @@ pub async fn reveal(core: &Core, user: UserId, team: TeamId, key: KeyId) -> Resu
 ///
 /// # Errors
 /// As [`reveal`].
+#[tracing::instrument(name = "links.replace", skip_all)]
 pub async fn replace(core: &Core, user: UserId, team: TeamId, key: KeyId) -> Result<LinkCredentials, TeamError> {
     find_team(core, user, team).await?;
     let (store, now) = (core.store_as(user), core.clock.now());
     let replaced = replace_secret(&store, &core.vault, (team, key), Some(user), now).await;
-    let replaced = replaced.map_err(internal_error("links.replace"))?.ok_or(TeamError::NotFound)?;
+    let replaced = replaced?.ok_or(TeamError::NotFound)?;
     tracing::info!(team.id = %team, key.id = %key, user.id = %user, "link secret replaced");
     Ok(replaced)
 }

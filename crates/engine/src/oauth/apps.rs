@@ -1,13 +1,13 @@
 //! The apps that a person has granted access to.
 
+use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{GrantId, UserId};
 use grabd_domain::oauth::OauthScope;
-use grabd_domain::{Fault, Timestamp};
 use grabd_store::oauth::Connection;
 
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// An app with a valid grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,19 +35,20 @@ pub struct ConnectedApp {
 /// The apps with a grant from this person, newest first.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn list_apps(core: &Core, user: UserId) -> Result<Vec<ConnectedApp>, Fault> {
-    let listed =
-        core.store.oauth().list_connections(user, core.clock.now()).await.map_err(internal_error("oauth.list_apps"))?;
+/// When the database fails.
+#[tracing::instrument(name = "oauth.list_apps", skip_all)]
+pub async fn list_apps(core: &Core, user: UserId) -> Result<Vec<ConnectedApp>, Error> {
+    let listed = core.store.oauth().list_connections(user, core.clock.now()).await?;
     Ok(listed.into_iter().map(ConnectedApp::from).collect())
 }
 
 /// Ends a grant at once. `false` when this person has no such grant.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn disconnect(core: &Core, user: UserId, grant: GrantId) -> Result<bool, Fault> {
-    let ended = core.store.oauth().end_grant(user, grant).await.map_err(internal_error("oauth.disconnect"))?;
+/// When the database fails.
+#[tracing::instrument(name = "oauth.disconnect", skip_all)]
+pub async fn disconnect(core: &Core, user: UserId, grant: GrantId) -> Result<bool, Error> {
+    let ended = core.store.oauth().end_grant(user, grant).await?;
     if ended {
         tracing::info!(grant.id = %grant, "app disconnected");
     }

@@ -1,6 +1,5 @@
 //! Authorization requests: validation, the consent page, and the redirect back to the app.
 
-use grabd_domain::Fault;
 use grabd_domain::credentials::{AuthorizationCode, ConsentToken, Environment};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::oauth::{
@@ -14,7 +13,7 @@ use super::form::{Fields, Form, RepeatedField};
 use crate::accounts::is_verified;
 use crate::core::Core;
 use crate::digest;
-use crate::faults::internal_error;
+use crate::error::{Error, internal_from};
 use crate::random;
 
 /// A valid authorization request, which may be shown to a person.
@@ -44,8 +43,10 @@ pub enum AuthorizationError {
     /// Sent to the app: the `Location` of a 303 response.
     Redirect(String),
     /// An internal error.
-    Internal(Fault),
+    Internal(Error),
 }
+
+internal_from!(AuthorizationError);
 
 /// Error code and description for the app (RFC 6749 section 4.1.2.1).
 struct ErrorResponse(&'static str, String);
@@ -78,6 +79,7 @@ impl AuthorizationRequest {
 ///
 /// # Errors
 /// See [`AuthorizationError`].
+#[tracing::instrument(name = "oauth.check_request", skip_all)]
 pub async fn check_request(core: &Core, fields: &Fields) -> Result<AuthorizationRequest, AuthorizationError> {
     let form = Form(fields);
     let page = |text: &str| AuthorizationError::Page(text.to_owned());
@@ -124,7 +126,7 @@ fn client_error(error: ClientError) -> AuthorizationError {
             let code = why.code().map_or_else(String::new, |code| format!(" ({code})"));
             AuthorizationError::Page(format!("What the app says of itself at its address cannot be used: {why}{code}."))
         }
-        ClientError::Internal(fault) => AuthorizationError::Internal(fault),
+        ClientError::Internal(error) => AuthorizationError::Internal(error),
     }
 }
 
@@ -200,12 +202,13 @@ const fn grabs() -> u8 {
 /// limited time and for this person only, so nobody else can submit the decision.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
+/// When the database fails.
+#[tracing::instrument(name = "oauth.create_consent_request", skip_all)]
 pub async fn create_consent_request(
     core: &Core,
     user: UserId,
     request: &AuthorizationRequest,
-) -> Result<ConsentToken, Fault> {
+) -> Result<ConsentToken, Error> {
     let AuthorizationRequest {
         client,
         client_name,
@@ -234,25 +237,25 @@ pub async fn create_consent_request(
         request: serde_json::to_string(&stored).expect("strings serialize to JSON"),
         expires_at: core.clock.now() + CONSENT_LIFE,
     };
-    core.store.oauth().create_consent_request(new).await.map_err(internal_error("oauth.create_consent_request"))?;
+    core.store.oauth().create_consent_request(new).await?;
     Ok(ticket)
 }
 
 /// Takes the stored request of this person; `None` when it is already used, expired, or belongs to another person.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
+/// When the database fails.
+#[tracing::instrument(name = "oauth.take_consent_request", skip_all)]
 pub async fn take_consent_request(
     core: &Core,
     user: UserId,
     ticket: &str,
-) -> Result<Option<AuthorizationRequest>, Fault> {
+) -> Result<Option<AuthorizationRequest>, Error> {
     let Some(ticket) = ConsentToken::parse(ticket) else { return Ok(None) };
     let taken = core.store.oauth().consume_consent_request(digest::of(ticket.expose()), user, core.clock.now()).await;
-    let step = "oauth.take_consent_request";
-    let Some(request) = taken.map_err(internal_error(step))? else { return Ok(None) };
-    let stored: StoredRequest = serde_json::from_str(&request).map_err(internal_error(step))?;
-    stored.into_request().map(Some).ok_or_else(|| internal_error(step)("a stored consent request is malformed"))
+    let Some(request) = taken? else { return Ok(None) };
+    let stored: StoredRequest = serde_json::from_str(&request)?;
+    stored.into_request().map(Some).ok_or_else(|| Error::state("a stored consent request is malformed"))
 }
 
 impl StoredRequest {
@@ -276,6 +279,7 @@ impl StoredRequest {
 ///
 /// # Errors
 /// [`AuthorizationError::Page`] when the person is not in the team, or is not verified and allows live access.
+#[tracing::instrument(name = "oauth.allow", skip_all)]
 pub async fn allow(
     core: &Core,
     user: UserId,
@@ -283,7 +287,7 @@ pub async fn allow(
     team: TeamId,
     environment: Environment,
 ) -> Result<String, AuthorizationError> {
-    if environment == Environment::Live && !is_verified(core, user).await.map_err(AuthorizationError::Internal)? {
+    if environment == Environment::Live && !is_verified(core, user).await? {
         let text = "Live access needs a verified e-mail address. Follow the link that was sent to you, or allow access \
                     to the test environment.";
         return Err(AuthorizationError::Page(text.to_owned()));
@@ -308,16 +312,15 @@ pub async fn allow(
         challenge: request.challenge,
         now,
     };
-    match core.store.oauth().consent(consent).await {
-        Ok(ConsentOutcome::Granted) => {
+    match core.store.oauth().consent(consent).await? {
+        ConsentOutcome::Granted => {
             let environment = environment.as_str();
             tracing::info!(grant.id = %grant, team.id = %team, environment, scope, "app access granted");
             Ok(location)
         }
-        Ok(ConsentOutcome::NotMember) => {
+        ConsentOutcome::NotMember => {
             Err(AuthorizationError::Page("You are not in that team, or it is inactive.".to_owned()))
         }
-        Err(error) => Err(AuthorizationError::Internal(internal_error("oauth.allow")(error))),
     }
 }
 

@@ -1,11 +1,10 @@
 //! Looking up a client: registered here, or described by its own metadata document.
 
-use grabd_domain::Fault;
 use grabd_domain::oauth::{ClientId, RedirectUri};
 
 use super::documents::{DocumentError, Fetcher};
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::{Error, internal_from};
 
 /// A client that may request authorization.
 #[derive(Debug)]
@@ -22,15 +21,16 @@ pub(super) struct Client {
 pub(super) enum ClientError {
     NotRegistered,
     Document(DocumentError),
-    Internal(Fault),
+    Internal(Error),
 }
+
+internal_from!(ClientError);
 
 pub(super) async fn find(core: &Core, id: ClientId) -> Result<Client, ClientError> {
     let (metadata, host) = match &id {
         ClientId::Registered(text) => {
             let found = core.store.oauth().find_client(text).await;
-            let found = found.map_err(|error| ClientError::Internal(internal_error("oauth.find_client")(error)))?;
-            (found.ok_or(ClientError::NotRegistered)?.metadata, None)
+            (found?.ok_or(ClientError::NotRegistered)?.metadata, None)
         }
         ClientId::Document(url) => {
             let fetcher = Fetcher { client: &core.outgoing, guard: &core.guard };

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::core::Core;
 use crate::digest;
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::random;
 
 /// Why an app was not registered (RFC 7591 section 3.2.2).
@@ -21,6 +21,18 @@ pub struct RegistrationError {
     pub error: &'static str,
     /// A sentence for the developer of the app.
     pub description: String,
+}
+
+impl<E> From<E> for RegistrationError
+where
+    Error: From<E>,
+{
+    /// The registration endpoint is a boundary: the cause is logged here, and hidden from the client.
+    #[track_caller]
+    fn from(cause: E) -> Self {
+        let description = Error::from(cause).into_fault().to_string();
+        Self { status: 500, error: "server_error", description }
+    }
 }
 
 /// Supported client metadata. Other members are ignored and not in the response.
@@ -38,6 +50,7 @@ struct Body {
 ///
 /// # Errors
 /// The error response.
+#[tracing::instrument(name = "oauth.register", skip_all)]
 pub async fn register(core: &Core, body: &[u8]) -> Result<Value, RegistrationError> {
     let bad = |error, description| RegistrationError { status: 400, error, description };
     let body: Body = serde_json::from_slice(body).map_err(|error| {
@@ -59,10 +72,7 @@ pub async fn register(core: &Core, body: &[u8]) -> Result<Value, RegistrationErr
     let response = response(&id, secret.as_ref(), &metadata, now.as_ms() / 1000);
     let max_unused = u64::from(core.oauth.settings.unused_clients);
     let forgotten = core.store.oauth().create_client(NewClient { id, secret_hash, metadata, now, max_unused }).await;
-    let forgotten = forgotten.map_err(|error| {
-        let description = internal_error("oauth.register")(error).to_string();
-        RegistrationError { status: 500, error: "server_error", description }
-    })?;
+    let forgotten = forgotten?;
     if forgotten > 0 {
         tracing::warn!(max_unused, forgotten, "the oldest clients without a grant made room for a new one");
     }

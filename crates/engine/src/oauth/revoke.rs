@@ -13,6 +13,7 @@ use crate::digest;
 ///
 /// # Errors
 /// The error response.
+#[tracing::instrument(name = "oauth.revoke", skip_all)]
 pub async fn revoke(core: &Core, form: &Fields, authorization: Option<&str>) -> Result<(), TokenError> {
     let form = Form(form);
     let token = form.one("token")?;
@@ -24,7 +25,7 @@ pub async fn revoke(core: &Core, form: &Fields, authorization: Option<&str>) -> 
         return Ok(());
     }
     let revoked = core.store.oauth().revoke_token(digest::of(token), client).await;
-    match revoked.map_err(TokenError::internal_error("oauth.revoke"))? {
+    match revoked? {
         RevokeOutcome::Grant(grant) => {
             tracing::info!(grant.id = %grant, "grant revoked by the app");
             Ok(())

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::form::{Fields, Form, RepeatedField};
 use crate::core::Core;
 use crate::digest;
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::random;
 
 /// A token response (RFC 6749 section 5.1).
@@ -52,13 +52,17 @@ impl TokenError {
     fn invalid_client(description: impl Into<String>) -> Self {
         Self { status: 401, error: "invalid_client", description: description.into() }
     }
+}
 
-    /// Logs the cause and hides it from the client.
-    pub(super) fn internal_error(step: &'static str) -> impl FnOnce(grabd_store::Error) -> Self {
-        move |error| {
-            let description = internal_error(step)(error).to_string();
-            Self { status: 500, error: "server_error", description }
-        }
+impl<E> From<E> for TokenError
+where
+    Error: From<E>,
+{
+    /// The token endpoint is a boundary: the cause is logged here, and hidden from the client.
+    #[track_caller]
+    fn from(cause: E) -> Self {
+        let description = Error::from(cause).into_fault().to_string();
+        Self { status: 500, error: "server_error", description }
     }
 }
 
@@ -78,6 +82,7 @@ impl From<ScopeError> for TokenError {
 ///
 /// # Errors
 /// The error response.
+#[tracing::instrument(name = "oauth.token", skip_all)]
 pub async fn token(core: &Core, form: &Fields, authorization: Option<&str>) -> Result<Tokens, TokenError> {
     let form = Form(form);
     let grant_type = form.one("grant_type")?;
@@ -137,7 +142,7 @@ async fn exchange(
     let code = digest::of(AuthorizationCode::parse(code).ok_or_else(unusable)?.expose());
     let now = core.clock.now();
     let exchange = Exchange { code, client, redirect, challenge, resources, pair, now };
-    core.store.oauth().exchange(exchange).await.map_err(TokenError::internal_error("oauth.exchange"))
+    Ok(core.store.oauth().exchange(exchange).await?)
 }
 
 async fn refresh(
@@ -153,7 +158,7 @@ async fn refresh(
     let token = digest::of(RefreshToken::parse(token).ok_or_else(unusable)?.expose());
     let grace = Duration::from_secs(core.oauth.settings.refresh_reuse_grace_s);
     let refresh = Refresh { token, client, resources, scopes, pair, grace, now: core.clock.now() };
-    core.store.oauth().refresh(refresh).await.map_err(TokenError::internal_error("oauth.refresh"))
+    Ok(core.store.oauth().refresh(refresh).await?)
 }
 
 fn resources(core: &Core, form: Form<'_>) -> Result<Resources, TokenError> {
@@ -199,8 +204,7 @@ pub(super) async fn authenticate(
         // A client with a metadata document is always public, so the document is not fetched.
         ClientId::Document(_) => None,
         ClientId::Registered(text) => {
-            let found =
-                core.store.oauth().find_client(text).await.map_err(TokenError::internal_error("oauth.authenticate"))?;
+            let found = core.store.oauth().find_client(text).await?;
             let client = found.ok_or_else(unknown)?;
             match client.metadata.auth_method {
                 AuthMethod::None => None,

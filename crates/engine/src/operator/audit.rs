@@ -1,11 +1,11 @@
 //! The audit trail.
 
-use grabd_domain::{Fault, Timestamp};
+use grabd_domain::Timestamp;
 use grabd_store::audit::AuditEntry;
 
 use super::Operator;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// Entries on a page.
 const PAGE: u32 = 50;
@@ -22,11 +22,12 @@ pub struct AuditPage {
 /// A page of the audit trail, newest first, optionally only the entries before a cursor.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be read.
-pub async fn list_audit(core: &Core, _: &Operator, before: Option<i64>) -> Result<AuditPage, Fault> {
+/// When the database cannot be read.
+#[tracing::instrument(name = "operator.list_audit", skip_all)]
+pub async fn list_audit(core: &Core, _: &Operator, before: Option<i64>) -> Result<AuditPage, Error> {
     // One more row shows whether there is another page.
     let listed = core.store.audit().list_audit(Timestamp::from_ms(0), before, PAGE + 1).await;
-    let mut entries = listed.map_err(internal_error("operator.list_audit"))?;
+    let mut entries = listed?;
     let page = usize::try_from(PAGE).unwrap_or(usize::MAX);
     let has_more = entries.len() > page;
     entries.truncate(page);

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use grabd_domain::Fault;
 use grabd_domain::domains::{Domain, DomainRule};
 use grabd_store::operator::StoredDomainRule;
 
 use super::Operator;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::queue::sweep;
 
 /// How often each process reads the stored rules.
@@ -37,34 +36,34 @@ pub enum SetDomainRuleOutcome {
 /// All rules.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be read.
-pub async fn list_domain_rules(core: &Core, _: &Operator) -> Result<DomainRules, Fault> {
-    let stored =
-        core.store.operator().list_domain_rules().await.map_err(internal_error("operator.list_domain_rules"))?;
+/// When the database cannot be read.
+#[tracing::instrument(name = "operator.list_domain_rules", skip_all)]
+pub async fn list_domain_rules(core: &Core, _: &Operator) -> Result<DomainRules, Error> {
+    let stored = core.store.operator().list_domain_rules().await?;
     Ok(DomainRules { configured: core.settings.operations.domains.clone(), stored })
 }
 
 /// Adds the rule of a domain, or replaces it. In effect at once, in this process.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be read or written.
+/// When the database cannot be read or written.
+#[tracing::instrument(name = "operator.set_domain_rule", skip_all)]
 pub async fn set_domain_rule(
     core: &Core,
     operator: &Operator,
     domain: Domain,
     rule: DomainRule,
-) -> Result<SetDomainRuleOutcome, Fault> {
-    let step = "operator.set_domain_rule";
-    let stored = core.store.operator().list_domain_rules().await.map_err(internal_error(step))?;
+) -> Result<SetDomainRuleOutcome, Error> {
+    let stored = core.store.operator().list_domain_rules().await?;
     if stored.iter().any(|stored| stored.domain == domain && stored.rule == rule) {
         return Ok(SetDomainRuleOutcome::Unchanged);
     }
     let Operator(person) = operator;
     let set = core.store_as(person.id).operator().set_domain_rule(domain.clone(), rule, core.clock.now()).await;
-    if !set.map_err(internal_error(step))? {
+    if !set? {
         return Ok(SetDomainRuleOutcome::TooMany);
     }
-    core.grabs.domains.refresh(&core.store).await.map_err(internal_error(step))?;
+    core.grabs.domains.refresh(&core.store).await?;
     tracing::warn!(operator.id = %person.id, %domain, rule = rule.as_str(), "an operator set a rule for a domain");
     Ok(SetDomainRuleOutcome::Set)
 }
@@ -72,14 +71,13 @@ pub async fn set_domain_rule(
 /// Removes the stored rule of a domain. In effect at once, in this process. `false` when it has none.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be written.
-pub async fn remove_domain_rule(core: &Core, operator: &Operator, domain: Domain) -> Result<bool, Fault> {
-    let step = "operator.remove_domain_rule";
+/// When the database cannot be written.
+#[tracing::instrument(name = "operator.remove_domain_rule", skip_all)]
+pub async fn remove_domain_rule(core: &Core, operator: &Operator, domain: Domain) -> Result<bool, Error> {
     let Operator(person) = operator;
-    let removed =
-        core.store_as(person.id).operator().remove_domain_rule(domain.clone()).await.map_err(internal_error(step))?;
+    let removed = core.store_as(person.id).operator().remove_domain_rule(domain.clone()).await?;
     if removed {
-        core.grabs.domains.refresh(&core.store).await.map_err(internal_error(step))?;
+        core.grabs.domains.refresh(&core.store).await?;
         tracing::warn!(operator.id = %person.id, %domain, "an operator removed the rule for a domain");
     }
     Ok(removed)

@@ -1,11 +1,10 @@
 //! Failed live grabs of all teams.
 
-use grabd_domain::Fault;
 use grabd_store::operator::{FailedGrab, FailureCursor};
 
 use super::Operator;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// Failures on a page.
 const PAGE: u32 = 50;
@@ -22,11 +21,11 @@ pub struct FailuresPage {
 /// A page of failed grabs, latest first, optionally only those before a cursor.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be read.
-pub async fn list_failures(core: &Core, _: &Operator, before: Option<FailureCursor>) -> Result<FailuresPage, Fault> {
+/// When the database cannot be read.
+#[tracing::instrument(name = "operator.list_failures", skip_all)]
+pub async fn list_failures(core: &Core, _: &Operator, before: Option<FailureCursor>) -> Result<FailuresPage, Error> {
     // One more row shows whether there is another page.
-    let mut failures =
-        core.store.operator().list_failed(before, PAGE + 1).await.map_err(internal_error("operator.list_failures"))?;
+    let mut failures = core.store.operator().list_failed(before, PAGE + 1).await?;
     let page = usize::try_from(PAGE).unwrap_or(usize::MAX);
     let has_more = failures.len() > page;
     failures.truncate(page);

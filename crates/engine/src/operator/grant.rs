@@ -2,7 +2,6 @@
 
 use std::ops::RangeInclusive;
 
-use grabd_domain::Fault;
 use grabd_domain::credits::LotKind;
 use grabd_domain::ids::TeamId;
 use grabd_store::credits::Grant;
@@ -10,7 +9,7 @@ use grabd_store::credits::{OperatorGrant, OperatorGrantOutcome};
 
 use super::Operator;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// Credits of one grant.
 pub const CREDITS: RangeInclusive<u32> = 1..=1_000_000;
@@ -69,15 +68,15 @@ impl NewGrant {
 /// the log, and by id in the lot's reference. `None` when the team does not exist.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be written.
+/// When the database cannot be written.
+#[tracing::instrument(name = "operator.grant", skip_all)]
 pub async fn grant(
     core: &Core,
     operator: &Operator,
     team: TeamId,
     new: &NewGrant,
-) -> Result<Option<OperatorGrantOutcome>, Fault> {
-    let step = "operator.grant";
-    let found = core.store.accounts().find_team(team).await.map_err(internal_error(step))?;
+) -> Result<Option<OperatorGrantOutcome>, Error> {
+    let found = core.store.accounts().find_team(team).await?;
     if found.is_none_or(|found| found.deleted_at.is_some()) {
         return Ok(None);
     }
@@ -91,7 +90,7 @@ pub async fn grant(
         now: core.clock.now(),
     };
     let grant = OperatorGrant { grant, reason: format!("ref:{reason}") };
-    let granted = core.store_as(person.id).credits().grant_by_operator(grant).await.map_err(internal_error(step))?;
+    let granted = core.store_as(person.id).credits().grant_by_operator(grant).await?;
     match granted {
         OperatorGrantOutcome::New(lot) => tracing::info!(
             operator.id = %person.id, operator.email = %person.email, team.id = %team, lot.id = lot.0, credits, reason,

@@ -1,31 +1,30 @@
 //! Limits of a team that an operator overrides.
 
-use grabd_domain::Fault;
 use grabd_domain::ids::TeamId;
 use grabd_domain::team_limits::LimitChange;
 use grabd_store::limits::ChangeLimitsOutcome;
 
 use super::Operator;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// Overrides limits of a team, or removes their overrides. In effect at once, in this process.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be written.
+/// When the database cannot be written.
+#[tracing::instrument(name = "operator.change_limits", skip_all)]
 pub async fn change_limits(
     core: &Core,
     operator: &Operator,
     team: TeamId,
     changes: Vec<LimitChange>,
-) -> Result<ChangeLimitsOutcome, Fault> {
-    let step = "operator.change_limits";
+) -> Result<ChangeLimitsOutcome, Error> {
     let Operator(person) = operator;
     let described = changes.iter().map(LimitChange::to_string).collect::<Vec<_>>().join(" ");
     let changed = core.store_as(person.id).limits().change_team_limits(team, changes, core.clock.now()).await;
-    let outcome = changed.map_err(internal_error(step))?;
+    let outcome = changed?;
     if outcome == ChangeLimitsOutcome::Changed {
-        core.limits.refresh(&core.store).await.map_err(internal_error(step))?;
+        core.limits.refresh(&core.store).await?;
         core.accounts.forget_former_limits(&core.limits);
         tracing::warn!(operator.id = %person.id, team.id = %team, changes = described, "an operator changed limits");
     }

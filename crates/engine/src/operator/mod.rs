@@ -43,10 +43,9 @@ pub use grabd_store::operator::{
 };
 pub use team_limits::{LimitRow, LimitSettings, limit_rows};
 
-use grabd_domain::Fault;
-
 use crate::accounts::{Person, Session, find_second_factor};
 use crate::core::Core;
+use crate::error::Error;
 
 /// Proof that the caller is an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +66,9 @@ impl Operator {
     /// Checks the person of a session.
     ///
     /// # Errors
-    /// [`Fault::InternalError`] when the database fails.
-    pub async fn from_session(core: &Core, session: &Session) -> Result<OperatorAccess, Fault> {
+    /// When the database fails.
+    #[tracing::instrument(name = "operator.from_session", skip_all)]
+    pub async fn from_session(core: &Core, session: &Session) -> Result<OperatorAccess, Error> {
         let person = &session.person;
         if !person.operator {
             return Ok(OperatorAccess::Denied);

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use futures::try_join;
-use grabd_domain::{Fault, Timestamp};
+use grabd_domain::Timestamp;
 use grabd_store::Kind;
 use grabd_store::nodes::Node;
 use grabd_store::operator::{DeliveryBacklog, OutcomeCount, Queue};
 
 use super::Operator;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::queue::AttachedRenderer;
 use crate::renderers::HEARTBEAT_INTERVAL;
 
@@ -57,8 +57,9 @@ pub struct Overview {
 /// Reads all figures.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be read.
-pub async fn overview(core: &Core, _: &Operator) -> Result<Overview, Fault> {
+/// When the database cannot be read.
+#[tracing::instrument(name = "operator.overview", skip_all)]
+pub async fn overview(core: &Core, _: &Operator) -> Result<Overview, Error> {
     let now = core.clock.now();
     let store = &core.store;
     let read = async {
@@ -70,7 +71,7 @@ pub async fn overview(core: &Core, _: &Operator) -> Result<Overview, Fault> {
             store.nodes().list_nodes()
         )
     };
-    let (queue, ended, undelivered, database_bytes, nodes) = read.await.map_err(internal_error("operator.overview"))?;
+    let (queue, ended, undelivered, database_bytes, nodes) = read.await?;
     let (given_back, rate_limited) = core.metrics.since_start();
     Ok(Overview {
         version: env!("CARGO_PKG_VERSION"),

@@ -1,25 +1,25 @@
 //! Suspension of teams by an operator.
 
-use grabd_domain::Fault;
 use grabd_domain::ids::TeamId;
 use grabd_store::accounts::SuspendOutcome;
 
 use super::Operator;
 use crate::accounts;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::queue;
 
 /// Suspends a team, and ends its open grabs uncharged. Returns the number of grabs; `None` when the team does not
 /// exist. `reason` is one that [`accounts::suspension_reason`] returned.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be written.
-pub async fn suspend(core: &Core, operator: &Operator, team: TeamId, reason: &str) -> Result<Option<usize>, Fault> {
+/// When the database cannot be written.
+#[tracing::instrument(name = "operator.suspend", skip_all)]
+pub async fn suspend(core: &Core, operator: &Operator, team: TeamId, reason: &str) -> Result<Option<usize>, Error> {
     let Operator(person) = operator;
     let store = core.store_as(person.id);
     let suspended = accounts::suspend_team(&store, team, reason, core.clock.now()).await;
-    let (outcome, ended) = suspended.map_err(internal_error("operator.suspend"))?;
+    let (outcome, ended) = suspended?;
     if outcome == SuspendOutcome::UnknownTeam {
         return Ok(None);
     }
@@ -35,11 +35,12 @@ pub async fn suspend(core: &Core, operator: &Operator, team: TeamId, reason: &st
 /// Restores a suspended team. `false` when the team does not exist.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be written.
-pub async fn restore(core: &Core, operator: &Operator, team: TeamId) -> Result<bool, Fault> {
+/// When the database cannot be written.
+#[tracing::instrument(name = "operator.restore", skip_all)]
+pub async fn restore(core: &Core, operator: &Operator, team: TeamId) -> Result<bool, Error> {
     let Operator(person) = operator;
     let restored = core.store_as(person.id).accounts().restore_team(team, core.clock.now()).await;
-    let outcome = restored.map_err(internal_error("operator.restore"))?;
+    let outcome = restored?;
     tracing::warn!(operator.id = %person.id, team.id = %team, ?outcome, "an operator restored a team");
     Ok(outcome != SuspendOutcome::UnknownTeam)
 }

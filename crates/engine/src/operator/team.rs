@@ -1,10 +1,10 @@
 //! The operator's view of one team.
 
 use futures::try_join;
+use grabd_domain::Day;
 use grabd_domain::credentials::Environment;
 use grabd_domain::credits::Balance;
 use grabd_domain::ids::TeamId;
-use grabd_domain::{Day, Fault};
 use grabd_store::accounts::{Key, Member, Team};
 use grabd_store::credits::Holding;
 use grabd_store::operator::FailedGrab;
@@ -13,7 +13,7 @@ use super::Operator;
 use super::{LimitRow, limit_rows};
 use crate::billing::MAX_HOLDINGS;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// Failed grabs in the view.
 const FAILURES: u32 = 10;
@@ -46,11 +46,11 @@ pub struct TeamDetails {
 /// The team with this id; `None` when it does not exist.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be read.
-pub async fn find_team(core: &Core, _: &Operator, id: TeamId) -> Result<Option<TeamDetails>, Fault> {
-    let step = "operator.find_team";
+/// When the database cannot be read.
+#[tracing::instrument(name = "operator.find_team", skip_all)]
+pub async fn find_team(core: &Core, _: &Operator, id: TeamId) -> Result<Option<TeamDetails>, Error> {
     let (store, now) = (&core.store, core.clock.now());
-    let Some(team) = store.accounts().find_team(id).await.map_err(internal_error(step))? else { return Ok(None) };
+    let Some(team) = store.accounts().find_team(id).await? else { return Ok(None) };
     let today = Day::of(now);
     let settings = core.settings.limits();
     let read = async {
@@ -64,7 +64,7 @@ pub async fn find_team(core: &Core, _: &Operator, id: TeamId) -> Result<Option<T
             limit_rows(store, id, &settings),
         )
     };
-    let (members, lots, all_lots, keys, days, failures, limits) = read.await.map_err(internal_error(step))?;
+    let (members, lots, all_lots, keys, days, failures, limits) = read.await?;
     let ended = |done| {
         let of = days.iter().filter(|day| day.environment == Environment::Live && day.done == done);
         of.map(|day| day.grabs).sum()

@@ -1,15 +1,15 @@
 //! The list of all teams.
 
+use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_domain::credits::Balance;
 use grabd_domain::limits::USAGE_WINDOW;
-use grabd_domain::{Fault, Timestamp};
 use grabd_store::accounts::Team;
 use grabd_store::operator::{TeamCursor, TeamFilter, TeamSummary};
 
 use super::Operator;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// Teams on a page.
 const PAGE: u32 = 25;
@@ -40,17 +40,18 @@ pub struct TeamRow {
 /// empty search matches all teams.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be read.
+/// When the database cannot be read.
+#[tracing::instrument(name = "operator.list_teams", skip_all)]
 pub async fn list_teams(
     core: &Core,
     _: &Operator,
     search: &str,
     after: Option<TeamCursor>,
-) -> Result<TeamsPage, Fault> {
+) -> Result<TeamsPage, Error> {
     let now = core.clock.now();
     let wanted = parse_search(search);
     let found = core.store.operator().list_summaries(&wanted, after, PAGE + 1, now - USAGE_WINDOW);
-    let mut teams = found.await.map_err(internal_error("operator.list_teams"))?;
+    let mut teams = found.await?;
     let page = usize::try_from(PAGE).unwrap_or(usize::MAX);
     let has_more = teams.len() > page;
     teams.truncate(page);

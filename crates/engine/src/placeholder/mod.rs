@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use self::drawing::{Drawing, Painter};
 pub(crate) use self::slices::pixel_format;
 use crate::cache::Cache;
+use crate::error::IMAGES_BUSY;
 use crate::image_digest::ImageDigest;
 
 mod drawing;
@@ -56,6 +57,16 @@ pub enum Error {
     /// The blocking task panicked or was cancelled.
     #[error("the placeholder task ended early")]
     Task(#[from] tokio::task::JoinError),
+}
+
+impl From<Error> for crate::Error {
+    #[track_caller]
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Busy => IMAGES_BUSY.into(),
+            Error::Draw(_) | Error::Encode(_) | Error::Cut(_) | Error::Task(_) => Self::other(error),
+        }
+    }
 }
 
 /// Draws placeholders. Cheap to clone; clones share one cache and, apart from those for visitors, the turns to draw.

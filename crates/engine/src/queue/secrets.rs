@@ -2,28 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use grabd_domain::Fault;
 use grabd_domain::capture::{CaptureSpec, OptionValue};
 use grabd_domain::ids::GrabId;
 
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::vault::Vault;
 
 /// The secret options as JSON, always the same for equal options. None if there are none.
-pub(crate) fn to_json(spec: &CaptureSpec) -> Result<Option<Vec<u8>>, Fault> {
+pub(crate) fn to_json(spec: &CaptureSpec) -> Result<Option<Vec<u8>>, Error> {
     let secrets = spec.secret_options();
     if secrets.is_empty() {
         return Ok(None);
     }
-    serde_json::to_vec(&secrets).map(Some).map_err(internal_error("grabs.secrets"))
+    Ok(Some(serde_json::to_vec(&secrets)?))
 }
 
 /// Encrypts the secret options, for this grab only.
 ///
 /// # Errors
-/// [`Fault::InternalError`] if they cannot be serialized.
-pub(crate) fn seal(core: &Core, grab: GrabId, spec: &CaptureSpec) -> Result<Option<Vec<u8>>, Fault> {
+/// If they cannot be serialized.
+pub(crate) fn seal(core: &Core, grab: GrabId, spec: &CaptureSpec) -> Result<Option<Vec<u8>>, Error> {
     Ok(to_json(spec)?.map(|json| core.vault.seal(&json, grab.0.as_bytes())))
 }
 

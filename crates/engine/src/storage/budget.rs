@@ -12,14 +12,14 @@ use grabd_domain::team_limits::TeamLimit;
 
 use crate::billing::FREE_REFERENCES;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 const MEGABYTE: u64 = 1_000_000;
 /// With how many bytes the caller may create no more, whatever its environment. `None`: any number.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn ceiling_of(core: &Core, caller: Caller) -> Result<Option<StorageCeiling>, Fault> {
+pub(crate) async fn ceiling_of(core: &Core, caller: Caller) -> Result<Option<StorageCeiling>, Error> {
     match caller.environment {
         Environment::Test => {
             let bytes = test_ceiling(core, caller.team).await?;
@@ -27,7 +27,7 @@ pub(crate) async fn ceiling_of(core: &Core, caller: Caller) -> Result<Option<Sto
         }
         Environment::Live => {
             let account = core.store.credits().account(caller.team, &FREE_REFERENCES).await;
-            live_ceiling(core, caller.team, account.map_err(internal_error("storage.ceiling_of"))?).await
+            live_ceiling(core, caller.team, account?).await
         }
     }
 }
@@ -36,7 +36,7 @@ pub(crate) async fn ceiling_of(core: &Core, caller: Caller) -> Result<Option<Sto
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn test_ceiling(core: &Core, team: TeamId) -> Result<Option<i64>, Fault> {
+pub(crate) async fn test_ceiling(core: &Core, team: TeamId) -> Result<Option<i64>, Error> {
     let limit = core.settings.retention.test_limit(core.settings.abuse.has_strangers);
     let limit = own_or(core, team, TeamLimit::TestMegabytes, limit);
     Ok(ceiling(core, team, Counted::Test, limit).await?.map(|ceiling| ceiling.bytes))
@@ -46,26 +46,27 @@ pub(crate) async fn test_ceiling(core: &Core, team: TeamId) -> Result<Option<i64
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn live_ceiling(core: &Core, team: TeamId, account: Account) -> Result<Option<StorageCeiling>, Fault> {
+pub(crate) async fn live_ceiling(core: &Core, team: TeamId, account: Account) -> Result<Option<StorageCeiling>, Error> {
     let (counted, limit) = core.settings.retention.live_limit(core.settings.abuse.has_strangers, account.has_paid);
     ceiling(core, team, counted, own_or(core, team, TeamLimit::StoredMegabytes, limit)).await
 }
 
 /// The fault of a create of a team that has reached this ceiling.
-pub(crate) async fn refuse(core: &Core, team: TeamId, ceiling: StorageCeiling) -> Fault {
+pub(crate) async fn refuse(core: &Core, team: TeamId, ceiling: StorageCeiling) -> Error {
     core.metrics.admission_refused("storage");
     // Read again the next time: what the other teams store may be less by then.
     let others = core.grabs.budgets.take(team);
     let stored = match core.store.grabs().storage_of_team(team).await {
         Ok(stored) => stored,
-        Err(error) => return internal_error("storage.refuse")(error),
+        Err(error) => return error.into(),
     };
     let megabytes = |bytes: i64| u64::try_from(bytes).unwrap_or(0).div_ceil(MEGABYTE);
-    Fault::AccountStorageFull {
+    let full = Fault::AccountStorageFull {
         counted: ceiling.counted,
         stored_megabytes: megabytes(stored.counted(ceiling.counted).saturating_add(others.counted(ceiling.counted))),
         limit_megabytes: megabytes(ceiling.bytes.saturating_add(others.counted(ceiling.counted))),
-    }
+    };
+    full.into()
 }
 
 /// The limit of the team, in megabytes, or that of the settings.
@@ -81,13 +82,13 @@ async fn ceiling(
     team: TeamId,
     counted: Counted,
     limit_megabytes: Option<u64>,
-) -> Result<Option<StorageCeiling>, Fault> {
+) -> Result<Option<StorageCeiling>, Error> {
     let Some(limit) = limit_megabytes else { return Ok(None) };
     let limit = i64::try_from(limit.saturating_mul(MEGABYTE)).unwrap_or(i64::MAX);
     let others = match core.grabs.budgets.get(team) {
         Some(others) => others,
         None => {
-            let others = core.store.grabs().storage_of_others(team).await.map_err(internal_error("storage.ceiling"))?;
+            let others = core.store.grabs().storage_of_others(team).await?;
             core.grabs.budgets.put(team, others);
             others
         }

@@ -9,7 +9,7 @@ use grabd_store::grabs::AccountStorage;
 
 use super::{Creator, Measured, Shortage};
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// How often the free space is measured.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -40,7 +40,7 @@ pub(crate) fn check_disk(core: &Core, creator: Creator) -> Result<(), Fault> {
 ///
 /// # Errors
 /// [`Fault::TeamStorageFull`].
-pub(crate) async fn check_team(core: &Core, caller: Caller) -> Result<(), Fault> {
+pub(crate) async fn check_team(core: &Core, caller: Caller) -> Result<(), Error> {
     let limit = match core.limits.of(caller.team, TeamLimit::TeamMegabytes) {
         Some(own) => Some(own.into()).filter(|own| *own > 0),
         None => core.settings.retention.team_megabytes,
@@ -50,9 +50,9 @@ pub(crate) async fn check_team(core: &Core, caller: Caller) -> Result<(), Fault>
         // Placeholders are not stored.
         return Ok(());
     }
-    let stored = core.store.grabs().stored_bytes(caller.team).await.map_err(internal_error("storage.check_team"))?;
+    let stored = core.store.grabs().stored_bytes(caller.team).await?;
     match stored > limit_megabytes.saturating_mul(MEGABYTE) {
-        true => Err(Fault::TeamStorageFull { stored_megabytes: stored.div_ceil(MEGABYTE), limit_megabytes }),
+        true => Err(Fault::TeamStorageFull { stored_megabytes: stored.div_ceil(MEGABYTE), limit_megabytes }.into()),
         false => Ok(()),
     }
 }

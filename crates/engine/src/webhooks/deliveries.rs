@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::endpoints::{endpoint_of, get, not_found};
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::random;
 
 /// A list request, not validated yet.
@@ -42,14 +42,14 @@ pub async fn list_deliveries(
     caller: Caller,
     endpoint: EndpointId,
     request: &DeliveriesRequest,
-) -> Result<Deliveries, Fault> {
+) -> Result<Deliveries, Error> {
     get(core, caller, endpoint).await?;
     let (limit, after) = parse(request)?;
     let page = core.store.webhooks().list_deliveries(endpoint, after, limit, core.clock.now()).await;
-    page.map_err(internal_error("webhooks.list_deliveries"))?.ok_or_else(|| {
+    Ok(page?.ok_or_else(|| {
         let seen = request.starting_after.as_deref().unwrap_or_default();
         Fault::BadRequest(Field::new("starting_after", &format!("\"{seen}\""), CURSOR))
-    })
+    })?)
 }
 
 /// Returns one delivery of an endpoint, with the message body.
@@ -62,10 +62,10 @@ pub async fn get_delivery(
     caller: Caller,
     endpoint: EndpointId,
     delivery: DeliveryId,
-) -> Result<Message, Fault> {
+) -> Result<Message, Error> {
     get(core, caller, endpoint).await?;
     let message = core.store.webhooks().find_delivery(endpoint, delivery, core.clock.now()).await;
-    message.map_err(internal_error("webhooks.get_delivery"))?.ok_or(Fault::NotFound { what: "delivery" })
+    Ok(message?.ok_or(Fault::NotFound { what: "delivery" })?)
 }
 
 /// Like [`get_delivery`], but waits up to `limit` for a pending delivery. Only attempts of this process end the wait
@@ -79,7 +79,7 @@ pub async fn await_delivery(
     endpoint: EndpointId,
     delivery: DeliveryId,
     limit: Duration,
-) -> Result<Message, Fault> {
+) -> Result<Message, Error> {
     let deadline = Instant::now() + limit;
     let mut recorded = core.webhooks.recorded.subscribe();
     loop {
@@ -100,11 +100,11 @@ pub async fn await_delivery(
 /// # Errors
 /// [`Fault::NotFound`], and [`Fault::BadRequest`] when the endpoint is disabled.
 #[tracing::instrument(name = "webhooks.test", skip_all)]
-pub async fn send_test(core: &Core, caller: Caller, endpoint: EndpointId) -> Result<Delivery, Fault> {
+pub async fn send_test(core: &Core, caller: Caller, endpoint: EndpointId) -> Result<Delivery, Error> {
     let now = core.clock.now();
     let queued =
         core.store.webhooks().test_endpoint(endpoint_of(caller, endpoint), random::delivery_id(now), now).await;
-    handle_queued(core, queued.map_err(internal_error("webhooks.test"))?)
+    Ok(handle_queued(core, queued?)?)
 }
 
 /// Sends a message again immediately, with the same id.
@@ -118,9 +118,9 @@ pub async fn redeliver(
     caller: Caller,
     endpoint: EndpointId,
     delivery: DeliveryId,
-) -> Result<Delivery, Fault> {
+) -> Result<Delivery, Error> {
     let queued = core.store.webhooks().redeliver(endpoint_of(caller, endpoint), delivery, core.clock.now()).await;
-    handle_queued(core, queued.map_err(internal_error("webhooks.redeliver"))?)
+    Ok(handle_queued(core, queued?)?)
 }
 
 fn handle_queued(core: &Core, queued: ResendOutcome) -> Result<Delivery, Fault> {

@@ -14,7 +14,7 @@ use grabd_store::webhooks::{EndpointRef, NewEndpoint, NewEndpointSecret, Registe
 
 use super::secret::Secret;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 use crate::random;
 use crate::targets;
 use crate::vault::Vault;
@@ -25,7 +25,7 @@ use crate::vault::Vault;
 /// [`Fault::BadRequest`] and [`Fault::SsrfDetected`], with the invalid field. [`Fault::Unauthorized`] when the grant of the
 /// app has ended in the meantime.
 #[tracing::instrument(name = "webhooks.create", skip_all)]
-pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) -> Result<(Endpoint, Secret), Fault> {
+pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) -> Result<(Endpoint, Secret), Error> {
     let registration = count_refused(core, Registration::parse(request, rules(core)))?;
     targets::check_host(core, &registration.url).await?;
     let now = core.clock.now();
@@ -35,14 +35,14 @@ pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) ->
     let Caller { team, environment, principal } = caller;
     let (creator, by) = (principal.into(), principal.person());
     let new = NewEndpoint { id, team, environment, registration, secret: sealed, creator, by, now };
-    match core.store.webhooks().register_endpoint(new).await.map_err(internal_error("webhooks.register"))? {
+    match core.store.webhooks().register_endpoint(new).await? {
         RegisterOutcome::Registered(endpoint) => Ok((*endpoint, secret)),
         RegisterOutcome::TooMany { limit } => {
             let allowed = format!("at most {limit} for the team in this environment");
-            Err(Fault::BadRequest(Field::new("webhooks", "one more", allowed)))
+            Err(Fault::BadRequest(Field::new("webhooks", "one more", allowed)).into())
         }
-        RegisterOutcome::TeamInactive => Err(Fault::TeamSuspended),
-        RegisterOutcome::AccessEnded => Err(Fault::Unauthorized),
+        RegisterOutcome::TeamInactive => Err(Fault::TeamSuspended.into()),
+        RegisterOutcome::AccessEnded => Err(Fault::Unauthorized.into()),
     }
 }
 
@@ -51,20 +51,20 @@ pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) ->
 /// # Errors
 /// [`Fault::NotFound`] when the endpoint does not exist or is not the caller's.
 #[tracing::instrument(name = "webhooks.get", skip_all)]
-pub async fn get(core: &Core, caller: Caller, id: EndpointId) -> Result<Endpoint, Fault> {
+pub async fn get(core: &Core, caller: Caller, id: EndpointId) -> Result<Endpoint, Error> {
     let endpoint = core.store.webhooks().find_endpoint(endpoint_of(caller, id)).await;
-    endpoint.map_err(internal_error("webhooks.get"))?.ok_or_else(not_found)
+    Ok(endpoint?.ok_or_else(not_found)?)
 }
 
 /// Lists the endpoints of the caller's team, or those of the app that calls, newest first.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be read.
+/// When the database cannot be read.
 #[tracing::instrument(name = "webhooks.list", skip_all)]
-pub async fn list(core: &Core, caller: Caller) -> Result<Vec<Endpoint>, Fault> {
+pub async fn list(core: &Core, caller: Caller) -> Result<Vec<Endpoint>, Error> {
     let Caller { team, environment, principal } = caller;
     let listed = core.store.webhooks().list_endpoints(team, environment, principal.grant()).await;
-    listed.map_err(internal_error("webhooks.list"))
+    Ok(listed?)
 }
 
 /// Changes the given fields of an endpoint.
@@ -72,14 +72,14 @@ pub async fn list(core: &Core, caller: Caller) -> Result<Vec<Endpoint>, Fault> {
 /// # Errors
 /// [`Fault::NotFound`], then the same as [`register`].
 #[tracing::instrument(name = "webhooks.update", skip_all)]
-pub async fn change(core: &Core, caller: Caller, id: EndpointId, request: &EndpointRequest) -> Result<Endpoint, Fault> {
+pub async fn change(core: &Core, caller: Caller, id: EndpointId, request: &EndpointRequest) -> Result<Endpoint, Error> {
     get(core, caller, id).await?;
     let change = count_refused(core, EndpointUpdate::parse(request, rules(core)))?;
     if let Some(url) = &change.url {
         targets::check_host(core, url).await?;
     }
     let changed = core.store.webhooks().change_endpoint(endpoint_of(caller, id), change).await;
-    changed.map_err(internal_error("webhooks.change"))?.ok_or_else(not_found)
+    Ok(changed?.ok_or_else(not_found)?)
 }
 
 /// Replaces the secret of an endpoint and returns the new one, only here. For a day, the old secret signs too.
@@ -87,7 +87,7 @@ pub async fn change(core: &Core, caller: Caller, id: EndpointId, request: &Endpo
 /// # Errors
 /// [`Fault::NotFound`].
 #[tracing::instrument(name = "webhooks.rotate_secret", skip_all)]
-pub async fn rotate_secret(core: &Core, caller: Caller, id: EndpointId) -> Result<(Endpoint, Secret), Fault> {
+pub async fn rotate_secret(core: &Core, caller: Caller, id: EndpointId) -> Result<(Endpoint, Secret), Error> {
     let secret = Secret::generate();
     let sealed = secret.seal(&core.vault, id);
     let now = core.clock.now();
@@ -99,7 +99,7 @@ pub async fn rotate_secret(core: &Core, caller: Caller, id: EndpointId) -> Resul
         previous_until: now + ROTATION_OVERLAP,
     };
     let rotated = core.store.webhooks().rotate_secret(new).await;
-    let endpoint = rotated.map_err(internal_error("webhooks.rotate_secret"))?.ok_or_else(not_found)?;
+    let endpoint = rotated?.ok_or_else(not_found)?;
     Ok((endpoint, secret))
 }
 
@@ -127,16 +127,10 @@ pub async fn rotate_secret_as_operator(
 /// # Errors
 /// [`Fault::NotFound`].
 #[tracing::instrument(name = "webhooks.delete", skip_all)]
-pub async fn remove(core: &Core, caller: Caller, id: EndpointId) -> Result<(), Fault> {
-    match core
-        .store
-        .webhooks()
-        .remove_endpoint(endpoint_of(caller, id))
-        .await
-        .map_err(internal_error("webhooks.remove"))?
-    {
+pub async fn remove(core: &Core, caller: Caller, id: EndpointId) -> Result<(), Error> {
+    match core.store.webhooks().remove_endpoint(endpoint_of(caller, id)).await? {
         true => Ok(()),
-        false => Err(not_found()),
+        false => Err(not_found().into()),
     }
 }
 
@@ -145,32 +139,34 @@ pub async fn remove(core: &Core, caller: Caller, id: EndpointId) -> Result<(), F
 /// # Errors
 /// [`Fault::NotFound`] when there is no such endpoint.
 #[tracing::instrument(name = "webhooks.keep", skip_all)]
-pub async fn keep(core: &Core, caller: Caller, id: EndpointId) -> Result<(), Fault> {
-    match core.store.webhooks().keep_endpoint(endpoint_of(caller, id)).await.map_err(internal_error("webhooks.keep"))? {
+pub async fn keep(core: &Core, caller: Caller, id: EndpointId) -> Result<(), Error> {
+    match core.store.webhooks().keep_endpoint(endpoint_of(caller, id)).await? {
         true => Ok(()),
-        false => Err(not_found()),
+        false => Err(not_found().into()),
     }
 }
 
 /// The names of the apps that have created some of these endpoints. The apps have chosen them.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be read.
-pub async fn app_names(core: &Core, endpoints: &[Endpoint]) -> Result<HashMap<GrantId, String>, Fault> {
+/// When the database cannot be read.
+#[tracing::instrument(name = "webhooks.app_names", skip_all)]
+pub async fn app_names(core: &Core, endpoints: &[Endpoint]) -> Result<HashMap<GrantId, String>, Error> {
     let grants = endpoints.iter().filter_map(|endpoint| match endpoint.creator {
         Some(Creator::App(grant)) => Some(grant),
         Some(Creator::Key | Creator::Person) | None => None,
     });
     let grants: Vec<GrantId> = grants.collect();
-    core.store.webhooks().app_names(&grants).await.map_err(internal_error("webhooks.app_names"))
+    Ok(core.store.webhooks().app_names(&grants).await?)
 }
 
 /// The teams of a person that have endpoints whose creator was not recorded. It may have been an app.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database cannot be read.
-pub async fn teams_with_unknown_endpoints(core: &Core, user: UserId) -> Result<Vec<(TeamId, String)>, Fault> {
-    core.store.webhooks().teams_with_unknown_endpoints(user).await.map_err(internal_error("webhooks.unknown"))
+/// When the database cannot be read.
+#[tracing::instrument(name = "webhooks.unknown", skip_all)]
+pub async fn teams_with_unknown_endpoints(core: &Core, user: UserId) -> Result<Vec<(TeamId, String)>, Error> {
+    Ok(core.store.webhooks().teams_with_unknown_endpoints(user).await?)
 }
 
 pub(super) const fn endpoint_of(caller: Caller, endpoint: EndpointId) -> EndpointRef {

@@ -10,9 +10,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use grabd_domain::Fault;
 use grabd_edge::{allow_methods, error_response};
-use grabd_engine::Core;
 use grabd_engine::billing::can_buy;
 use grabd_engine::billing::stripe::{self, MAX_EVENT_BYTES};
+use grabd_engine::{Core, Error};
 use grabd_proto::v1::ErrorCode;
 
 const PATH: &str = "/v1/billing/stripe";
@@ -46,7 +46,7 @@ async fn receive(State(core): State<Core>, headers: HeaderMap, body: Body) -> Re
     let Ok(Ok(body)) = read.await else {
         return error_response(ErrorCode::BadRequest, INCOMPLETE);
     };
-    match stripe::receive(&core, signature, &body).await {
+    match stripe::receive(&core, signature, &body).await.map_err(Error::into_fault) {
         Ok(outcome) => (StatusCode::OK, outcome.as_str()).into_response(),
         Err(Fault::BadRequest(field)) if field.name == stripe::SIGNATURE_HEADER => {
             error_response(ErrorCode::BadRequest, UNSIGNED)

@@ -66,7 +66,7 @@ pub(crate) async fn submit(
             Err(error @ DeletionError::WrongName) => {
                 return Err(Problem::bad_request("Invalid name", error.to_string(), ""));
             }
-            Err(DeletionError::Internal(fault)) => return Err(fault.into()),
+            Err(DeletionError::Internal(error)) => return Err(error.into()),
         };
     let status = match retry_after_s {
         Some(_) => StatusCode::TOO_MANY_REQUESTS,

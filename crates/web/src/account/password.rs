@@ -35,7 +35,7 @@ pub(crate) async fn submit(
             let message = format!("Too many wrong passwords for your account. Try again in {}.", wait(retry_after_s));
             ("current", message, Some(retry_after_s))
         }
-        Err(ChangePasswordError::Internal(fault)) => return Err(fault.into()),
+        Err(ChangePasswordError::Internal(error)) => return Err(error.into()),
     };
     let errors = [FieldError { field, message }];
     let status = match retry_after_s {

@@ -73,7 +73,7 @@ pub(crate) async fn submit(
     let error = match accounts::sign_in_with_code(&web.core, &pending, input.get("code"), &source).await {
         Ok(token) => return start_session(&web, client, &head.headers, &token, &next(&input)).await,
         Err(CodeSignInError::Expired) => return Ok(start_again(&web, &input)),
-        Err(CodeSignInError::Internal(fault)) => return Err(fault.into()),
+        Err(CodeSignInError::Internal(error)) => return Err(error.into()),
         Err(CodeSignInError::Code(error)) => error,
     };
     let (error, retry_after_s) = code_error(error)?;

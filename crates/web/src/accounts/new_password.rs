@@ -63,7 +63,7 @@ pub(crate) async fn submit(
             Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &input, &errors))
         }
         Err(ResetError::TooMany { retry_after_s }) => Err(RateLimited { retry_after_s }.into()),
-        Err(ResetError::Internal(fault)) => Err(fault.into()),
+        Err(ResetError::Internal(error)) => Err(error.into()),
     }
 }
 

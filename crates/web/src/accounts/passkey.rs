@@ -29,7 +29,7 @@ pub(crate) async fn challenge(State(web): State<Arc<Web>>, client: ClientIp) -> 
         Ok(PasskeyChallenge { token, options }) => {
             Ok(Json(json!({ "token": token, "options": options })).into_response())
         }
-        Err(PasskeyError::Internal(fault)) => Err(fault.into()),
+        Err(PasskeyError::Internal(error)) => Err(error.into()),
         Err(
             PasskeyError::Unavailable
             | PasskeyError::Expired
@@ -66,7 +66,7 @@ pub(crate) async fn submit(
             Err(PasskeySignInError::Expired) => return Ok(code::start_again(&web, &input)),
             Err(PasskeySignInError::Suspended) => (StatusCode::FORBIDDEN, sign_in::SUSPENDED),
             Err(PasskeySignInError::Passkey(error)) => (StatusCode::UNPROCESSABLE_ENTITY, passkey_message(error)?),
-            Err(PasskeySignInError::Internal(fault)) => return Err(fault.into()),
+            Err(PasskeySignInError::Internal(error)) => return Err(error.into()),
         };
     let errors = [FieldError { field: "", message: message.to_owned() }];
     let Some(pending) = pending else { return Ok(sign_in::form(&web, &head.headers, status, &input, &errors)) };

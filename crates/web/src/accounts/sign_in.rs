@@ -91,7 +91,7 @@ pub(crate) async fn submit(
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry_after_s));
             Ok(response)
         }
-        Err(SignInError::Internal(fault)) => Err(fault.into()),
+        Err(SignInError::Internal(error)) => Err(error.into()),
     }
 }
 

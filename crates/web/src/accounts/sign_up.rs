@@ -88,7 +88,7 @@ pub(crate) async fn submit(
                 .to_owned(),
         },
         Err(SignUpError::TooMany { retry_after_s }) => return Err(RateLimited { retry_after_s }.into()),
-        Err(SignUpError::Internal(fault)) => return Err(fault.into()),
+        Err(SignUpError::Internal(error)) => return Err(error.into()),
     };
     Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &input, &[field_error]))
 }

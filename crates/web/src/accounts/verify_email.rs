@@ -100,7 +100,7 @@ pub(crate) async fn submit(
             Ok(form(&web, sent.headers(), person.as_ref(), &verification, input, status, &errors))
         }
         VerificationError::TooMany { retry_after_s } => Err(RateLimited { retry_after_s }.into()),
-        VerificationError::Internal(fault) => Err(fault.into()),
+        VerificationError::Internal(error) => Err(error.into()),
     }
 }
 

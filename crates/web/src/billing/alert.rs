@@ -36,6 +36,6 @@ pub(crate) async fn submit(State(web): State<Arc<Web>>, TeamForm { at, form }: T
             "Only owners of this team can change its alerts.",
             "Nothing was changed. The team’s page lists its owners.",
         )),
-        Err(AlertError::Internal(fault)) => Err(fault.into()),
+        Err(AlertError::Internal(error)) => Err(error.into()),
     }
 }

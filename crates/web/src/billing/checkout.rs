@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::Fault;
-use grabd_engine::{accounts, billing};
+use grabd_engine::{Error, accounts, billing};
 
 use super::{HERE, paid};
 use crate::extract::TeamForm;
@@ -30,7 +30,8 @@ pub(crate) async fn submit(
     let (success, cancel) = (format!("{here}/{}", paid::return_path(web.core.now())), format!("{here}?cancelled"));
     let email = at.signed_in.session.person.email.as_str();
     let package = input.get("package");
-    match billing::start_checkout(&web.core, at.team_member.team, email, package, &success, &cancel).await {
+    let started = billing::start_checkout(&web.core, at.team_member.team, email, package, &success, &cancel).await;
+    match started.map_err(Error::into_fault) {
         Ok(address) if is_stripe_url(&address) => Ok(see_other(&address)),
         Ok(_) => {
             tracing::error!("Stripe's checkout page is not below {STRIPE}; the Content-Security-Policy would block it");

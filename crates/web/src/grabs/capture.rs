@@ -125,7 +125,7 @@ async fn create(web: &Web, at: &TeamContext, input: &Form) -> Result<Result<Grab
     };
     match grabs::create(&web.core, caller, &create).await {
         Ok(CreateResult { grab, .. }) => Ok(Ok(grab)),
-        Err(fault) => Ok(Err(options::field_error(fault)?)),
+        Err(error) => Ok(Err(options::field_error(error.into_fault())?)),
     }
 }
 

@@ -7,6 +7,7 @@ use axum::response::Response;
 use grabd_domain::Fault;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::GrabId;
+use grabd_engine::Error;
 use grabd_engine::grabs::{self, ListRequest};
 use http::StatusCode;
 
@@ -39,7 +40,7 @@ pub(crate) async fn show(
     let request =
         ListRequest { limit: Some(MAX_NEW), status: filters.status, ending_before: since, ..ListRequest::default() };
     let caller = at.team_member.uncounted_caller(filters.environment.unwrap_or(Environment::Live));
-    let listed = match grabs::list(&web.core, caller, &request).await {
+    let listed = match grabs::list(&web.core, caller, &request).await.map_err(Error::into_fault) {
         Ok(listed) => listed,
         Err(Fault::BadRequest(_)) => return Err(unknown()),
         Err(fault) => return Err(fault.into()),

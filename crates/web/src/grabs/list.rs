@@ -9,6 +9,7 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Grab, Status};
 use grabd_domain::ids::GrabId;
 use grabd_domain::{Day, Fault};
+use grabd_engine::Error;
 use grabd_engine::grabs::{self, GrabList};
 use http::StatusCode;
 
@@ -144,7 +145,7 @@ async fn list(web: &Web, at: &TeamContext, environment: Environment, query: &Lis
                 .await
                 .map(|GrabList { grabs, has_more }| Listed { grabs, has_more, next: None }),
         };
-    match listed {
+    match listed.map_err(Error::into_fault) {
         Ok(listed) => Ok(listed),
         Err(Fault::BadRequest(_)) => Err(Problem::bad_request(
             "Invalid page link",

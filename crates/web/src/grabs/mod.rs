@@ -26,7 +26,7 @@ use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::Grab;
 use grabd_domain::ids::GrabId;
-use grabd_engine::grabs;
+use grabd_engine::{Error, grabs};
 
 use crate::environments::ENVIRONMENTS;
 use crate::problem::Problem;
@@ -83,7 +83,7 @@ impl TeamContext {
         let id: GrabId = id.parse().map_err(|_| unknown())?;
         for environment in ENVIRONMENTS {
             let caller = self.team_member.uncounted_caller(environment);
-            match grabs::get(&web.core, caller, id).await {
+            match grabs::get(&web.core, caller, id).await.map_err(Error::into_fault) {
                 Ok(grab) => return Ok((grab, caller)),
                 Err(Fault::NotFound { .. }) => {}
                 Err(fault) => return Err(fault.into()),

@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use grabd_domain::Fault;
 use grabd_domain::grabs::State as GrabState;
-use grabd_engine::grabs;
+use grabd_engine::{Error, grabs};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
@@ -31,7 +31,7 @@ pub(crate) async fn show(
     let tag = HeaderValue::try_from(format!("\"{}\"", grab.id)).expect("an id is visible ASCII");
     let mut response = match headers.get(IF_NONE_MATCH) == Some(&tag) {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => match grabs::thumbnail(&web.core, caller, grab.id).await {
+        false => match grabs::thumbnail(&web.core, caller, grab.id).await.map_err(Error::into_fault) {
             Ok(file) => ([(CONTENT_TYPE, "image/jpeg")], file).into_response(),
             Err(Fault::NotFound { .. }) => return Err(none()),
             Err(fault) => return Err(fault.into()),

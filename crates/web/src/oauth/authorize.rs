@@ -103,6 +103,6 @@ fn reject(refusal: AuthorizationError) -> Result<Response, Problem> {
     match refusal {
         AuthorizationError::Page(message) => Err(Problem::bad_request(CANNOT_CONNECT, message, GO_BACK)),
         AuthorizationError::Redirect(location) => Ok(see_other(&location)),
-        AuthorizationError::Internal(fault) => Err(fault.into()),
+        AuthorizationError::Internal(error) => Err(error.into()),
     }
 }

@@ -57,7 +57,7 @@ pub(crate) async fn submit(
         Err(error @ DeletionError::OnlyOwner { .. }) => {
             return Err(Problem::conflict("A team needs an owner", error.to_string(), ""));
         }
-        Err(DeletionError::Internal(fault)) => return Err(fault.into()),
+        Err(DeletionError::Internal(error)) => return Err(error.into()),
     };
     let status = match retry_after_s {
         Some(_) => StatusCode::TOO_MANY_REQUESTS,

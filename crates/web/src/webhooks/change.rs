@@ -62,8 +62,8 @@ pub(crate) async fn submit(
     let (webhook, caller) = at.find_webhook_counted(&web, &webhook).await?;
     match webhooks::change(&web.core, caller, webhook.id, &fields::request(&input)).await {
         Ok(changed) => Ok(see_other(&format!("{}?changed", at.webhook_path(changed.id, "")))),
-        Err(fault) => {
-            let errors = [fields::field_error(fault, &input)?];
+        Err(error) => {
+            let errors = [fields::field_error(error.into_fault(), &input)?];
             let status = StatusCode::UNPROCESSABLE_ENTITY;
             Ok(form(&web, &at, webhook.id, status, Fields::of(&input, &errors), &errors))
         }

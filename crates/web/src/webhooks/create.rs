@@ -36,7 +36,7 @@ pub(crate) async fn submit(
             let caller = at.team_member.admit(&web.core, environment).await?;
             match webhooks::register(&web.core, caller, &fields::request(&input)).await {
                 Ok((webhook, new)) => return Ok(secret::show_once(&web, &at, &webhook, &new, true)),
-                Err(fault) => fields::field_error(fault, &input)?,
+                Err(error) => fields::field_error(error.into_fault(), &input)?,
             }
         }
     };

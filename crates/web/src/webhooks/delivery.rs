@@ -7,6 +7,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::Fault;
+use grabd_engine::Error;
 use grabd_engine::webhooks::{self, Message};
 use http::StatusCode;
 use serde_json::Value;
@@ -47,7 +48,8 @@ pub(crate) async fn show(
     let (webhook, caller) = at.find_webhook_counted(&web, &webhook).await?;
     let id = delivery_id(&delivery)?;
     let wait = if query.has(SENT) { RESULT_WAIT } else { Duration::ZERO };
-    let message = match webhooks::await_delivery(&web.core, caller, webhook.id, id, wait).await {
+    let message = webhooks::await_delivery(&web.core, caller, webhook.id, id, wait).await;
+    let message = match message.map_err(Error::into_fault) {
         Ok(message) => message,
         Err(Fault::NotFound { .. }) => return Err(no_delivery()),
         Err(fault) => return Err(fault.into()),

@@ -18,7 +18,7 @@ use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
 use grabd_domain::ids::{DeliveryId, EndpointId};
 use grabd_domain::webhooks::{Endpoint, MAX_SENDS};
-use grabd_engine::webhooks;
+use grabd_engine::{Error, webhooks};
 
 use crate::environments::ENVIRONMENTS;
 use crate::page::Layout;
@@ -75,7 +75,8 @@ impl TeamContext {
         let unknown = || Problem::not_found("This team has no such webhook.");
         let id: EndpointId = id.parse().map_err(|_| unknown())?;
         for environment in ENVIRONMENTS {
-            match webhooks::get(&web.core, self.team_member.uncounted_caller(environment), id).await {
+            let found = webhooks::get(&web.core, self.team_member.uncounted_caller(environment), id).await;
+            match found.map_err(Error::into_fault) {
                 Ok(webhook) => return Ok((webhook, self.team_member.admit(&web.core, environment).await?)),
                 Err(Fault::NotFound { .. }) => {}
                 Err(fault) => return Err(fault.into()),

@@ -8,7 +8,7 @@ use axum::response::Response;
 use grabd_domain::Fault;
 use grabd_domain::ids::EndpointId;
 use grabd_domain::webhooks::Delivery;
-use grabd_engine::webhooks;
+use grabd_engine::{Error, webhooks};
 
 use super::delivery::SENT;
 use super::{delivery_id, is_off, no_delivery, sent_too_often};
@@ -40,8 +40,8 @@ pub(crate) async fn again(
     redirect(&at, webhook.id, delivery)
 }
 
-fn redirect(at: &TeamContext, webhook: EndpointId, delivery: Result<Delivery, Fault>) -> Result<Response, Problem> {
-    match delivery {
+fn redirect(at: &TeamContext, webhook: EndpointId, delivery: Result<Delivery, Error>) -> Result<Response, Problem> {
+    match delivery.map_err(Error::into_fault) {
         Ok(delivery) => Ok(see_other(&format!("{}?{SENT}", at.delivery_path(webhook, delivery.id)))),
         Err(Fault::BadRequest(field)) if field.name == webhooks::DELIVERY_FIELD => Err(sent_too_often()),
         // The request has no other fields, so the error is about the state of the webhook.

@@ -6,6 +6,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::Fault;
+use grabd_engine::Error;
 use grabd_engine::webhooks::{self, DeliveriesRequest};
 use http::StatusCode;
 
@@ -45,7 +46,8 @@ pub(crate) async fn show(
     let after = Some(query.get(AFTER)).filter(|after| !after.is_empty()).map(str::to_owned);
     let is_later_page = after.is_some();
     let list_request = DeliveriesRequest { starting_after: after, ..DeliveriesRequest::default() };
-    let listed = match webhooks::list_deliveries(&web.core, caller, webhook.id, &list_request).await {
+    let listed = webhooks::list_deliveries(&web.core, caller, webhook.id, &list_request).await;
+    let listed = match listed.map_err(Error::into_fault) {
         Ok(listed) => listed,
         Err(Fault::BadRequest(_)) => {
             return Err(Problem::bad_request(

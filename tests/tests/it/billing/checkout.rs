@@ -75,7 +75,7 @@ async fn checkout_retries_once_and_creates_one_session() -> Result<()> {
     drop(stripe);
     let (team, back) = (app.team.team, "https://grabs.example.com/billing");
     let unreachable = start_checkout(app.service.core(), team, "ann@example.com", "25k", back, back).await;
-    assert_eq!(unreachable, Err(Fault::InternalError));
+    assert_eq!(unreachable.map_err(grabd_engine::Error::into_fault), Err(Fault::InternalError));
     app.finish().await
 }
 
@@ -85,7 +85,9 @@ async fn checkout_is_disabled_without_stripe_keys() -> Result<()> {
     let core = app.service.core();
     assert!(!can_buy(core) && packages(core).len() == 3);
     let (team, back) = (app.team.team, "https://grabs.example.com/billing");
-    let refused = start_checkout(core, team, "ann@example.com", "25k", back, back).await.map_err(|fault| fault.code());
+    let refused = start_checkout(core, team, "ann@example.com", "25k", back, back)
+        .await
+        .map_err(|error| error.into_fault().code());
     assert_eq!(refused, Err(Code::BadRequest));
     let response = app.client.post(format!("{}/billing/stripe", app.base())).body("{}").send().await?;
     assert_eq!(response.status(), 404);

@@ -52,7 +52,7 @@ impl BillingTest {
     async fn buy(&self, package: &str) -> Result<String, Code> {
         let (team, back) = (self.app.team.team, "https://grabs.example.com/billing");
         let result = start_checkout(self.core(), team, "ann@example.com", package, back, back).await;
-        result.map_err(|fault| fault.code())
+        result.map_err(|error| error.into_fault().code())
     }
 
     /// Starts a purchase and returns its session.

@@ -1,7 +1,6 @@
 //! Adding a passkey, in two steps: the person confirms it with their password, and with their second factor if it is on,
 //! and then their device creates the passkey.
 
-use grabd_domain::Fault;
 use grabd_domain::accounts::PASSKEYS;
 use grabd_domain::credentials::SessionToken;
 use grabd_domain::ids::UserId;
@@ -22,7 +21,7 @@ use crate::accounts::second_factor::{SecondFactorError, confirm};
 use crate::accounts::second_factor_mail::{SecondFactorEvent, notify};
 use crate::accounts::sessions::Person;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::{Error, internal_from};
 use crate::{digest, random};
 
 /// What the token is sealed for, with the person and the session.
@@ -64,8 +63,10 @@ pub enum AddPasskeyError {
     AlreadyAdded,
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(Error),
 }
+
+internal_from!(AddPasskeyError);
 
 /// What the token contains.
 #[derive(Serialize, Deserialize)]
@@ -81,6 +82,7 @@ struct Confirmed {
 ///
 /// # Errors
 /// See [`AddPasskeyError`].
+#[tracing::instrument(name = "accounts.confirm_new_passkey", skip_all)]
 pub async fn confirm_new_passkey(
     core: &Core,
     person: &Person,
@@ -89,21 +91,20 @@ pub async fn confirm_new_passkey(
     password: &str,
     answer: FactorAnswer<'_>,
 ) -> Result<NewPasskeyChallenge, AddPasskeyError> {
-    let step = "accounts.confirm_new_passkey";
     let party = relying_party(core).ok_or(AddPasskeyError::Unavailable)?;
     if !person.verified {
         return Err(SecondFactorError::Unverified.into());
     }
     let name = Name::parse(name)?;
-    let existing = core.store.accounts().list_passkeys(person.id).await.map_err(internal_error(step))?;
+    let existing = core.store.accounts().list_passkeys(person.id).await?;
     if existing.len() as u64 >= PASSKEYS {
         return Err(AddPasskeyError::TooMany);
     }
-    let was_on = core.store.accounts().has_second_factor(person.id).await.map_err(internal_error(step))?;
+    let was_on = core.store.accounts().has_second_factor(person.id).await?;
     if was_on {
         let checked = confirm(core, person, this, password, answer).await?;
         let used = core.store_as(person.id).accounts().use_second_factor(person.id, checked.factor).await;
-        checked.finish(core, used.map_err(internal_error(step))?).map_err(SecondFactorError::from)?;
+        checked.finish(core, used?).map_err(SecondFactorError::from)?;
     } else {
         confirm_password(core, person, this, password).await.map_err(SecondFactorError::from)?;
     }
@@ -119,11 +120,11 @@ pub async fn confirm_new_passkey(
                 .exclude_credentials(Some(ids));
             party.generate_challenge_register(builder)
         })
-        .map_err(internal_error(step))?;
+        .map_err(Error::other)?;
     let confirmed = Confirmed { name: name.as_str().to_owned(), was_on, state };
     let sealed = sealed::seal(&core.vault, &owner(person.id, this), &confirmed, core.clock.now());
-    let token = sealed.ok_or_else(|| internal_error(step)("the state cannot be serialized"))?;
-    let options = serde_json::to_value(request.public_key).map_err(internal_error(step))?;
+    let token = sealed.ok_or_else(|| Error::state("the state cannot be serialized"))?;
+    let options = serde_json::to_value(request.public_key)?;
     Ok(NewPasskeyChallenge { token, options })
 }
 
@@ -132,6 +133,7 @@ pub async fn confirm_new_passkey(
 ///
 /// # Errors
 /// See [`AddPasskeyError`].
+#[tracing::instrument(name = "accounts.add_passkey", skip_all)]
 pub async fn add_passkey(
     core: &Core,
     person: &Person,
@@ -139,7 +141,6 @@ pub async fn add_passkey(
     token: &str,
     created: &str,
 ) -> Result<Option<Vec<String>>, AddPasskeyError> {
-    let step = "accounts.add_passkey";
     let party = relying_party(core).ok_or(AddPasskeyError::Unavailable)?;
     let now = core.clock.now();
     let opened = sealed::open::<Confirmed>(&core.vault, &owner(person.id, this), token, now);
@@ -155,7 +156,7 @@ pub async fn add_passkey(
         user: person.id,
         name,
         credential_id: credential.cred_id.clone(),
-        credential: serde_json::to_string(&credential).map_err(internal_error(step))?,
+        credential: serde_json::to_string(&credential)?,
         counter: credential.counter,
         challenge,
         recovery_codes: shown.as_ref().map(|shown| recovery_codes::hashes(person.id, shown)),
@@ -163,7 +164,7 @@ pub async fn add_passkey(
         now,
     };
     let id = new.id;
-    match core.store_as(person.id).accounts().add_passkey(new).await.map_err(internal_error(step))? {
+    match core.store_as(person.id).accounts().add_passkey(new).await? {
         AddPasskeyOutcome::Added => {}
         AddPasskeyOutcome::Obsolete => return Err(AddPasskeyError::Expired),
         AddPasskeyOutcome::TooMany => return Err(AddPasskeyError::TooMany),

@@ -1,9 +1,9 @@
 //! Lists, renames and removes passkeys.
 
+use grabd_domain::Timestamp;
 use grabd_domain::credentials::SessionToken;
 use grabd_domain::ids::{PasskeyId, UserId};
 use grabd_domain::teams::{Name, NameError};
-use grabd_domain::{Fault, Timestamp};
 use grabd_store::accounts::RemovePasskeyOutcome;
 
 use crate::accounts::code_check::FactorAnswer;
@@ -11,7 +11,7 @@ use crate::accounts::second_factor::{SecondFactorError, confirm};
 use crate::accounts::second_factor_mail::{SecondFactorEvent, notify};
 use crate::accounts::sessions::Person;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::{Error, internal_from};
 
 /// A passkey in the list of its person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,15 +37,18 @@ pub enum RenamePasskeyError {
     Unknown,
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(Error),
 }
+
+internal_from!(RenamePasskeyError);
 
 /// The passkeys of a person, oldest first.
 ///
 /// # Errors
-/// [`Fault::InternalError`] when the database fails.
-pub async fn list_passkeys(core: &Core, user: UserId) -> Result<Vec<PasskeyInfo>, Fault> {
-    let rows = core.store.accounts().list_passkeys(user).await.map_err(internal_error("accounts.list_passkeys"))?;
+/// When the database fails.
+#[tracing::instrument(name = "accounts.list_passkeys", skip_all)]
+pub async fn list_passkeys(core: &Core, user: UserId) -> Result<Vec<PasskeyInfo>, Error> {
+    let rows = core.store.accounts().list_passkeys(user).await?;
     let info = |grabd_store::accounts::Passkey { id, name, created_at, last_used_at, .. }| PasskeyInfo {
         id,
         name,
@@ -59,10 +62,11 @@ pub async fn list_passkeys(core: &Core, user: UserId) -> Result<Vec<PasskeyInfo>
 ///
 /// # Errors
 /// See [`RenamePasskeyError`].
+#[tracing::instrument(name = "accounts.rename_passkey", skip_all)]
 pub async fn rename_passkey(core: &Core, user: UserId, id: PasskeyId, name: &str) -> Result<(), RenamePasskeyError> {
     let name = Name::parse(name)?.as_str().to_owned();
     let renamed = core.store_as(user).accounts().rename_passkey(user, id, name).await;
-    match renamed.map_err(internal_error("accounts.rename_passkey"))? {
+    match renamed? {
         true => Ok(()),
         false => Err(RenamePasskeyError::Unknown),
     }
@@ -73,6 +77,7 @@ pub async fn rename_passkey(core: &Core, user: UserId, id: PasskeyId, name: &str
 ///
 /// # Errors
 /// See [`SecondFactorError`].
+#[tracing::instrument(name = "accounts.remove_passkey", skip_all)]
 pub async fn remove_passkey(
     core: &Core,
     person: &Person,
@@ -83,7 +88,7 @@ pub async fn remove_passkey(
 ) -> Result<bool, SecondFactorError> {
     let checked = confirm(core, person, this, password, answer).await?;
     let outcome = core.store_as(person.id).accounts().remove_passkey(person.id, id, checked.factor).await;
-    let turned_off = match outcome.map_err(internal_error("accounts.remove_passkey"))? {
+    let turned_off = match outcome? {
         RemovePasskeyOutcome::Removed { turned_off } => turned_off,
         RemovePasskeyOutcome::Unknown => {
             // The code was right, and stays unused.

@@ -1,7 +1,6 @@
 //! Sign-in with a passkey, which needs no password: the device verified the person, so it is both something they have and
 //! something they know or are. It is also the second step of a sign-in with a password.
 
-use grabd_domain::Fault;
 use grabd_domain::credentials::SessionToken;
 use grabd_store::accounts::{SecondFactorSignIn, SecondFactorSignInOutcome};
 
@@ -10,7 +9,7 @@ use crate::accounts::operator_sign_in::record_operator;
 use crate::accounts::pending_sign_in::PendingSignIn;
 use crate::accounts::sessions::new_session;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::{Error, internal_from};
 
 /// Why a sign-in with a passkey failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,20 +25,22 @@ pub enum PasskeySignInError {
     Passkey(#[from] PasskeyError),
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(Error),
 }
+
+internal_from!(PasskeySignInError);
 
 /// Opens a session with the answer of a passkey, which can be used once. After the first step of a sign-in, only a passkey
 /// of the person who made it is accepted.
 ///
 /// # Errors
 /// See [`PasskeySignInError`].
+#[tracing::instrument(name = "accounts.sign_in_with_passkey", skip_all)]
 pub async fn sign_in_with_passkey(
     core: &Core,
     pending: Option<&PendingSignIn>,
     answer: PasskeyAnswer<'_>,
 ) -> Result<SessionToken, PasskeySignInError> {
-    let step = "accounts.sign_in_with_passkey";
     let now = core.clock.now();
     let expected = match pending.map(|pending| pending.open(&core.vault, now)) {
         Some(None) => return Err(PasskeySignInError::Expired),
@@ -51,12 +52,12 @@ pub async fn sign_in_with_passkey(
     let (token, session) = new_session(user, now);
     let sign_in = SecondFactorSignIn { session, password_hash: None, factor: verified.factor };
     let outcome = core.store_as(user).accounts().sign_in_with_second_factor(sign_in).await;
-    match outcome.map_err(internal_error(step))? {
+    match outcome? {
         SecondFactorSignInOutcome::SignedIn => {}
         SecondFactorSignInOutcome::CodeRefused => return Err(PasskeyError::AlreadyUsed.into()),
         SecondFactorSignInOutcome::PasswordObsolete => return Err(PasskeySignInError::Suspended),
     }
-    if let Some(person) = core.store.accounts().find_person_by_id(user).await.map_err(internal_error(step))? {
+    if let Some(person) = core.store.accounts().find_person_by_id(user).await? {
         record_operator(core, user, &person.email).await?;
     }
     Ok(token)

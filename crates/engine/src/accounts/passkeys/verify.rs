@@ -1,6 +1,5 @@
 //! Challenges for passkeys, and the verification of their answers.
 
-use grabd_domain::Fault;
 use grabd_domain::ids::UserId;
 use grabd_store::accounts::{FactorUse, PasskeyUse};
 use serde_json::Value;
@@ -10,7 +9,7 @@ use webauthn_rs_core::proto::{AuthenticationState, Credential, PublicKeyCredenti
 use super::relying_party::relying_party;
 use super::sealed;
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::{Error, internal_from};
 
 /// What the token of a challenge is sealed for, so that nothing else that is sealed can be used as one.
 const PURPOSE: &[u8] = b"passkey challenge";
@@ -56,8 +55,10 @@ pub enum PasskeyError {
     AlreadyUsed,
     /// An internal error.
     #[error(transparent)]
-    Internal(#[from] Fault),
+    Internal(Error),
 }
+
+internal_from!(PasskeyError);
 
 /// An answer that is not used up yet.
 pub(in crate::accounts) struct VerifiedPasskey {
@@ -71,17 +72,17 @@ pub(in crate::accounts) struct VerifiedPasskey {
 ///
 /// # Errors
 /// [`PasskeyError::Unavailable`] and [`PasskeyError::Internal`].
+#[tracing::instrument(name = "accounts.new_passkey_challenge", skip_all)]
 pub fn new_passkey_challenge(core: &Core) -> Result<PasskeyChallenge, PasskeyError> {
-    let step = "accounts.new_passkey_challenge";
     let party = relying_party(core).ok_or(PasskeyError::Unavailable)?;
     // No passkey is listed, so the answer does not depend on whether an account exists.
     let (request, state) = party
         .new_challenge_authenticate_builder(Vec::new(), Some(UserVerificationPolicy::Required))
         .and_then(|builder| party.generate_challenge_authenticate(builder))
-        .map_err(internal_error(step))?;
+        .map_err(Error::other)?;
     let sealed = sealed::seal(&core.vault, PURPOSE, &state, core.clock.now());
-    let token = sealed.ok_or_else(|| internal_error(step)("the state cannot be serialized"))?;
-    let options = serde_json::to_value(request.public_key).map_err(internal_error(step))?;
+    let token = sealed.ok_or_else(|| Error::state("the state cannot be serialized"))?;
+    let options = serde_json::to_value(request.public_key)?;
     Ok(PasskeyChallenge { token, options })
 }
 
@@ -95,13 +96,12 @@ pub(in crate::accounts) async fn verify(
     user: Option<UserId>,
     answer: PasskeyAnswer<'_>,
 ) -> Result<VerifiedPasskey, PasskeyError> {
-    let step = "accounts.verify_passkey";
     let party = relying_party(core).ok_or(PasskeyError::Unavailable)?;
     let now = core.clock.now();
     let opened = sealed::open::<AuthenticationState>(&core.vault, PURPOSE, answer.token, now);
     let (state, challenge) = opened.ok_or(PasskeyError::Expired)?;
     let answer: PublicKeyCredential = parse(answer.answer).ok_or(PasskeyError::Invalid)?;
-    let found = core.store.accounts().find_passkey(answer.get_credential_id()).await.map_err(internal_error(step))?;
+    let found = core.store.accounts().find_passkey(answer.get_credential_id()).await?;
     let passkey = found.ok_or(PasskeyError::Unknown)?;
     if user.is_some_and(|user| user != passkey.user) {
         return Err(PasskeyError::Unknown);
@@ -110,7 +110,7 @@ pub(in crate::accounts) async fn verify(
     if answer.get_user_unique_id() != Some(passkey.user.0.as_bytes()) {
         return Err(PasskeyError::Invalid);
     }
-    let mut credential: Credential = serde_json::from_str(&passkey.credential).map_err(internal_error(step))?;
+    let mut credential: Credential = serde_json::from_str(&passkey.credential)?;
     credential.counter = passkey.counter;
     let result = party.authenticate_single_credential(&answer, &state, &credential).map_err(|error| {
         if matches!(error, WebauthnError::CredentialPossibleCompromise) {

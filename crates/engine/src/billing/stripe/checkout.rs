@@ -16,6 +16,7 @@ use url::form_urlencoded;
 use super::{CURRENCY, Stripe};
 use crate::billing::Package;
 use crate::core::Core;
+use crate::error::Error;
 use crate::outgoing::RequestError;
 use crate::random;
 
@@ -32,8 +33,9 @@ const MAX_REQUESTS: usize = 2;
 /// to `success_url` or `cancel_url`. A return to `success_url` proves nothing: credits are granted by Stripe's event.
 ///
 /// # Errors
-/// [`Fault::BadRequest`] about `package` when it does not exist or purchases are not configured;
-/// [`Fault::InternalError`] when Stripe created no session, with the cause in the log.
+/// [`Fault::BadRequest`] about `package` when it does not exist or purchases are not configured. When Stripe
+/// created no session.
+#[tracing::instrument(name = "stripe.start_checkout", skip_all)]
 pub async fn start_checkout(
     core: &Core,
     team: TeamId,
@@ -41,21 +43,21 @@ pub async fn start_checkout(
     package: &str,
     success_url: &str,
     cancel_url: &str,
-) -> Result<String, Fault> {
+) -> Result<String, Error> {
     let refused = |allowed| Fault::BadRequest(Field::new("package", package, allowed));
     let Some(stripe) = &core.billing.stripe else {
-        return Err(refused("bought from the administrator of this service"));
+        return Err(refused("bought from the administrator of this service").into());
     };
     // An ambiguous name is refused: it could sell the wrong package.
     let mut named = core.billing.pricing.packages().iter().filter(|listed| listed.name == package);
     let (Some(listed), None) = (named.next(), named.next()) else {
-        return Err(refused("the name of a package of the price list"));
+        return Err(refused("the name of a package of the price list").into());
     };
     let form = form(team, person_email, listed, success_url, cancel_url);
-    create_session(core, stripe, form).await.map_err(|error| {
+    Ok(create_session(core, stripe, form).await.map_err(|error| {
         error.log(team);
         Fault::InternalError
-    })
+    })?)
 }
 
 /// The form of the request. All numbers in it come from the price list.

@@ -4,13 +4,12 @@
 use grabd_domain::Fault;
 use grabd_domain::credits::{DisputeState, LotKind};
 use grabd_domain::faults::Field;
-use grabd_store::Error;
 use grabd_store::credits::{Clawback, ClawbackOutcome, Grant, GrantOutcome, Share};
 
 use super::event::{Charge, Dispute, Event, EventObject, Purchase, Session, SessionOutcome};
 use super::{Stripe, signature};
 use crate::core::Core;
-use crate::faults::internal_error;
+use crate::error::Error;
 
 /// The header with an event's signature, and the field name of the error when it does not verify.
 pub const SIGNATURE_HEADER: &str = "stripe-signature";
@@ -68,20 +67,20 @@ impl Outcome {
 ///
 /// # Errors
 /// [`Fault::BadRequest`] when the signature is not valid and recent, or the event cannot be parsed;
-/// [`Fault::InternalError`] when it could not be processed and has to be sent again; [`Fault::NotFound`] when purchases
-/// are not configured.
-pub async fn receive(core: &Core, signature: Option<&str>, body: &[u8]) -> Result<Outcome, Fault> {
+/// [`Fault::NotFound`] when purchases are not configured. When the event could not be processed and has to be sent again.
+#[tracing::instrument(name = "stripe.receive", skip_all)]
+pub async fn receive(core: &Core, signature: Option<&str>, body: &[u8]) -> Result<Outcome, Error> {
     let stripe = core.billing.stripe.as_ref().ok_or(Fault::NotFound { what: "account" })?;
     let outcome = handle(core, stripe, signature, body).await;
     core.metrics.payment_event(match &outcome {
         Ok(outcome) => outcome.as_str(),
-        Err(Fault::BadRequest(_)) => "refused",
+        Err(Error::Fault(Fault::BadRequest(_))) => "refused",
         Err(_) => "failed",
     });
     outcome
 }
 
-async fn handle(core: &Core, stripe: &Stripe, signature: Option<&str>, body: &[u8]) -> Result<Outcome, Fault> {
+async fn handle(core: &Core, stripe: &Stripe, signature: Option<&str>, body: &[u8]) -> Result<Outcome, Error> {
     // Anybody can send an unsigned event, so it is counted and not logged.
     signature::verify(signature, body, &stripe.webhook_secrets, core.clock.now())
         .map_err(|error| bad(SIGNATURE_HEADER, &error.to_string(), "Stripe's own, made within the last 5 minutes"))?;
@@ -99,7 +98,7 @@ async fn handle(core: &Core, stripe: &Stripe, signature: Option<&str>, body: &[u
     }
 }
 
-async fn grant_purchase(core: &Core, event: &str, session: &Session) -> Result<Outcome, Fault> {
+async fn grant_purchase(core: &Core, event: &str, session: &Session) -> Result<Outcome, Error> {
     let purchase = match session.classify() {
         SessionOutcome::Paid(purchase) => purchase,
         SessionOutcome::Unpaid => return Ok(Outcome::Unpaid),
@@ -107,7 +106,7 @@ async fn grant_purchase(core: &Core, event: &str, session: &Session) -> Result<O
         SessionOutcome::Unexpected(why) => return Ok(unexpected(event, session, why)),
     };
     let Purchase { team, credits, source_ref } = purchase;
-    let found = core.store.accounts().find_team(team).await.map_err(internal_error("stripe.team"))?;
+    let found = core.store.accounts().find_team(team).await?;
     if found.is_none_or(|found| found.deleted_at.is_some()) {
         tracing::error!(
             stripe.event = event,
@@ -135,8 +134,8 @@ async fn grant_purchase(core: &Core, event: &str, session: &Session) -> Result<O
         }
         Ok((GrantOutcome::Repeated(_), _)) => Ok(Outcome::Repeated),
         // Sending the event again would not help.
-        Err(Error::Inconsistent(why)) => Ok(unexpected(event, session, why)),
-        Err(error) => Err(internal_error("stripe.grant")(error)),
+        Err(grabd_store::Error::Inconsistent(why)) => Ok(unexpected(event, session, why)),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -153,12 +152,12 @@ fn unexpected(event: &str, session: &Session, why: &str) -> Outcome {
     Outcome::Unexpected
 }
 
-async fn refund(core: &Core, event: &str, charge: &Charge) -> Result<Outcome, Fault> {
+async fn refund(core: &Core, event: &str, charge: &Charge) -> Result<Outcome, Error> {
     let Some(source_ref) = charge.source_ref() else { return Ok(Outcome::Foreign) };
     let share = Share { parts: charge.amount_refunded, of: charge.amount };
     let reference = format!("refund of {source_ref}");
     let change = Clawback { source_ref, share, reference: reference.clone(), now: core.clock.now() };
-    match core.store.credits().claw_back(change).await.map_err(internal_error("stripe.refund"))? {
+    match core.store.credits().claw_back(change).await? {
         Some(back) => {
             log_taken_back(event, &reference, back);
             Ok(Outcome::Refunded)
@@ -167,15 +166,15 @@ async fn refund(core: &Core, event: &str, charge: &Charge) -> Result<Outcome, Fa
     }
 }
 
-async fn dispute(core: &Core, event: &str, dispute: &Dispute) -> Result<Outcome, Fault> {
+async fn dispute(core: &Core, event: &str, dispute: &Dispute) -> Result<Outcome, Error> {
     let Some(source_ref) = dispute.source_ref() else { return Ok(Outcome::Foreign) };
     if !dispute.has_valid_id() {
-        return Err(bad("id", "", "the id of a dispute"));
+        return Err(bad("id", "", "the id of a dispute").into());
     }
     let (state, reference) = (dispute.state(), format!("dispute {} of {source_ref}", dispute.id));
     let change =
         grabd_store::credits::Dispute { source_ref, reference: reference.clone(), state, now: core.clock.now() };
-    let Some(back) = core.store.credits().dispute(change).await.map_err(internal_error("stripe.dispute"))? else {
+    let Some(back) = core.store.credits().dispute(change).await? else {
         return Ok(remembered(event, &reference));
     };
     match state {

@@ -19,7 +19,6 @@ use self::measure::{Changed, measure};
 use super::derived::{Derived, Error, Picture, Source};
 use super::not_completed::NotCompleted;
 use crate::core::Core;
-use crate::faults::internal_error;
 use crate::random;
 
 /// Time limit of loading both images from an object store.
@@ -36,17 +35,17 @@ pub(super) async fn check(
     caller: Caller,
     spec: &CaptureSpec,
     only_of: Option<KeyId>,
-) -> Result<(), Fault> {
+) -> Result<(), crate::Error> {
     let Some(id) = spec.compare_to else { return Ok(()) };
     let found = core.store.grabs().find_grab(caller.team, caller.environment, id).await;
     let refuse = |about: &str, allowed: &str| {
-        Err(Fault::BadRequest(Field::new("compare_to", &format!("\"{id}\"{about}"), allowed)))
+        Err(Fault::BadRequest(Field::new("compare_to", &format!("\"{id}\"{about}"), allowed)).into())
     };
-    let Some(grab) = found.map_err(internal_error("grabs.compare"))? else {
+    let Some(grab) = found? else {
         return refuse("", "the id of a grab of the same team and environment");
     };
     if let Some(key) = only_of
-        && !core.store.grabs().is_grab_of_key(id, key).await.map_err(internal_error("grabs.compare"))?
+        && !core.store.grabs().is_grab_of_key(id, key).await?
     {
         return refuse("", "the id of a grab that the same API key has created, since it lacks the scope `read`");
     }

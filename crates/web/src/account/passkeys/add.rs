@@ -148,7 +148,7 @@ fn problem(error: AddPasskeyError) -> Problem {
         AddPasskeyError::AlreadyAdded => {
             Problem::conflict("This passkey was added before", "Nothing was changed.", "See your list of passkeys.")
         }
-        AddPasskeyError::Internal(fault) => fault.into(),
+        AddPasskeyError::Internal(error) => error.into(),
     }
 }
 

@@ -65,7 +65,7 @@ pub(crate) async fn rename(
             one(&web, &person, id, StatusCode::UNPROCESSABLE_ENTITY, Some(name), &errors).await
         }
         Err(RenamePasskeyError::Unknown) => Err(unknown()),
-        Err(RenamePasskeyError::Internal(fault)) => Err(fault.into()),
+        Err(RenamePasskeyError::Internal(error)) => Err(error.into()),
     }
 }
 

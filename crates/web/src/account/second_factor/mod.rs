@@ -69,7 +69,7 @@ pub(super) fn field_error(error: SecondFactorError) -> Result<(FieldError, Optio
         }
         SecondFactorError::Unverified => Err(Problem::unverified()),
         SecondFactorError::UnknownPasskey => Err(Problem::not_found("This passkey does not exist, or was removed.")),
-        SecondFactorError::Internal(fault) => Err(fault.into()),
+        SecondFactorError::Internal(error) => Err(error.into()),
     }
 }
 
