@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use futures::StreamExt;
 use serde_json::{Value, json};
 
-use crate::api::{Api, Grab};
+use crate::api::{Api, Grab, describe, difference_image};
 use crate::args::{ConnectionArgs, DiffArgs, Format};
 use crate::capture::{self, Keys, download};
 use crate::diff::{capture_again, is_over};
@@ -53,7 +53,7 @@ pub(crate) async fn run(api: &Api, connection: &ConnectionArgs, args: &DiffArgs,
         match &result {
             Ok((later, _)) => {
                 let difference = later.fields.difference.as_ref();
-                changed += usize::from(difference.is_some_and(|difference| difference.ratio() > 0.0));
+                changed += usize::from(difference.is_some_and(|difference| difference.ratio > 0.0));
                 over += usize::from(is_over(args, later));
             }
             Err(failure) => {
@@ -81,10 +81,10 @@ pub(crate) async fn run(api: &Api, connection: &ConnectionArgs, args: &DiffArgs,
 }
 
 async fn compare(api: &Api, args: &DiffArgs, keys: &Keys, earlier: Grab, path: Option<PathBuf>) -> Compared {
-    let url = earlier.fields.target_url.clone();
+    let url = earlier.fields.target_url.clone().into_owned();
     let result = async {
         let later = capture_again(api, args, keys, &earlier, &url).await?;
-        let image = later.fields.difference.as_ref().and_then(|difference| difference.image(api));
+        let image = later.fields.difference.as_ref().and_then(|difference| difference_image(api, difference));
         let saved = match (path, image) {
             (Some(path), Some(image)) => {
                 download::save(api, &image, &path).await?;
@@ -118,7 +118,7 @@ fn print(
         }
         (false, Ok((later, saved))) => {
             let saved = saved.as_ref().map(|path| format!(" -> {}", path.display())).unwrap_or_default();
-            let difference = later.fields.difference.as_ref().map(ToString::to_string);
+            let difference = later.fields.difference.as_ref().map(describe);
             output::line(&format!("{url}: {}{saved}", difference.unwrap_or_else(|| "not compared".to_owned())))
         }
         (false, Err(_)) => Ok(()),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use grabd_options::Kind;
 use serde_json::json;
 
-use crate::api::{Api, Grab};
+use crate::api::{Api, Grab, describe, describe_region, difference_image};
 use crate::args::{ConnectionArgs, DiffArgs, Format};
 use crate::capture::{self, Keys, download};
 use crate::failure::{Exit, Failure};
@@ -31,7 +31,7 @@ pub(crate) async fn diff(api: &Api, connection: &ConnectionArgs, args: &DiffArgs
         let id = &later.fields.id;
         return Err(Failure::NoImage(format!("capture {id} was not compared with another one")));
     };
-    let saved = match (&args.output, difference.image(api)) {
+    let saved = match (&args.output, difference_image(api, difference)) {
         (Some(path), Some(url)) => {
             download::save(api, &url, path).await?;
             Some(path)
@@ -48,9 +48,9 @@ pub(crate) async fn diff(api: &Api, connection: &ConnectionArgs, args: &DiffArgs
         output::line(&shown.to_string())?;
         return Ok(exit);
     }
-    output::line(&difference.to_string())?;
+    output::line(&describe(difference))?;
     for region in &difference.regions {
-        output::line(&region.to_string())?;
+        output::line(&describe_region(*region))?;
     }
     if let Some(path) = saved {
         eprintln!("The image of the difference is in {}.", path.display());
@@ -61,7 +61,7 @@ pub(crate) async fn diff(api: &Api, connection: &ConnectionArgs, args: &DiffArgs
 /// Whether more changed than `--fail-over` allows.
 pub(crate) fn is_over(args: &DiffArgs, later: &Grab) -> bool {
     let limit = args.fail_over.unwrap_or(f64::INFINITY);
-    later.fields.difference.as_ref().is_some_and(|difference| difference.ratio() > limit)
+    later.fields.difference.as_ref().is_some_and(|difference| difference.ratio > limit)
 }
 
 /// Whether a text is an id rather than a URL.
@@ -111,9 +111,9 @@ pub(crate) async fn capture_again(
     }
     body.extend(args.options.0.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
     let later = capture::create_one(api, keys, body.into()).await?;
-    match later.fields.status.as_str() {
+    match &*later.fields.status {
         "done" => Ok(later),
-        _ => Err(Failure::CaptureFailed(later.fields.error())),
+        _ => Err(Failure::CaptureFailed(later.error())),
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) async fn list(
         let page: Vec<Value> = body["data"].as_array_mut().map(std::mem::take).unwrap_or_default();
         left = left.saturating_sub(u32::try_from(page.len()).unwrap_or(u32::MAX));
         for grab in page.into_iter().filter_map(Grab::parse) {
-            after = Some(grab.fields.id.clone());
+            after = Some(grab.fields.id.to_string());
             match json {
                 true => output::line(&grab.json.to_string())?,
                 false => rows.push(row(&grab)),
@@ -56,11 +56,11 @@ fn row(grab: &Grab) -> Vec<String> {
     let fields = &grab.fields;
     let created = fields.created_at.get(..19).unwrap_or(&fields.created_at).replace('T', " ");
     vec![
-        fields.id.clone(),
+        fields.id.to_string(),
         created,
-        fields.status.clone(),
+        fields.status.to_string(),
         output::or_dash(fields.bytes.map(output::size)),
-        fields.target_url.clone(),
+        fields.target_url.to_string(),
     ]
 }
 
@@ -117,15 +117,15 @@ pub(crate) fn print(api: &Api, json: bool, grab: &Grab) -> Result<(), Failure> {
         None => (fields.status == "done").then(|| "deleted".to_owned()),
     };
     let rows = [
-        ("id", Some(fields.id.clone())),
-        ("status", Some(fields.status.clone())),
-        ("page", Some(fields.target_url.clone())),
+        ("id", Some(fields.id.to_string())),
+        ("status", Some(fields.status.to_string())),
+        ("page", Some(fields.target_url.to_string())),
         ("image", image),
-        ("created", Some(fields.created_at.clone())),
+        ("created", Some(fields.created_at.to_string())),
         ("format", fields.format.clone().zip(pixels).map(|(format, pixels)| format!("{format}, {pixels}"))),
         ("size", fields.bytes.map(output::size)),
         ("rendered in", fields.execution_ms.map(|ms| format!("{ms} ms"))),
-        ("error", (fields.status == "failed").then(|| fields.error().to_string())),
+        ("error", (fields.status == "failed").then(|| grab.error().to_string())),
     ];
     for (name, value) in rows {
         if let Some(value) = value {

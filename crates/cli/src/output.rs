@@ -35,8 +35,8 @@ pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> Result<(), Failure> 
 }
 
 /// A human-readable number of bytes.
-pub(crate) fn size(bytes: u64) -> String {
-    indicatif::HumanBytes(bytes).to_string()
+pub(crate) fn size(bytes: i64) -> String {
+    indicatif::HumanBytes(u64::try_from(bytes).unwrap_or(0)).to_string()
 }
 
 /// The value, or `-` if there is none.

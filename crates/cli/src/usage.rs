@@ -1,6 +1,10 @@
 //! `grab usage` and `pricing`.
 
-use reqwest::Method;
+use std::borrow::Cow;
+
+use grabd_api::{Counts, Credits, Usage};
+use reqwest::{Method, StatusCode};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::api::Api;
@@ -14,24 +18,23 @@ pub(crate) async fn usage(api: &Api, json: bool) -> Result<Exit, Failure> {
         output::line(&body.to_string())?;
         return Ok(Exit::Done);
     }
-    let credits = &body["credits"];
-    let (total, subscription, prepaid) = (&credits["total"], &credits["subscription"], &credits["prepaid"]);
+    let usage = Usage::deserialize(&body)
+        .map_err(|_| Failure::UnexpectedResponse { url: api.base().clone(), status: StatusCode::OK })?;
+    let Usage { credits, plan, usage, environment, top_up } = usage;
+    let Credits { subscription, prepaid, total, held: _ } = credits;
+    let Counts { grabs_last_30d: all, live_grabs_last_30d: live } = usage;
     let rows = [
-        ("environment", text(&body["environment"])),
-        ("credits", format!("{total} ({subscription} from the subscription, {prepaid} prepaid)")),
-        ("plan", format!("{}, {}", text(&body["plan"]["name"]), text(&body["plan"]["status"]))),
-        ("term ends", text(&body["plan"]["expires_at"])),
-        (
-            "last 30 days",
-            format!(
-                "{} captures, {} of them live",
-                body["usage"]["grabs_last_30d"], body["usage"]["live_grabs_last_30d"]
-            ),
-        ),
-        ("buy more", text(&body["top_up"])),
+        ("environment", Some(environment.into_owned())),
+        ("credits", Some(format!("{total} ({subscription} from the subscription, {prepaid} prepaid)"))),
+        ("plan", Some(format!("{}, {}", plan.name, plan.status))),
+        ("term ends", plan.expires_at.map(Cow::into_owned)),
+        ("last 30 days", Some(format!("{all} captures, {live} of them live"))),
+        ("buy more", Some(top_up.into_owned())),
     ];
-    for (name, value) in rows.iter().filter(|(_, value)| value != "-") {
-        output::line(&format!("{name:12} {value}"))?;
+    for (name, value) in rows {
+        if let Some(value) = value {
+            output::line(&format!("{name:12} {value}"))?;
+        }
     }
     Ok(Exit::Done)
 }

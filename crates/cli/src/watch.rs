@@ -38,7 +38,7 @@ pub(crate) async fn watch(api: &Api, json: bool, id: &str) -> Result<Exit, Failu
             let grab = serde_json::from_str(&event.data).ok().and_then(Grab::parse);
             let grab = grab.ok_or_else(|| Failure::UnexpectedResponse { url: url.clone(), status: StatusCode::OK })?;
             (last_event_id, empty_streams) = (event.id, 0);
-            let stage = grab.fields.stages.last().filter(|_| event.event == STAGE);
+            let stage = grab.fields.stages.as_ref().and_then(|stages| stages.last()).filter(|_| event.event == STAGE);
             if grab.has_ended() {
                 return finish(api, json, &grab);
             }

@@ -1,8 +1,8 @@
 //! One API request, retried when that is safe and useful.
 
+use grabd_api::{ErrorBody, ErrorMembers};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
@@ -31,18 +31,6 @@ pub(crate) struct Call<'a> {
 pub(crate) struct ApiResponse {
     /// The body; null if it is empty.
     pub(crate) body: Value,
-}
-
-/// The API's error body.
-#[derive(Deserialize)]
-struct ErrorEnvelope {
-    error: ErrorBody,
-}
-
-#[derive(Deserialize)]
-struct ErrorBody {
-    code: String,
-    message: String,
 }
 
 impl Api {
@@ -170,8 +158,9 @@ impl<'a> Call<'a> {
 async fn read_error(response: Response) -> (Failure, HeaderMap) {
     let (status, url, headers) = (response.status(), response.url().clone(), response.headers().clone());
     let body = response.bytes().await.unwrap_or_default();
-    let failure = match serde_json::from_slice::<ErrorEnvelope>(&body) {
-        Ok(ErrorEnvelope { error: ErrorBody { code, message } }) => {
+    let failure = match serde_json::from_slice::<ErrorBody<'_>>(&body) {
+        Ok(ErrorBody { error: ErrorMembers { code, message } }) => {
+            let (code, message) = (code.into_owned(), message.into_owned());
             let header = |name| Some(headers.get(name)?.to_str().ok()?.to_owned());
             Failure::Api(ApiError { code, message, cause: header(ERROR_CAUSE), request_id: header(REQUEST_ID) })
         }

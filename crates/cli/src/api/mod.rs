@@ -7,5 +7,5 @@ mod retry;
 
 pub(crate) use call::ApiResponse;
 pub(crate) use client::Api;
-pub(crate) use grab::{Grab, Viewport};
+pub(crate) use grab::{Grab, describe, describe_region, difference_image};
 pub(crate) use retry::{RateLimit, is_rate_limited};

@@ -10,7 +10,9 @@ use reqwest::Response;
 use url::Url;
 
 use super::names;
-use crate::api::{Api, Grab, Viewport};
+use grabd_api::Viewport;
+
+use crate::api::{Api, Grab};
 use crate::failure::Failure;
 
 /// Downloads the image to a temporary file, then moves it to `path`.
@@ -23,8 +25,8 @@ pub(crate) async fn to_file(api: &Api, grab: &Grab, path: &Path) -> Result<(), F
 /// Returns the paths of the slices.
 pub(crate) async fn files_beside(api: &Api, grab: &Grab, image: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut slices = Vec::new();
-    for file in &grab.fields.files {
-        let path = match file.kind.as_str() {
+    for file in grab.files() {
+        let path = match &*file.kind {
             "html" => image.with_extension("html"),
             "text" => image.with_extension("txt"),
             "markdown" => image.with_extension("md"),
@@ -90,7 +92,7 @@ async fn copy(api: &Api, url: &Url, mut write: impl FnMut(&[u8]) -> Result<(), F
 /// The error for a capture without an image.
 pub(crate) fn no_image(grab: &Grab) -> Failure {
     let id = &grab.fields.id;
-    Failure::NoImage(match grab.fields.status.as_str() {
+    Failure::NoImage(match &*grab.fields.status {
         "done" => format!("the image of capture {id} was deleted"),
         status => format!("capture {id} is {status} and has no image"),
     })

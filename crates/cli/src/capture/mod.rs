@@ -99,14 +99,14 @@ async fn try_capture(
         Some(_) | None => created,
     };
     let grab = grab.insert(created);
-    match grab.fields.status.as_str() {
+    match &*grab.fields.status {
         "done" => {}
-        "failed" => return Err(Failure::CaptureFailed(grab.fields.error())),
+        "failed" => return Err(Failure::CaptureFailed(grab.error())),
         // Queued without `--wait`.
         _ => return Ok(()),
     }
     let stored = save(api, grab, &target.destination).await;
-    *saved = stored.map_err(|cause| Failure::NotSaved { id: grab.fields.id.clone(), cause: Box::new(cause) })?;
+    *saved = stored.map_err(|cause| Failure::NotSaved { id: grab.fields.id.to_string(), cause: Box::new(cause) })?;
     Ok(())
 }
 
@@ -156,7 +156,11 @@ async fn wait(api: &Api, grab: Grab, seconds: u64) -> Result<Grab, Failure> {
     while !grab.has_ended() {
         let left = until.duration_since(Instant::now()).as_secs();
         if left == 0 {
-            return Err(Failure::WaitTimedOut { id: grab.fields.id, status: grab.fields.status, seconds });
+            return Err(Failure::WaitTimedOut {
+                id: grab.fields.id.into_owned(),
+                status: grab.fields.status.into_owned(),
+                seconds,
+            });
         }
         let call = api.call(Method::GET, &format!("grabs/{}", grab.fields.id)).waiting_until(until);
         let call = call.header("prefer", &format!("wait={}", left.min(LONG_POLL_S)))?;

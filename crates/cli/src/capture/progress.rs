@@ -8,7 +8,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
 use super::outcome::Outcome;
-use crate::api::Api;
+use crate::api::{Api, describe};
 use crate::failure::{Exit, NOTHING_CHARGED};
 use crate::output;
 
@@ -80,7 +80,7 @@ impl<'a> Progress<'a> {
                 let consent = consent.map(|of| format!(", cookie banner {} ({})", of.result, of.cmp));
                 let consent = consent.unwrap_or_default();
                 let difference = fields.and_then(|fields| fields.difference.as_ref());
-                let difference = difference.map(|of| format!(", {of}")).unwrap_or_default();
+                let difference = difference.map(|of| format!(", {}", describe(of))).unwrap_or_default();
                 let hash = fields.and_then(|fields| fields.phash.as_ref());
                 let hash = hash.map(|hash| format!(", phash {hash}")).unwrap_or_default();
                 let notes = format!("{truncated}{status}{challenge}{consent}{difference}{hash}{warnings}");

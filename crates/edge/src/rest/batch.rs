@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use grabd_api::ErrorMembers;
 use grabd_proto::v1::batch_result::Result as CoreResult;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
 use grabd_proto::v1::{
@@ -18,7 +19,7 @@ use serde::Serialize;
 use super::call::{self, CoreResponse, unparsed};
 use super::captures::Captures;
 use super::create::read_body;
-use super::error::{self, ApiError};
+use super::error::ApiError;
 use super::large_body::LargeBodyError;
 use super::state::Edge;
 use super::{headers, limits, wire};
@@ -42,9 +43,9 @@ struct Batch<'a> {
 #[derive(Serialize)]
 struct ShownResult<'a> {
     /// The grab, if it was created by this request or an earlier one with the same key.
-    grab: Option<wire::Grab<'a>>,
+    grab: Option<grabd_api::Grab<'a>>,
     /// Why no grab was created.
-    error: Option<error::Body<'a>>,
+    error: Option<ErrorMembers<'a>>,
     /// Whose fault the error is: a result has no header of its own. Absent without an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_cause: Option<&'static str>,

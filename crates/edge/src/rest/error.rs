@@ -5,12 +5,12 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
+use grabd_api::{ErrorBody, ErrorMembers};
 use grabd_limiters::{Window, whole_seconds};
 use grabd_proto::v1::{BatchError, ErrorCause, ErrorCode, Grab};
 use grabd_proto::{credential, reason};
 use http::header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use serde::Serialize;
 use tonic::Status;
 use tonic_types::StatusExt;
 
@@ -55,8 +55,8 @@ impl ApiError {
     }
 
     /// The object that describes the error.
-    pub(crate) fn body(&self) -> Body<'_> {
-        Body { code: status_and_code(self.code).1, message: &self.message }
+    pub(crate) fn body(&self) -> ErrorMembers<'_> {
+        ErrorMembers { code: status_and_code(self.code).1.into(), message: (&*self.message).into() }
     }
 
     /// The name of the cause.
@@ -138,7 +138,7 @@ impl IntoResponse for ApiError {
         let (status, code) = status_and_code(self.code);
         let cause = HeaderValue::from_static(self.cause_name());
         let mut response =
-            headers::json_response(status, "no-store", &Envelope { error: self.body() }, &HeaderMap::new());
+            headers::json_response(status, "no-store", &ErrorBody { error: self.body() }, &HeaderMap::new());
         response.headers_mut().extend(*self.headers);
         response.headers_mut().insert(headers::ERROR_CAUSE, cause);
         response.extensions_mut().insert(ErrorAnchor(code));
@@ -156,18 +156,6 @@ fn insufficient_scope(status: &Status) -> HeaderValue {
 /// An error response, for routes outside of REST.
 pub fn error_response(code: ErrorCode, message: &'static str) -> Response {
     ApiError::new(code, message).into_response()
-}
-
-#[derive(Serialize)]
-struct Envelope<'a> {
-    error: Body<'a>,
-}
-
-/// The object `error` of an error response. The contract allows no other members.
-#[derive(Serialize)]
-pub(crate) struct Body<'a> {
-    code: &'static str,
-    message: &'a str,
 }
 
 /// HTTP status and name of each error code.

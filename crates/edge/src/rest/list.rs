@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use grabd_api::GrabList;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
 use grabd_proto::v1::{GrabStatus, ListGrabsRequest};
 use http::header::LINK;
@@ -36,7 +37,7 @@ pub(super) async fn list(State(edge): State<Arc<Edge>>, request: Request) -> Res
         grabs.iter().map(wire::grab).collect::<Option<Vec<_>>>().ok_or_else(|| {
             ApiError::internal("the core returned an incomplete grab", call::request_id(&parts.headers))
         })?;
-    let page = wire::GrabList { data, has_more: reply.message.has_more };
+    let page = GrabList { data, has_more: reply.message.has_more };
     let mut response = headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &page, &reply.metadata);
     if page.has_more {
         let link = match backwards {

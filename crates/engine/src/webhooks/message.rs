@@ -1,91 +1,88 @@
 //! The message body: the event, and the grab as returned by `GET /v1/grabs/{id}`, or the balance.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use grabd_api::{Attachment, MessageData, SLICE_KIND, TestedWebhook, WebhookMessage};
 use grabd_domain::Timestamp;
-use grabd_domain::capture::BesideName;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{
-    BlockedRequests, Challenge, Consent, Difference, Findings, Grab, GrabFile, OpenGraph, PageInfo, Region,
-    RenderMetadata, SettledBy, ShownFile, State, Timings,
+    BlockedRequests, Consent, Difference, Findings, Grab, GrabFile, OpenGraph, PageInfo, Region, RenderMetadata,
+    SettledBy, ShownFile, State, Timings,
 };
 use grabd_domain::ids::DeliveryId;
 use grabd_domain::webhooks::{Event, message_id};
 use grabd_store::low_balance::LowBalance;
 use grabd_store::webhooks::MessageContent;
-use serde_json::{Map, Value, json};
 
 /// Documented maximum size of a message.
 const MAX_BYTES: usize = 20_000;
 
+/// What is known of a grab that has not ended.
+static NONE: LazyLock<RenderMetadata> = LazyLock::new(RenderMetadata::default);
+
 /// Composes the message. It is the same at every attempt.
 pub(crate) fn compose(owed: &MessageContent, public_url: &str) -> String {
     let MessageContent { id, endpoint, event, at, environment, grab } = owed;
-    let message = |data: Value| {
-        json!({
-            "id": message_id(*id),
-            "type": event.as_str(),
-            "timestamp": at.to_string(),
-            "environment": environment.as_str(),
-            "data": data,
-        })
-        .to_string()
+    let message = |data: MessageData<'_>| message(*id, *event, *at, *environment, data);
+    let Some(grab) = grab else {
+        return message(MessageData::Test(TestedWebhook { webhook_id: endpoint.to_string().into() }));
     };
-    let Some(grab) = grab else { return message(json!({ "webhook_id": endpoint.to_string() })) };
     let mut data = data(grab, public_url);
-    let whole = message(Value::Object(data.clone()));
+    let whole = message(MessageData::Grab(Box::new(data.clone())));
     if whole.len() < MAX_BYTES {
         return whole;
     }
     // A site may redirect to a URL of any length, and what the page says may be long, also in the headings of slices.
-    for name in ["final_url", "open_graph", "canonical_url", "icon_url", "description", "title"] {
-        data.insert(name.to_owned(), Value::Null);
-    }
-    for file in data.get_mut("files").and_then(Value::as_array_mut).into_iter().flatten() {
-        if let Some(file) = file.as_object_mut() {
-            file.shift_remove("heading");
-        }
-    }
-    let shorter = message(Value::Object(data.clone()));
+    (data.final_url, data.open_graph, data.canonical_url) = (None, None, None);
+    (data.icon_url, data.description, data.title) = (None, None, None);
+    data.files.iter_mut().flatten().for_each(|file| file.heading = None);
+    let shorter = message(MessageData::Grab(Box::new(data.clone())));
     if shorter.len() < MAX_BYTES {
         return shorter;
     }
     // Many slices, with a long target URL and long metadata of the caller. All else is shorter.
-    if let Some(files) = data.get_mut("files").and_then(Value::as_array_mut) {
-        files.retain(|file| file["kind"] != BesideName::SLICE);
+    if let Some(files) = &mut data.files {
+        files.retain(|file| file.kind != SLICE_KIND);
     }
-    message(Value::Object(data))
+    message(MessageData::Grab(Box::new(data)))
 }
 
 /// Composes the message about a low balance.
 pub(crate) fn low_balance_message(alert: &LowBalance, id: DeliveryId, at: Timestamp) -> String {
     let LowBalance { team, team_name: _, credits, below, owners: _ } = alert;
-    json!({
-        "id": message_id(id),
-        "type": Event::CreditsLow.as_str(),
-        "timestamp": at.to_string(),
-        "environment": Environment::Live.as_str(),
-        "data": { "team_id": team.to_string(), "credits": credits, "alert_below": below },
-    })
-    .to_string()
+    let balance = grabd_api::LowBalance { team_id: team.to_string().into(), credits: *credits, alert_below: *below };
+    message(id, Event::CreditsLow, at, Environment::Live, MessageData::Balance(balance))
 }
 
-/// The grab, with members in contract order.
-fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
+fn message(id: DeliveryId, event: Event, at: Timestamp, environment: Environment, data: MessageData<'_>) -> String {
+    let message = WebhookMessage {
+        id: message_id(id).into(),
+        r#type: event.as_str().into(),
+        timestamp: at.to_string().into(),
+        environment: environment.as_str().into(),
+        data,
+    };
+    serde_json::to_string(&message).expect("a message has only members that JSON can represent")
+}
+
+/// The grab, as the REST API shows it.
+fn data<'a>(grab: &'a Grab, public_url: &str) -> grabd_api::Grab<'a> {
     let Grab { id, team: _, environment: _, class: _, spec, created_at, deleted_at: _, attempts: _, state } = grab;
     let (mut image_url, mut bytes, mut execution_ms, mut error_message) = (None, None, None, None);
     let (mut error_code, mut error_cause) = (None, None);
-    let none = RenderMetadata::default();
     let metadata = match state {
         State::Pending | State::Processing => None,
         State::Done { finished_at: _, image, size_bytes, execution_ms: took, metadata } => {
             image_url = image.as_ref().map(|key| format!("{public_url}/{}", key.path()));
-            bytes = Some(*size_bytes);
-            execution_ms = Some(*took);
+            bytes = Some(i64::try_from(*size_bytes).unwrap_or(i64::MAX));
+            execution_ms = Some(to_i32(*took));
             Some(metadata)
         }
         State::Failed { finished_at: _, failure, metadata } => {
-            error_message = Some(failure.message.as_str());
-            error_code = Some(failure.reason.code().as_str());
-            error_cause = Some(failure.cause.as_str());
+            error_message = Some(failure.message.as_str().into());
+            error_code = Some(failure.reason.code().as_str().into());
+            error_cause = Some(failure.cause.as_str().into());
             Some(metadata)
         }
     };
@@ -106,149 +103,153 @@ fn data(grab: &Grab, public_url: &str) -> Map<String, Value> {
         files: _,
         slices: _,
         viewports: _,
-        findings,
+        findings: Findings { blank, challenge, consent, blocked },
         difference,
         phash,
-    } = metadata.unwrap_or(&none);
-    let difference_image = metadata.and_then(RenderMetadata::difference_image).filter(|_| image_url.is_some());
-    let difference = difference.as_ref().map(|of| difference_member(of, difference_image, public_url));
+    } = metadata.unwrap_or(&NONE);
     // The files are deleted with the image.
-    let files: Vec<Value> = match &image_url {
-        Some(_) => {
-            let files = metadata.into_iter().flat_map(|metadata| metadata.shown_files(spec.format));
-            files.map(|file| file_member(&file, public_url)).collect()
-        }
-        None => Vec::new(),
+    let kept = metadata.filter(|_| image_url.is_some());
+    let files: Vec<Attachment<'_>> = kept
+        .into_iter()
+        .flat_map(|metadata| metadata.shown_files(spec.format))
+        .map(|file| attachment(&file, public_url))
+        .collect();
+    let difference_image = kept.and_then(RenderMetadata::difference_image);
+    grabd_api::Grab {
+        id: id.to_string().into(),
+        status: grab.status().as_str().into(),
+        created_at: created_at.to_string().into(),
+        target_url: spec.url.as_str().into(),
+        image_url: image_url.map(Cow::from),
+        width: to_i32(spec.viewport.width()),
+        height: to_i32(spec.reported_height()),
+        format: Some(spec.format.as_str().into()),
+        bytes,
+        execution_ms,
+        error_message,
+        final_url: borrowed(final_url),
+        http_status: http_status.map(i32::from),
+        settled_by: settled_by.map(|settled_by| settled_by_name(settled_by).into()),
+        blocked_requests: ended.then(|| to_i32(*blocked_requests)),
+        image_width: image_width.map(to_i32),
+        image_height: image_height.map(to_i32),
+        truncated: ended.then_some(*truncated),
+        warnings: ended.then(|| warnings.iter().map(|warning| warning.to_string().into()).collect()),
+        error_code,
+        error_cause,
+        title: borrowed(title),
+        description: borrowed(description),
+        lang: borrowed(lang),
+        canonical_url: borrowed(canonical_url),
+        icon_url: borrowed(icon_url),
+        open_graph: open_graph.as_ref().map(shown_open_graph),
+        page_width: page_width.map(to_i32),
+        page_height: page_height.map(to_i32),
+        redirects: redirects.map(to_i32),
+        timings: timings.map(|timings| shown_timings(timings, grab.queued_ms())),
+        // Only in responses to creates.
+        cached: None,
+        metadata: (!spec.metadata.is_empty())
+            .then(|| spec.metadata.iter().map(|(name, text)| (name.into(), text.into())).collect()),
+        image_sha256: borrowed(image_sha256),
+        files: (!files.is_empty()).then_some(files),
+        challenge: challenge.map(|challenge| challenge.as_str().into()),
+        consent: consent.as_ref().map(|Consent { cmp, result }| grabd_api::Consent {
+            cmp: cmp.as_str().into(),
+            result: result.as_str().into(),
+        }),
+        blocked: blocked.map(|BlockedRequests { guard, ads, trackers, asked }| {
+            let [guard, ads, trackers, asked] = [guard, ads, trackers, asked].map(to_i32);
+            grabd_api::BlockedRequests { guard, ads, trackers, asked }
+        }),
+        blank: *blank,
+        difference: difference.as_ref().map(|of| shown_difference(of, difference_image, public_url)),
+        phash: phash.map(|hash| hash.to_string().into()),
+        // Only in events.
+        stages: None,
+    }
+}
+
+fn attachment(file: &ShownFile<'_>, public_url: &str) -> Attachment<'static> {
+    Attachment {
+        kind: file.kind().to_owned().into(),
+        url: format!("{public_url}/{}", file.path).into(),
+        media_type: file.media_type.to_owned().into(),
+        bytes: i64::try_from(file.bytes).unwrap_or(i64::MAX),
+        y: file.place.map(|place| to_i32(place.y)),
+        height: file.place.map(|place| place.height).or(file.viewport.map(|size| size.height)).map(to_i32),
+        heading: file.place.and_then(|place| place.heading.clone()).map(Cow::from),
+        width: file.viewport.map(|size| to_i32(size.width)),
+        viewport: file
+            .viewport
+            .map(|size| grabd_api::Viewport { width: size.viewport_width.into(), height: size.viewport_height.into() }),
+    }
+}
+
+fn shown_difference(
+    difference: &Difference,
+    image: Option<&GrabFile>,
+    public_url: &str,
+) -> grabd_api::Difference<'static> {
+    let region = |Region { x, y, width, height }: &Region| {
+        let [x, y, width, height] = [x, y, width, height].map(|pixels| to_i32(*pixels));
+        grabd_api::Region { x, y, width, height }
     };
-    let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-    let settled_by = settled_by.map(|settled_by| match settled_by {
+    grabd_api::Difference {
+        compared_to: difference.compared_to.to_string().into(),
+        ratio: difference.ratio(),
+        regions: difference.regions.iter().map(region).collect(),
+        image_url: image.map(|file| format!("{public_url}/{}", file.path()).into()),
+    }
+}
+
+fn shown_open_graph(properties: &OpenGraph) -> grabd_api::OpenGraph<'_> {
+    let OpenGraph { title, description, image, site_name, kind } = properties;
+    grabd_api::OpenGraph {
+        title: borrowed(title),
+        description: borrowed(description),
+        image: borrowed(image),
+        site_name: borrowed(site_name),
+        r#type: borrowed(kind),
+    }
+}
+
+fn shown_timings(timings: Timings, queued_ms: Option<u32>) -> grabd_api::Timings {
+    let Timings { navigate_ms, load_ms, settle_ms, shot_ms } = timings;
+    grabd_api::Timings {
+        queued_ms: queued_ms.map(to_i32),
+        navigate_ms: to_i32(navigate_ms),
+        load_ms: load_ms.map(to_i32),
+        settle_ms: to_i32(settle_ms),
+        shot_ms: to_i32(shot_ms),
+    }
+}
+
+const fn settled_by_name(settled_by: SettledBy) -> &'static str {
+    match settled_by {
         SettledBy::Quiet => "quiet",
         SettledBy::Deadline => "deadline",
-    });
-    let data = json!({
-        "id": id.to_string(),
-        "status": grab.status().as_str(),
-        "created_at": created_at.to_string(),
-        "target_url": spec.url.as_str(),
-        "image_url": image_url,
-        "width": spec.viewport.width(),
-        "height": spec.reported_height(),
-        "format": spec.format.as_str(),
-        "bytes": bytes,
-        "execution_ms": execution_ms,
-        "error_message": error_message,
-        "final_url": final_url,
-        "http_status": http_status,
-        "settled_by": settled_by,
-        "blocked_requests": ended.then_some(blocked_requests),
-        "image_width": image_width,
-        "image_height": image_height,
-        "truncated": ended.then_some(truncated),
-        "warnings": ended.then_some(warnings),
-        "title": title,
-        "description": description,
-        "lang": lang,
-        "canonical_url": canonical_url,
-        "icon_url": icon_url,
-        "open_graph": open_graph.as_ref().map(|OpenGraph { title, description, image, site_name, kind }| json!({
-            "title": title,
-            "description": description,
-            "image": image,
-            "site_name": site_name,
-            "type": kind,
-        })),
-        "page_width": page_width,
-        "page_height": page_height,
-        "redirects": redirects,
-        "timings": timings.map(|Timings { navigate_ms, load_ms, settle_ms, shot_ms }| json!({
-            "queued_ms": grab.queued_ms(),
-            "navigate_ms": navigate_ms,
-            "load_ms": load_ms,
-            "settle_ms": settle_ms,
-            "shot_ms": shot_ms,
-        })),
-    });
-    match data {
-        Value::Object(mut data) => {
-            data.insert("image_sha256".to_owned(), json!(image_sha256));
-            if !files.is_empty() {
-                data.insert("files".to_owned(), Value::Array(files));
-            }
-            data.extend(error_code.map(|code| ("error_code".to_owned(), Value::from(code))));
-            data.extend(error_cause.map(|cause| ("error_cause".to_owned(), Value::from(cause))));
-            if !spec.metadata.is_empty() {
-                data.insert("metadata".to_owned(), json!(spec.metadata));
-            }
-            add_findings(&mut data, findings);
-            data.extend(difference.map(|difference| ("difference".to_owned(), difference)));
-            data.extend(phash.map(|hash| ("phash".to_owned(), Value::from(hash.to_string()))));
-            data
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
     }
 }
 
-fn file_member(file: &ShownFile<'_>, public_url: &str) -> Value {
-    let mut member = json!({
-        "kind": file.kind(),
-        "url": format!("{public_url}/{}", file.path),
-        "media_type": file.media_type,
-        "bytes": file.bytes,
-    });
-    if let Some(size) = file.viewport {
-        member["width"] = json!(size.width);
-        member["height"] = json!(size.height);
-        member["viewport"] = json!({ "width": size.viewport_width, "height": size.viewport_height });
-    }
-    if let Some(place) = file.place {
-        member["y"] = json!(place.y);
-        member["height"] = json!(place.height);
-        if let Some(heading) = &place.heading {
-            member["heading"] = json!(heading);
-        }
-    }
-    member
+fn borrowed(text: &Option<String>) -> Option<Cow<'_, str>> {
+    text.as_deref().map(Cow::from)
 }
 
-fn difference_member(difference: &Difference, image: Option<&GrabFile>, public_url: &str) -> Value {
-    let mut member = json!({
-        "compared_to": difference.compared_to.to_string(),
-        "ratio": difference.ratio(),
-        "regions": difference.regions.iter().map(|Region { x, y, width, height }| {
-            json!({ "x": x, "y": y, "width": width, "height": height })
-        }).collect::<Vec<_>>(),
-    });
-    if let (Some(file), Some(member)) = (image, member.as_object_mut()) {
-        member.insert("image_url".to_owned(), Value::from(format!("{public_url}/{}", file.path())));
-    }
-    member
-}
-
-/// Adds what was found out about the page. Like in the REST API, what is not known is left out.
-fn add_findings(data: &mut Map<String, Value>, findings: &Findings) {
-    let Findings { blank, challenge, consent, blocked } = findings;
-    data.insert("challenge".to_owned(), json!(challenge.map(Challenge::as_str)));
-    let found = [
-        (
-            "consent",
-            consent.as_ref().map(|Consent { cmp, result }| json!({ "cmp": cmp, "result": result.as_str() })),
-        ),
-        (
-            "blocked",
-            blocked.map(|BlockedRequests { guard, ads, trackers, asked }| {
-                json!({ "guard": guard, "ads": ads, "trackers": trackers, "asked": asked })
-            }),
-        ),
-        ("blank", blank.map(Value::from)),
-    ];
-    data.extend(found.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+/// A count, time or size in pixels, none of which comes near the maximum.
+fn to_i32(number: impl TryInto<i32>) -> i32 {
+    number.try_into().unwrap_or(i32::MAX)
 }
 
 #[cfg(test)]
 mod tests {
-    use grabd_domain::capture::{CaptureRequest, CaptureSpec};
-    use grabd_domain::grabs::{Class, Failure, FailureReason, FileKey, GrabSlice, ImageKey, SlicePlace};
+    use grabd_domain::capture::{CaptureRequest, CaptureSpec, FileKind};
+    use grabd_domain::grabs::{
+        Challenge, Class, ConsentResult, Failure, FailureReason, FileKey, GrabSlice, GrabViewport, ImageKey,
+        PerceptualHash, SlicePlace, ViewportSize, Warning,
+    };
     use grabd_domain::ids::{EndpointId, GrabId, TeamId};
+    use serde_json::{Value, json};
     use uuid::Uuid;
 
     use super::*;
@@ -311,6 +312,65 @@ mod tests {
         }
         let text = compose(&owed(Some(grab), Event::GrabFailed), "");
         assert!(text.len() < MAX_BYTES && text.contains("😀\"}") && text.contains(r#""title":null"#), "{}", text.len());
+    }
+
+    /// A done grab with all that a grab can have.
+    fn whole() -> Grab {
+        let page = PageInfo {
+            title: Some("A title".to_owned()),
+            description: Some("What it is about".to_owned()),
+            lang: Some("en".to_owned()),
+            canonical_url: Some("https://example.com/canonical".to_owned()),
+            icon_url: Some("https://example.com/icon.png".to_owned()),
+            open_graph: Some(OpenGraph {
+                title: Some("Shared".to_owned()),
+                kind: Some("article".to_owned()),
+                ..OpenGraph::default()
+            }),
+            page_width: Some(1280),
+            page_height: Some(4000),
+        };
+        let regions = vec![Region { x: 1, y: 2, width: 3, height: 4 }];
+        let size = ViewportSize { viewport_width: 390, viewport_height: 844, width: 780, height: 1688 };
+        let metadata = RenderMetadata {
+            final_url: Some("https://example.com/end".to_owned()),
+            http_status: Some(200),
+            settled_by: Some(SettledBy::Quiet),
+            blocked_requests: 1,
+            image_width: Some(1280),
+            image_height: Some(4000),
+            truncated: true,
+            warnings: vec![Warning::parse("images_failed:2").unwrap()],
+            page,
+            redirects: Some(1),
+            timings: Some(Timings { navigate_ms: 10, load_ms: Some(20), settle_ms: 30, shot_ms: 40 }),
+            image_sha256: Some("ab".repeat(32)),
+            files: [FileKind::Text, FileKind::Difference]
+                .map(|kind| GrabFile { kind, key: FileKey::new(7), bytes: 70 })
+                .to_vec(),
+            slices: vec![GrabSlice { key: FileKey::new(8), bytes: 80, place: SlicePlace::new(0, 256, Some("Prices")) }],
+            viewports: vec![GrabViewport { key: FileKey::new(9), bytes: 90, size }],
+            findings: Findings {
+                blank: Some(false),
+                challenge: Some(Challenge::parse("cloudflare")),
+                consent: Some(Consent::new("onetrust", ConsentResult::parse("rejected").unwrap())),
+                blocked: Some(BlockedRequests { guard: 1, ads: 2, trackers: 3, asked: 4 }),
+            },
+            difference: Some(Difference { compared_to: GrabId(Uuid::nil()), changed_ppm: 21_000, regions }),
+            phash: PerceptualHash::parse("00ff00ff00ff00ff"),
+        };
+        let (finished_at, image) = (Timestamp::from_ms(500), Some(ImageKey::new(1, "png")));
+        let mut grab = failed("");
+        grab.spec.metadata.insert("order".to_owned(), "8421".to_owned());
+        grab.state = State::Done { finished_at, image, size_bytes: 12_345, execution_ms: 321, metadata };
+        grab
+    }
+
+    /// Receivers may compare bytes, so no member changes its place.
+    #[test]
+    fn members_of_messages_keep_their_order() {
+        let text = compose(&owed(Some(whole()), Event::GrabDone), "https://g.example");
+        assert_eq!(text, include_str!("golden/grab_done.json").trim_end());
     }
 
     /// A done grab with the most slices.

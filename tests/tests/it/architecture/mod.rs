@@ -12,8 +12,9 @@ mod links;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// Every package of the workspace, existing or planned, and the workspace packages that it may depend on.
-const PACKAGE_IMPORTS: [(&str, &[&str]); 19] = [
+const PACKAGE_IMPORTS: [(&str, &[&str]); 20] = [
     ("grabd-options", &[]),
+    ("grabd-api", &["grabd-options"]),
     ("grabd-domain", &["grabd-options"]),
     ("grabd-proto", &["grabd-options"]),
     ("grabd-limiters", &[]),
@@ -28,6 +29,7 @@ const PACKAGE_IMPORTS: [(&str, &[&str]); 19] = [
     (
         "grabd-engine",
         &[
+            "grabd-api",
             "grabd-domain",
             "grabd-egress",
             "grabd-images",
@@ -38,7 +40,10 @@ const PACKAGE_IMPORTS: [(&str, &[&str]); 19] = [
         ],
     ),
     ("grabd-rpc", &["grabd-domain", "grabd-engine", "grabd-proto"]),
-    ("grabd-edge", &["grabd-http", "grabd-limiters", "grabd-memory", "grabd-options", "grabd-pixels", "grabd-proto"]),
+    (
+        "grabd-edge",
+        &["grabd-api", "grabd-http", "grabd-limiters", "grabd-memory", "grabd-options", "grabd-pixels", "grabd-proto"],
+    ),
     ("grabd-web", &["grabd-domain", "grabd-engine", "grabd-http", "grabd-limiters", "grabd-options"]),
     (
         "grabd",
@@ -59,7 +64,7 @@ const PACKAGE_IMPORTS: [(&str, &[&str]); 19] = [
             "grabd-web",
         ],
     ),
-    ("grab", &["grabd-options"]),
+    ("grab", &["grabd-api", "grabd-options"]),
     // For tests.
     ("grabd-areas", &[]),
 ];

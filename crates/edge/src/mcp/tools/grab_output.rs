@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use grabd_api::SLICE_KIND;
 use grabd_pixels::Rows;
 use grabd_proto::v1::{Grab, GrabFile};
 use http::HeaderMap;
@@ -46,7 +47,7 @@ pub(super) async fn tool_output(
         blocks.push(ContentBlock::resource_link(link(&grab, url)));
     }
     // Slices are many, and in the structured content.
-    let files = grab.files.iter().filter(|file| file.kind != wire::SLICE_KIND);
+    let files = grab.files.iter().filter(|file| file.kind != SLICE_KIND);
     blocks.extend(files.map(|file| ContentBlock::resource_link(file_link(&grab, file))));
     Ok(ToolOutput { structured: structured_content(context, &grab)?, blocks, metadata })
 }
@@ -72,7 +73,7 @@ fn wanted_parts(grab: &Grab, from_row: u32) -> Option<WantedParts> {
     let (width, height) = (pixels(grab.image_width)?, pixels(grab.image_height)?);
     let css_width = pixels(Some(grab.width))?;
     let is_readable = |height| parts::is_readable((width, height), css_width, MAX_PREVIEW_SIDE_PX);
-    let slices = grab.files.iter().filter(|file| file.kind == wire::SLICE_KIND);
+    let slices = grab.files.iter().filter(|file| file.kind == SLICE_KIND);
     let cuts: Vec<Rows> =
         slices.filter_map(|file| Some(Rows { y: pixels(file.y)?, height: pixels(file.height)? })).collect();
     match from_row == 0 && cuts.len() < 2 && is_readable(height) {

@@ -1,5 +1,6 @@
 //! Operations on grabs.
 
+use grabd_api::words;
 use grabd_proto::v1::ErrorCode;
 use serde_json::json;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterIn, PathItem};
@@ -8,7 +9,7 @@ use utoipa::openapi::{
     ArrayBuilder, ContentBuilder, Object, ObjectBuilder, OneOfBuilder, Ref, RefOr, Required, Schema, Type,
 };
 
-use super::super::{captures, wire};
+use super::super::captures;
 use super::errors;
 use super::examples::{done, pending};
 use super::parts::{
@@ -129,7 +130,7 @@ pub(super) fn batch() -> Object {
     };
     let grab = or_null(Ref::from_schema_name("Grab").into(), "The grab. Null if none was created.");
     let error = or_null(errors::error().into(), "Why no grab was created. Null if one was.");
-    let mut cause = wire::cause_schema();
+    let mut cause = words::cause_schema();
     cause.description = Some("Whose fault the error is. Only present if no grab was created.".to_owned());
     let retry_after = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).description(Some(
         "Seconds after which the capture may be sent again, with the same `Idempotency-Key`. Only present if the error is a \
@@ -164,7 +165,7 @@ fn list() -> OperationBuilder {
             integer(1, 100).default(Some(json!(25))),
             None,
         ))
-        .parameter(parameter(ParameterIn::Query, "status", "Only grabs in this state.", wire::status_schema(), None))
+        .parameter(parameter(ParameterIn::Query, "status", "Only grabs in this state.", words::status_schema(), None))
         .parameter(parameter(ParameterIn::Query, "starting_after", "Only grabs older than this one.", cursor(), None))
         .parameter(parameter(ParameterIn::Query, "ending_before", "Only grabs newer than this one.", cursor(), None))
         .response("200", page)

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::{ObjectBuilder, Ref, Type};
 
-use super::super::wire;
 use super::examples::EXAMPLE_ID;
+use grabd_api::words;
 
 /// A reference to one of [`headers`].
 pub(super) fn header(name: &str) -> Ref {
@@ -29,7 +29,7 @@ pub(super) fn headers() -> Vec<(&'static str, Header)> {
         header(
             "Error-Cause",
             "Whose fault an error is: that of the request or the caller's limits, of the target site, or of the service.",
-            wire::cause_schema().into(),
+            words::cause_schema().into(),
             json!("request"),
         ),
         header(

@@ -24,7 +24,6 @@ use utoipa::openapi::{
 };
 
 use super::webhooks as hooks;
-use super::wire;
 pub(super) use errors::{ERROR_CODES, meaning};
 use security::{BEARER, OAUTH, bearer, oauth};
 
@@ -78,9 +77,9 @@ fn components(origin: &str, auth_url: &str) -> ComponentsBuilder {
         .schema("CreateGrabRequest", request::create_grab())
         .schema("CreateBatchRequest", request::create_batch())
         .schema("Batch", grabs::batch())
-        .schema_from::<wire::Grab<'_>>()
-        .schema_from::<wire::GrabList<'_>>()
-        .schema_from::<wire::Usage<'_>>()
+        .schema_from::<grabd_api::Grab<'_>>()
+        .schema_from::<grabd_api::GrabList<'_>>()
+        .schema_from::<grabd_api::Usage<'_>>()
         .schema("CreateWebhookRequest", request::create_webhook())
         .schema("UpdateWebhookRequest", request::update_webhook())
         .schema_from::<hooks::Webhook<'_>>()

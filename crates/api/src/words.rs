@@ -1,0 +1,88 @@
+//! The words that members have as values, and their OpenAPI schemas.
+
+use serde_json::Value;
+use utoipa::openapi::schema::SchemaType;
+use utoipa::openapi::{Object, ObjectBuilder, Type};
+
+use crate::attachment::SLICE_KIND;
+
+/// The states of a grab, in their order.
+pub const STATUSES: [&str; 4] = ["pending", "processing", "done", "failed"];
+/// The formats of images.
+pub const FORMATS: [&str; 3] = ["png", "jpeg", "webp"];
+/// Why an image was captured when it was.
+pub const SETTLED_BY: [&str; 2] = ["quiet", "deadline"];
+/// The error codes of failed grabs.
+pub const FAILURE_CODES: [&str; 4] = ["render_blocked", "render_failed", "ssrf_detected", "internal_error"];
+/// Whose fault an error is.
+pub const CAUSES: [&str; 3] = ["request", "target", "service"];
+/// The stages of a render, in their order.
+pub const STAGES: [&str; 4] = ["navigating", "loaded", "settling", "captured"];
+/// The environments of keys.
+pub const ENVIRONMENTS: [&str; 2] = ["live", "test"];
+
+/// OpenAPI schema of a status.
+pub fn status_schema() -> Object {
+    string_enum(STATUSES)
+}
+
+/// OpenAPI schema of a cause.
+pub fn cause_schema() -> Object {
+    string_enum(CAUSES)
+}
+
+pub(crate) fn environment_schema() -> Object {
+    string_enum(ENVIRONMENTS)
+}
+
+pub(crate) fn stage_schema() -> Object {
+    string_enum(STAGES)
+}
+
+/// OpenAPI schema of a format or null.
+pub(crate) fn nullable_format_schema() -> Object {
+    nullable_enum(FORMATS)
+}
+
+pub(crate) fn settled_by_schema() -> Object {
+    nullable_enum(SETTLED_BY)
+}
+
+/// OpenAPI schema of the code of a failure.
+pub(crate) fn failure_code_schema() -> Object {
+    let about =
+        "The error code of the failure, which a synchronous create returns. Only present if the grab has failed.";
+    let mut schema = string_enum(FAILURE_CODES);
+    schema.description = Some(about.to_owned());
+    schema
+}
+
+/// OpenAPI schema of the cause of a failure.
+pub(crate) fn failure_cause_schema() -> Object {
+    let about = "Whose fault the failure is: that of the request (`request`), of the target site (`target`), or of the \
+                 service (`service`). Only present if the grab has failed.";
+    let mut schema = cause_schema();
+    schema.description = Some(about.to_owned());
+    schema
+}
+
+/// OpenAPI schema of a kind of attachment: a word that the option takes, a slice, the image in a further viewport, or that
+/// of a difference.
+pub(crate) fn file_kind_schema() -> Object {
+    let words = match grabd_options::find("also").map(|option| option.kind) {
+        Some(grabd_options::Kind::Words(words)) => words,
+        Some(_) | None => &[],
+    };
+    string_enum(words.iter().copied().chain([SLICE_KIND, "viewport", "difference"]))
+}
+
+fn string_enum(words: impl IntoIterator<Item = &'static str>) -> Object {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).build()
+}
+
+fn nullable_enum(words: impl IntoIterator<Item = &'static str>) -> Object {
+    let types = SchemaType::from_iter([Type::String, Type::Null]);
+    let mut schema = ObjectBuilder::new().schema_type(types).enum_values(Some(words)).build();
+    schema.enum_values.iter_mut().for_each(|values| values.push(Value::Null));
+    schema
+}
