@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use grabd_api::ErrorMembers;
+use grabd_api::words;
 use grabd_proto::v1::batch_result::Result as CoreResult;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
 use grabd_proto::v1::{
@@ -15,12 +16,21 @@ use http::header::RETRY_AFTER;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
+use serde_json::json;
+use utoipa::openapi::path::{OperationBuilder, ParameterIn};
+use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Ref, RefOr, Required, Schema, Type};
 
 use super::call::{self, CoreResponse, unparsed};
+use super::captures;
 use super::captures::Captures;
 use super::create::read_body;
 use super::error::ApiError;
 use super::large_body::LargeBodyError;
+use super::openapi::errors;
+use super::openapi::examples::pending;
+use super::openapi::parts::{authenticated, json_content, parameter, success_response, text};
+use super::openapi::tags;
 use super::state::Edge;
 use super::{headers, limits, wire};
 
@@ -32,7 +42,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(20);
 /// document of 1 MiB.
 const MAX_CALL_BYTES: usize = 1 << 20;
 
-/// The response. `openapi::grabs` has its schema.
+/// The response. [`schema`] describes it.
 #[derive(Serialize)]
 struct Batch<'a> {
     /// One result for each capture, in the order of the request.
@@ -208,4 +218,68 @@ fn show(result: &Result<Grab, ApiError>) -> Option<ShownResult<'_>> {
             ShownResult { grab: None, error: Some(body), error_cause: Some(cause), retry_after }
         }
     })
+}
+
+/// The operation in the OpenAPI document.
+pub(super) fn operation() -> OperationBuilder {
+    let about = format!(
+        "Queues up to {} captures, as `Prefer: respond-async` does for one. Each counts as one request. The response has \
+         one result for each capture, in the same order: its grab, or why it was refused. When the limits or credits are \
+         used up, the remaining captures get that error; if it meets the first one, it is the response.\n\nRetry with \
+         the same `Idempotency-Key`: what was created before is returned again, and what was refused is tried again.",
+        captures::MAX_GRABS
+    );
+    let key = text().min_length(Some(1)).max_length(Some(captures::MAX_KEY_CHARS)).pattern(Some(r"^[\x21-\x7e]+$"));
+    let idempotency_key = parameter(
+        ParameterIn::Header,
+        "Idempotency-Key",
+        "A key that you choose. Capture number N of the batch, from 0, has the key followed by `#N`.",
+        key,
+        Some(json!("8e03978e-40d5-43dd-bc93-6894a57f9324")),
+    );
+    let example = json!({
+        "grabs": [{ "url": "https://example.com" }, { "url": "https://example.org", "full_page": true }],
+        "options": { "format": "webp" },
+    });
+    let body = RequestBodyBuilder::new()
+        .required(Some(Required::True))
+        .content("application/json", json_content("CreateBatchRequest", example).build());
+    let codes = [ErrorCode::BadRequest, ErrorCode::CreditsExhausted, ErrorCode::QueueLimitExceeded];
+    let refused = json!({ "code": "bad_request", "message": "`url` must be …" });
+    let refused = json!({ "grab": null, "error": refused, "error_cause": "request" });
+    let results = json!({ "results": [{ "grab": pending(), "error": null }, refused] });
+    let response = success_response("One result for each capture.", &["Retry-After"])
+        .content("application/json", json_content("Batch", results).build());
+    authenticated(tags::GRABS, "createBatch", "Capture several pages", &about, &codes)
+        .parameter(idempotency_key)
+        .request_body(Some(body.build()))
+        .response("200", response)
+}
+
+/// The schema of the response.
+pub(super) fn schema() -> Object {
+    let null = || ObjectBuilder::new().schema_type(Type::Null);
+    let or_null = |schema: RefOr<Schema>, about: &str| -> Schema {
+        OneOfBuilder::new().item(schema).item(null()).description(Some(about)).build().into()
+    };
+    let grab = or_null(Ref::from_schema_name("Grab").into(), "The grab. Null if none was created.");
+    let error = or_null(errors::error().into(), "Why no grab was created. Null if one was.");
+    let mut cause = words::cause_schema();
+    cause.description = Some("Whose fault the error is. Only present if no grab was created.".to_owned());
+    let retry_after = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).description(Some(
+        "Seconds after which the capture may be sent again, with the same `Idempotency-Key`. Only present if the error is a \
+         limit or passes by itself.",
+    ));
+    let result = ObjectBuilder::new()
+        .property("grab", grab)
+        .property("error", error)
+        .property("error_cause", cause)
+        .property("retry_after", retry_after)
+        .required("grab")
+        .required("error");
+    ObjectBuilder::new()
+        .description(Some("One result for each capture, in the order of the request."))
+        .property("results", ArrayBuilder::new().items(result))
+        .required("results")
+        .build()
 }

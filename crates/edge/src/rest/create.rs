@@ -8,15 +8,22 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use grabd_proto::credential;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
-use grabd_proto::v1::{CreateGrabRequest, CreateGrabResponse, CreateMode, Grab, GrabStatus};
+use grabd_proto::v1::{CreateGrabRequest, CreateGrabResponse, CreateMode, ErrorCode, Grab, GrabStatus};
 use http::header::{LOCATION, RETRY_AFTER, VARY};
 use http::{HeaderMap, HeaderValue, StatusCode};
+use serde_json::json;
+use utoipa::openapi::path::{OperationBuilder, ParameterIn};
+use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::{ObjectBuilder, Required, Type};
 
 use super::body;
 use super::call::{self, CoreResponse, unparsed};
 use super::error::ApiError;
 use super::fields::Fields;
 use super::large_body::LargeBodyError;
+use super::openapi::examples::{done, pending};
+use super::openapi::parts::{authenticated, json_content, parameter, success_response, text};
+use super::openapi::tags;
 use super::prefer::Prefer;
 use super::query::Query;
 use super::state::Edge;
@@ -131,4 +138,63 @@ fn boolean(text: &str) -> Option<bool> {
         "false" | "0" => Some(false),
         _ => None,
     }
+}
+
+/// The operation in the OpenAPI document.
+pub(super) fn operation() -> OperationBuilder {
+    let about = "Renders the page and returns the finished grab, within 25 seconds. With a live key and `Prefer: \
+                 respond-async`, or `?async=true`, the response is 202 at once and the page is rendered later. A test key \
+                 always gets its placeholder at once.\n\nOne credit is spent when the grab ends as `done`. Closing the \
+                 connection cancels nothing: retry with the same `Idempotency-Key` to get the result.";
+    let key = text().min_length(Some(1)).max_length(Some(255)).pattern(Some(r"^[\x21-\x7e]+$"));
+    let idempotency_key = parameter(
+        ParameterIn::Header,
+        "Idempotency-Key",
+        "A key that you choose, 1 to 255 visible ASCII characters. Retries with the same key return the original response.",
+        key,
+        Some(json!("8e03978e-40d5-43dd-bc93-6894a57f9324")),
+    );
+    let prefer = parameter(
+        ParameterIn::Header,
+        "Prefer",
+        "`respond-async` queues the grab and answers 202 (live keys only).",
+        text(),
+        Some(json!("respond-async")),
+    );
+    let asynchronous = parameter(
+        ParameterIn::Query,
+        "async",
+        "The same as `Prefer: respond-async`. If either asks for it, the grab is queued.",
+        ObjectBuilder::new().schema_type(Type::Boolean),
+        None,
+    );
+    let example = json!({ "url": "https://example.com", "width": 1280, "height": 720, "format": "png" });
+    let body = RequestBodyBuilder::new()
+        .required(Some(Required::True))
+        .content("application/json", json_content("CreateGrabRequest", example).build());
+    let codes = [
+        ErrorCode::BadRequest,
+        ErrorCode::InvalidViewport,
+        ErrorCode::SsrfDetected,
+        ErrorCode::IdempotencyMismatch,
+        ErrorCode::CreditsExhausted,
+        ErrorCode::IdempotencyConflict,
+        ErrorCode::RenderBlocked,
+        ErrorCode::QueueLimitExceeded,
+        ErrorCode::RenderFailed,
+    ];
+    let captured = success_response("Captured; the image is ready.", &["Location", "Idempotent-Replayed"])
+        .content("application/json", json_content("Grab", done()).build());
+    let queued = success_response(
+        "Queued. Poll the grab at `Location`, or follow its events.",
+        &["Location", "Retry-After", "Preference-Applied", "Idempotent-Replayed"],
+    )
+    .content("application/json", json_content("Grab", pending()).build());
+    authenticated(tags::GRABS, "createGrab", "Capture a page", about, &codes)
+        .parameter(idempotency_key)
+        .parameter(prefer)
+        .parameter(asynchronous)
+        .request_body(Some(body.build()))
+        .response("200", captured)
+        .response("202", queued)
 }

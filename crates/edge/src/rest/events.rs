@@ -9,12 +9,18 @@ use axum::extract::{Path, Request, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream::{self, Stream};
-use grabd_proto::v1::{Grab, WatchGrabRequest};
+use grabd_proto::v1::{ErrorCode, Grab, WatchGrabRequest};
 use http::header::CACHE_CONTROL;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use serde_json::json;
 use tokio::time::Instant;
+use utoipa::openapi::ContentBuilder;
+use utoipa::openapi::path::{OperationBuilder, ParameterIn};
 
 use super::error::ApiError;
+use super::openapi::examples::{done, pending};
+use super::openapi::parts::{self, authenticated, parameter, success_response, text};
+use super::openapi::tags;
 use super::path_id::id;
 use super::state::Edge;
 use super::watch::{self, Next, Watch};
@@ -96,4 +102,32 @@ fn insert_headers(headers: &mut HeaderMap, metadata: &HeaderMap) {
 fn last_event_id(headers: &HeaderMap) -> i64 {
     let id = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()?.parse().ok());
     id.unwrap_or(0)
+}
+
+/// The operation in the OpenAPI document.
+pub(super) fn operation() -> OperationBuilder {
+    let about = "Server-Sent Events: the current state of the grab, then its state after each change, until it has ended. \
+                 Each event is named `grab` and its data is a Grab. To resume, send its id as `Last-Event-ID`, as browsers \
+                 do automatically. A reader that resumes after the last event gets 204.\n\nWhile the page is rendered, \
+                 events named `stage` come between them, at most one for each stage. Their data is the Grab with \
+                 `stages`, all that were reached so far, and their id is that of the last `grab`. The stages are not \
+                 stored: some may be missing.";
+    let last = parameter(
+        ParameterIn::Header,
+        "Last-Event-ID",
+        "Id of the last event you received; only later states are sent.",
+        text(),
+        None,
+    );
+    let mut rendering = pending();
+    rendering["status"] = json!("processing");
+    rendering["stages"] = json!([{ "stage": "navigating", "ms": 3 }, { "stage": "loaded", "ms": 412 }]);
+    let example = format!("event: stage\nid: 2\ndata: {rendering}\n\nevent: grab\nid: 4\ndata: {}\n\n", done());
+    // No schema: OpenAPI 3.1 cannot describe single events of a stream.
+    let stream = ContentBuilder::new().example(Some(json!(example)));
+    authenticated(tags::GRABS, "watchGrab", "Follow a grab", about, &[ErrorCode::NotFound])
+        .parameter(parts::id("grab"))
+        .parameter(last)
+        .response("200", success_response("A stream of events.", &[]).content("text/event-stream", stream.build()))
+        .response("204", success_response("The grab has ended and you have seen it. No body.", &[]))
 }

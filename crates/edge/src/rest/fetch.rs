@@ -9,12 +9,18 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use grabd_http::with_etag;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
-use grabd_proto::v1::{GetGrabRequest, Grab, WatchGrabRequest};
+use grabd_proto::v1::{ErrorCode, GetGrabRequest, Grab, WatchGrabRequest};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use tokio::time::Instant;
 use tonic::Code;
+use utoipa::openapi::path::{OperationBuilder, ParameterIn};
 
 use super::error::ApiError;
+use super::openapi::examples::done;
+use super::openapi::parts::{
+    self, authenticated, if_none_match, json_content, not_modified, parameter, success_response, text,
+};
+use super::openapi::tags;
 use super::path_id::id;
 use super::prefer::Prefer;
 use super::state::Edge;
@@ -95,4 +101,27 @@ fn grab_response(grab: &Grab, metadata: &HeaderMap, request: &HeaderMap) -> Resu
 
 fn incomplete_grab(request: &HeaderMap) -> ApiError {
     ApiError::internal("the core returned an incomplete grab", call::request_id(request))
+}
+
+/// The operation in the OpenAPI document.
+pub(super) fn operation() -> OperationBuilder {
+    let about = "The current state of the grab. With `Prefer: wait=N` the response waits up to N seconds, at most 25: until \
+                 the grab has ended or, together with `If-None-Match`, until it has changed.";
+    let prefer = parameter(
+        ParameterIn::Header,
+        "Prefer",
+        "`wait=N` delays the response until the grab changes, at most N seconds.",
+        text(),
+        None,
+    );
+    authenticated(tags::GRABS, "getGrab", "Fetch a grab", about, &[ErrorCode::NotFound])
+        .parameter(parts::id("grab"))
+        .parameter(prefer)
+        .parameter(if_none_match())
+        .response(
+            "200",
+            success_response("The grab.", &["ETag", "Preference-Applied"])
+                .content("application/json", json_content("Grab", done()).build()),
+        )
+        .response("304", not_modified(&["Preference-Applied"]))
 }

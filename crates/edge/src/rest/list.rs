@@ -5,13 +5,19 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use grabd_api::GrabList;
+use grabd_api::words;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
-use grabd_proto::v1::{GrabStatus, ListGrabsRequest};
+use grabd_proto::v1::{ErrorCode, GrabStatus, ListGrabsRequest};
 use http::header::LINK;
 use http::{HeaderValue, StatusCode};
+use serde_json::json;
 use url::form_urlencoded;
+use utoipa::openapi::path::{OperationBuilder, ParameterIn};
 
 use super::error::ApiError;
+use super::openapi::examples::done;
+use super::openapi::parts::{authenticated, integer, json_content, parameter, success_response, text};
+use super::openapi::tags;
 use super::query::Query;
 use super::state::Edge;
 use super::{call, headers, wire};
@@ -69,4 +75,26 @@ fn link(
     }
     query.append_pair(cursor, id);
     format!("<{origin}/v1/grabs?{}>; rel=\"{relation}\"", query.finish())
+}
+
+/// The operation in the OpenAPI document.
+pub(super) fn operation() -> OperationBuilder {
+    let about = "The grabs of the key's team and environment, newest first. For the next page, send the id of the last grab \
+                 as `starting_after`, or follow the `Link` with `rel=\"next\"`. `starting_after` and `ending_before` exclude \
+                 each other.";
+    let cursor = || text().format(Some(utoipa::openapi::SchemaFormat::Custom("uuid".to_owned())));
+    let page = success_response("One page of grabs.", &["Link"])
+        .content("application/json", json_content("GrabList", json!({ "data": [done()], "has_more": true })).build());
+    authenticated(tags::GRABS, "listGrabs", "List grabs", about, &[ErrorCode::BadRequest])
+        .parameter(parameter(
+            ParameterIn::Query,
+            "limit",
+            "Maximum number of grabs on the page.",
+            integer(1, 100).default(Some(json!(25))),
+            None,
+        ))
+        .parameter(parameter(ParameterIn::Query, "status", "Only grabs in this state.", words::status_schema(), None))
+        .parameter(parameter(ParameterIn::Query, "starting_after", "Only grabs older than this one.", cursor(), None))
+        .parameter(parameter(ParameterIn::Query, "ending_before", "Only grabs newer than this one.", cursor(), None))
+        .response("200", page)
 }

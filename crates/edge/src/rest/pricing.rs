@@ -6,11 +6,16 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use grabd_http::with_etag;
-use grabd_proto::v1::GetPricingRequest;
 use grabd_proto::v1::pricing_service_client::PricingServiceClient;
+use grabd_proto::v1::{ErrorCode, GetPricingRequest};
 use http::{HeaderMap, StatusCode};
+use serde_json::json;
+use utoipa::openapi::path::{OperationBuilder, ParameterIn};
 
 use super::error::ApiError;
+use super::openapi::parts::{if_none_match, json_content, not_modified, parameter, public, success_response, text};
+use super::openapi::pricing::{PROVIDERS, example};
+use super::openapi::tags;
 use super::pricing_packets::Packet;
 use super::query::Query;
 use super::state::Edge;
@@ -44,4 +49,27 @@ async fn load(edge: &Edge, received: &HeaderMap, message: GetPricingRequest) -> 
     let packet = Packet::of(headers::to_json(&wire::PricingPacket(&packet)));
     edge.pricing.insert(message, packet.clone());
     Ok(packet)
+}
+
+/// The operation in the OpenAPI document.
+pub(super) fn operation() -> OperationBuilder {
+    let about = "Price of a grab, and a comparison with other services. Needs no key; pages of any origin may read it.";
+    let providers = text().enum_values(Some(PROVIDERS));
+    let details = text().enum_values(Some(["summary", "full"])).default(Some(json!("full")));
+    public(tags::ACCOUNT, "getPricing", "Read the prices", about, &[ErrorCode::BadRequest])
+        .parameter(parameter(
+            ParameterIn::Query,
+            "provider",
+            "Compare with this provider only, for a smaller response.",
+            providers,
+            None,
+        ))
+        .parameter(parameter(ParameterIn::Query, "detail", "Level of detail.", details, None))
+        .parameter(if_none_match())
+        .response(
+            "200",
+            success_response("The prices.", &["ETag"])
+                .content("application/json", json_content("Pricing", example()).build()),
+        )
+        .response("304", not_modified(&[]))
 }

@@ -7,8 +7,12 @@ use axum::response::Response;
 use grabd_proto::v1::GetUsageRequest;
 use grabd_proto::v1::usage_service_client::UsageServiceClient;
 use http::StatusCode;
+use serde_json::json;
+use utoipa::openapi::path::OperationBuilder;
 
 use super::error::ApiError;
+use super::openapi::parts::{authenticated, json_content, success_response};
+use super::openapi::tags;
 use super::state::Edge;
 use super::{call, headers, wire};
 
@@ -21,4 +25,20 @@ pub(super) async fn usage(State(edge): State<Arc<Edge>>, request: Request) -> Re
     let usage = wire::usage(&reply.message)
         .ok_or_else(|| ApiError::internal("the core returned an incomplete usage", call::request_id(&parts.headers)))?;
     Ok(headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &usage, &reply.metadata))
+}
+
+/// The operation in the OpenAPI document.
+pub(super) fn operation() -> OperationBuilder {
+    let about = "Remaining credits, the plan, and how many grabs the team made in the last 30 days.";
+    let example = json!({
+        "credits": { "subscription": 24_100, "prepaid": 5_000, "total": 29_100, "held": 1 },
+        "plan": { "name": "annual", "status": "active", "expires_at": "2027-03-01T00:00:00.000Z" },
+        "usage": { "grabs_last_30d": 960, "live_grabs_last_30d": 900 },
+        "environment": "live",
+        "top_up": "https://grabd.example"
+    });
+    authenticated(tags::ACCOUNT, "getUsage", "Read balance and usage", about, &[]).response(
+        "200",
+        success_response("Balance and usage.", &[]).content("application/json", json_content("Usage", example).build()),
+    )
 }

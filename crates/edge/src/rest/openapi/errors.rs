@@ -94,7 +94,7 @@ fn example(code: ErrorCode) -> &'static str {
 }
 
 /// Schema of the error envelope. The contract allows no further members.
-pub(super) fn schema() -> Object {
+pub(in super::super) fn schema() -> Object {
     ObjectBuilder::new()
         .description(Some("Body of every error response. The header `Error-Cause` says whose fault it is."))
         .property("error", error())
@@ -104,7 +104,7 @@ pub(super) fn schema() -> Object {
 }
 
 /// What an error is.
-pub(super) fn error() -> Object {
+pub(in super::super) fn error() -> Object {
     error_with(&ERROR_CODES)
 }
 
@@ -126,7 +126,7 @@ fn error_with(codes: &[ErrorCode]) -> Object {
 }
 
 /// The responses with these codes, one for each HTTP status.
-pub(super) fn responses(codes: &[ErrorCode]) -> Vec<(String, Response)> {
+pub(in super::super) fn responses(codes: &[ErrorCode]) -> Vec<(String, Response)> {
     let mut by_status: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
     for code in ERROR_CODES.into_iter().filter(|code| codes.contains(code)) {
         by_status.entry(error::status_and_code(code).0.as_u16()).or_default().push(code);

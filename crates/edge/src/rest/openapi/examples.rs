@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 /// Id of the grab in all examples.
-pub(super) const EXAMPLE_ID: &str = "0199f3a1-7c52-7d0e-9b7a-3f0c5c1e2a44";
+pub(in super::super) const EXAMPLE_ID: &str = "0199f3a1-7c52-7d0e-9b7a-3f0c5c1e2a44";
 
 /// Example of a done grab.
-pub(super) fn done() -> Value {
+pub(in super::super) fn done() -> Value {
     json!({
         "id": EXAMPLE_ID,
         "status": "done",
@@ -43,7 +43,7 @@ pub(super) fn done() -> Value {
 }
 
 /// Example of a pending grab.
-pub(super) fn pending() -> Value {
+pub(in super::super) fn pending() -> Value {
     let mut grab = done();
     grab["status"] = json!("pending");
     for name in [

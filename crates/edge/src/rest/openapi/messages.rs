@@ -7,8 +7,8 @@ use utoipa::openapi::{Object, ObjectBuilder, Ref, RefOr, Required, ResponseBuild
 
 use super::examples::{EXAMPLE_ID, done};
 use super::parts::{integer, json_content, path, text};
+use super::tags;
 
-const TAG: &str = "Webhooks";
 const MESSAGE_ID: &str = "msg_0199f3a17c527d0e9b7a3f0c5c1e2a44";
 const SENT_AT: &str = "2026-11-21T09:30:13.020Z";
 
@@ -95,7 +95,7 @@ fn receive(event: &str, id: &str, summary: &str, schema: &str, data: &Value) -> 
     });
     let body = RequestBodyBuilder::new().required(Some(Required::True));
     OperationBuilder::new()
-        .tag(TAG)
+        .tag(tags::WEBHOOKS)
         .operation_id(Some(id))
         .summary(Some(summary))
         .description(Some(about))

@@ -1,31 +1,30 @@
 //! The OpenAPI 3.1 document of the REST API. `docs` renders it as HTML.
 //!
-//! Schemas are derived from the wire types; operations are written here, one function each. A test fails if the router
-//! and this document have different paths.
+//! Schemas are derived from `grabd_api`. The operation of each endpoint is beside its handler; here is what they share. A test
+//! fails if the router and this document have different paths.
 
-mod account;
-mod errors;
-mod examples;
-mod grabs;
+mod description;
+pub(super) mod errors;
+pub(super) mod examples;
 mod headers;
-mod links;
 mod messages;
-mod parts;
-mod pricing;
+pub(super) mod parts;
+pub(super) mod pricing;
 mod request;
-mod security;
-mod webhooks;
+pub(super) mod security;
+pub(super) mod tags;
 
-use utoipa::openapi::path::PathItem;
+use utoipa::openapi::path::{HttpMethod, PathItem};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{
     ComponentsBuilder, ContactBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, Paths, PathsBuilder,
     ServerBuilder,
 };
 
-use super::webhooks as hooks;
+use super::{batch, create, delete, events, fetch, links, list, pricing as prices, usage, webhooks};
 pub(super) use errors::{ERROR_CODES, meaning};
-use security::{BEARER, OAUTH, bearer, oauth};
+use parts::path;
+use security::{BEARER, OAUTH, SIGNATURE, bearer, oauth, signature};
 
 /// Version of the API contract, not of the program.
 const VERSION: &str = "1.0.0";
@@ -36,9 +35,9 @@ const ABOUT: &str = include_str!("about.md");
 
 /// Groups of operations in the order of their documentation.
 const TAGS: [(&str, &str); 3] = [
-    ("Grabs", "A grab is one capture of a web page: its request, its state and its image."),
-    ("Webhooks", "Signed messages to your URL when asynchronous live grabs have ended."),
-    ("Account", "Balance, pricing, and this API reference."),
+    (tags::GRABS, "A grab is one capture of a web page: its request, its state and its image."),
+    (tags::WEBHOOKS, "Signed messages to your URL when asynchronous live grabs have ended."),
+    (tags::ACCOUNT, "Balance, pricing, and this API reference."),
 ];
 
 /// The document of the service at `origin`. Apps are authorized at `auth_url`.
@@ -60,9 +59,32 @@ pub(super) fn document(origin: &str, auth_url: &str) -> OpenApi {
         .build()
 }
 
-fn operations() -> impl Iterator<Item = (&'static str, PathItem)> {
-    let grabs = grabs::operations().into_iter().chain(links::operations());
-    grabs.chain(webhooks::operations()).chain(account::operations())
+/// All paths, in the order of the document.
+fn operations() -> Vec<(&'static str, PathItem)> {
+    use HttpMethod::{Delete, Get, Patch, Post};
+    vec![
+        path("/grabs", [(Post, create::operation()), (Get, list::operation())]),
+        path("/grabs/batch", [(Post, batch::operation())]),
+        path("/grabs/{id}", [(Get, fetch::operation()), (Delete, delete::operation())]),
+        path("/grabs/{id}/events", [(Get, events::operation())]),
+        path("/shot", [(Get, links::operation())]),
+        path("/webhooks", [(Post, webhooks::create_operation()), (Get, webhooks::list_operation())]),
+        path(
+            "/webhooks/{id}",
+            [
+                (Get, webhooks::fetch_operation()),
+                (Patch, webhooks::update_operation()),
+                (Delete, webhooks::delete_operation()),
+            ],
+        ),
+        path("/webhooks/{id}/rotate_secret", [(Post, webhooks::rotate_secret_operation())]),
+        path("/webhooks/{id}/test", [(Post, webhooks::test_operation())]),
+        path("/webhooks/{id}/deliveries", [(Get, webhooks::deliveries_operation())]),
+        path("/webhooks/{id}/deliveries/{delivery_id}/redeliver", [(Post, webhooks::redeliver_operation())]),
+        path("/usage", [(Get, usage::operation())]),
+        path("/pricing", [(Get, prices::operation())]),
+        path("/openapi.json", [(Get, description::operation())]),
+    ]
 }
 
 fn paths(operations: impl IntoIterator<Item = (&'static str, PathItem)>) -> Paths {
@@ -73,19 +95,19 @@ fn components(origin: &str, auth_url: &str) -> ComponentsBuilder {
     let components = ComponentsBuilder::new()
         .security_scheme(BEARER, bearer())
         .security_scheme(OAUTH, oauth(&format!("{origin}{ROOT}"), auth_url))
-        .security_scheme(links::SIGNATURE, links::signature())
+        .security_scheme(SIGNATURE, signature())
         .schema("CreateGrabRequest", request::create_grab())
         .schema("CreateBatchRequest", request::create_batch())
-        .schema("Batch", grabs::batch())
+        .schema("Batch", batch::schema())
         .schema_from::<grabd_api::Grab<'_>>()
         .schema_from::<grabd_api::GrabList<'_>>()
         .schema_from::<grabd_api::Usage<'_>>()
         .schema("CreateWebhookRequest", request::create_webhook())
         .schema("UpdateWebhookRequest", request::update_webhook())
-        .schema_from::<hooks::Webhook<'_>>()
-        .schema_from::<hooks::WebhookList<'_>>()
-        .schema_from::<hooks::Delivery<'_>>()
-        .schema_from::<hooks::DeliveryList<'_>>()
+        .schema_from::<webhooks::Webhook<'_>>()
+        .schema_from::<webhooks::WebhookList<'_>>()
+        .schema_from::<webhooks::Delivery<'_>>()
+        .schema_from::<webhooks::DeliveryList<'_>>()
         .schema("Pricing", pricing::packet())
         .schema("Error", errors::schema());
     let components =

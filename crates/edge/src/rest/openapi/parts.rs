@@ -14,12 +14,24 @@ use super::security::{BEARER, GRABS, MANAGE, OAUTH};
 
 /// An operation that needs a key, or a token with the scope `grabs`. `codes` are its errors in addition to the common
 /// ones.
-pub(super) fn authenticated(tag: &str, id: &str, summary: &str, about: &str, codes: &[ErrorCode]) -> OperationBuilder {
+pub(in super::super) fn authenticated(
+    tag: &str,
+    id: &str,
+    summary: &str,
+    about: &str,
+    codes: &[ErrorCode],
+) -> OperationBuilder {
     scoped(GRABS, public(tag, id, summary, about, &with_credential(codes)))
 }
 
 /// The same for an operation that needs a token with the scope `manage`.
-pub(super) fn managing(tag: &str, id: &str, summary: &str, about: &str, codes: &[ErrorCode]) -> OperationBuilder {
+pub(in super::super) fn managing(
+    tag: &str,
+    id: &str,
+    summary: &str,
+    about: &str,
+    codes: &[ErrorCode],
+) -> OperationBuilder {
     scoped(MANAGE, public(tag, id, summary, about, &with_credential(codes)))
 }
 
@@ -34,7 +46,13 @@ fn with_credential(codes: &[ErrorCode]) -> Vec<ErrorCode> {
 }
 
 /// An operation that needs no key.
-pub(super) fn public(tag: &str, id: &str, summary: &str, about: &str, codes: &[ErrorCode]) -> OperationBuilder {
+pub(in super::super) fn public(
+    tag: &str,
+    id: &str,
+    summary: &str,
+    about: &str,
+    codes: &[ErrorCode],
+) -> OperationBuilder {
     let codes = [codes, &[ErrorCode::RateLimitExceeded, ErrorCode::InternalError]].concat();
     let operation = OperationBuilder::new()
         .tag(tag)
@@ -60,7 +78,7 @@ pub(super) fn path<const N: usize>(
 }
 
 /// A successful response with the common headers and `further` ones.
-pub(super) fn success_response(about: &str, further: &[&str]) -> ResponseBuilder {
+pub(in super::super) fn success_response(about: &str, further: &[&str]) -> ResponseBuilder {
     let always = [
         "X-Request-Id",
         "RateLimit",
@@ -76,17 +94,17 @@ pub(super) fn success_response(about: &str, further: &[&str]) -> ResponseBuilder
 }
 
 /// JSON content with the schema of a component.
-pub(super) fn json_content(schema: &str, example: Value) -> ContentBuilder {
+pub(in super::super) fn json_content(schema: &str, example: Value) -> ContentBuilder {
     ContentBuilder::new().schema(Some(Ref::from_schema_name(schema))).example(Some(example))
 }
 
 /// The 304 response.
-pub(super) fn not_modified(further: &[&str]) -> ResponseBuilder {
+pub(in super::super) fn not_modified(further: &[&str]) -> ResponseBuilder {
     success_response("Not changed since the response you have. No body.", &[further, &["ETag"]].concat())
 }
 
 /// An optional parameter.
-pub(super) fn parameter(
+pub(in super::super) fn parameter(
     location: ParameterIn,
     name: &str,
     about: &str,
@@ -104,7 +122,7 @@ pub(super) fn parameter(
 }
 
 /// The `{id}` of a path.
-pub(super) fn id(what: &str) -> Parameter {
+pub(in super::super) fn id(what: &str) -> Parameter {
     let schema = ObjectBuilder::new()
         .schema_type(Type::String)
         .format(Some(utoipa::openapi::SchemaFormat::Custom("uuid".to_owned())));
@@ -119,17 +137,17 @@ pub(super) fn id(what: &str) -> Parameter {
 }
 
 /// The `If-None-Match` header.
-pub(super) fn if_none_match() -> Parameter {
+pub(in super::super) fn if_none_match() -> Parameter {
     let about = "The `ETag` of the response you have. If it is still current, the response is 304.";
     parameter(ParameterIn::Header, "If-None-Match", about, text(), None)
 }
 
 /// A string.
-pub(super) fn text() -> ObjectBuilder {
+pub(in super::super) fn text() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String)
 }
 
 /// An integer within bounds.
-pub(super) fn integer(least: i64, most: i64) -> ObjectBuilder {
+pub(in super::super) fn integer(least: i64, most: i64) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(least as f64)).maximum(Some(most as f64))
 }

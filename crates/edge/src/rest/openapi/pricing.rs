@@ -5,10 +5,10 @@ use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, OneOfBuilder};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
 
 /// Providers that the comparison can be limited to.
-pub(super) const PROVIDERS: [&str; 3] = ["provider_a", "provider_b", "provider_c"];
+pub(in super::super) const PROVIDERS: [&str; 3] = ["provider_a", "provider_b", "provider_c"];
 
 /// An example packet with a shortened comparison.
-pub(super) fn example() -> Value {
+pub(in super::super) fn example() -> Value {
     json!({
         "pricing": {
             "per_grab_usd": 0.002,
@@ -30,7 +30,7 @@ pub(super) fn example() -> Value {
 }
 
 /// Schema of the whole packet.
-pub(super) fn packet() -> RefOr<Schema> {
+pub(in super::super) fn packet() -> RefOr<Schema> {
     let links = ObjectBuilder::new().additional_properties(Some(AdditionalProperties::RefOr(text())));
     object([("pricing", prices()), ("comparison", comparison()), ("links", links.into())], [])
 }

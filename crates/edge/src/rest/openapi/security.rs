@@ -1,11 +1,15 @@
 //! Security schemes: API keys, and access tokens of apps.
 
-use utoipa::openapi::security::{AuthorizationCode, Flow, HttpAuthScheme, HttpBuilder, OAuth2, Scopes, SecurityScheme};
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, AuthorizationCode, Flow, HttpAuthScheme, HttpBuilder, OAuth2, Scopes, SecurityScheme,
+};
 
 /// Name of the security scheme of API keys.
 pub(super) const BEARER: &str = "bearer";
 /// Name of the security scheme of access tokens.
 pub(super) const OAUTH: &str = "oauth";
+/// Name of the security scheme of signed links.
+pub(in super::super) const SIGNATURE: &str = "signature";
 /// The scope of access tokens that every app has.
 pub(super) const GRABS: &str = "grabs";
 /// The scope of access tokens for everything else that an app may do.
@@ -32,4 +36,11 @@ pub(super) fn oauth(base_url: &str, auth_url: &str) -> SecurityScheme {
         [Flow::AuthorizationCode(flow)],
         "`Authorization: Bearer <access token>`. OAuth 2.1 with PKCE; clients may register themselves.",
     ))
+}
+
+/// The signature of a link as a credential.
+pub(super) fn signature() -> SecurityScheme {
+    let about = "The last member of the query: the HMAC-SHA256 of the query before `&sig=`, as it is sent, with the \
+                 `link_secret` of an API key, in lower-case hexadecimal digits.";
+    SecurityScheme::ApiKey(ApiKey::Query(ApiKeyValue::with_description("sig", about)))
 }

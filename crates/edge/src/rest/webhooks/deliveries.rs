@@ -6,16 +6,23 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use grabd_proto::v1::webhook_service_client::WebhookServiceClient;
-use grabd_proto::v1::{Delivery, ListDeliveriesRequest, RedeliverWebhookRequest, TestWebhookRequest};
+use grabd_proto::v1::{Delivery, ErrorCode, ListDeliveriesRequest, RedeliverWebhookRequest, TestWebhookRequest};
 use http::header::LINK;
 use http::{HeaderMap, HeaderValue, StatusCode};
+use serde_json::json;
 use url::form_urlencoded;
+use utoipa::openapi::path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::{Required, ResponseBuilder, SchemaFormat};
 
 use super::super::error::ApiError;
+use super::super::openapi::examples::EXAMPLE_ID;
+use super::super::openapi::parts::{self, integer, json_content, managing, parameter, success_response, text};
+use super::super::openapi::tags;
 use super::super::path_id::id;
 use super::super::query::Query;
 use super::super::state::Edge;
 use super::super::{call, headers};
+use super::examples;
 use super::wire;
 
 type HandlerResult = Result<Response, ApiError>;
@@ -90,4 +97,67 @@ fn delivery_response(delivery: Option<&Delivery>, metadata: &HeaderMap, request:
 
 fn incomplete(request: &HeaderMap) -> ApiError {
     ApiError::internal("the core returned an incomplete delivery", call::request_id(request))
+}
+
+/// `GET /v1/webhooks/{id}/deliveries` in the OpenAPI document.
+pub(in super::super) fn deliveries_operation() -> OperationBuilder {
+    let about = "The deliveries of the last 30 days, newest first. For the next page, send the id of the last delivery as \
+                 `starting_after`, or follow the `Link` with `rel=\"next\"`.";
+    let limit = integer(1, 100).default(Some(json!(25)));
+    let cursor = text().format(Some(SchemaFormat::Custom("uuid".to_owned())));
+    let page = json!({ "data": [examples::delivery()], "has_more": true });
+    managing(tags::WEBHOOKS, "listDeliveries", "List deliveries", about, &[ErrorCode::NotFound, ErrorCode::BadRequest])
+        .parameter(parts::id("webhook"))
+        .parameter(parameter(ParameterIn::Query, "limit", "Maximum number of deliveries on the page.", limit, None))
+        .parameter(parameter(
+            ParameterIn::Query,
+            "starting_after",
+            "Only deliveries older than this one.",
+            cursor,
+            None,
+        ))
+        .response(
+            "200",
+            success_response("One page of deliveries.", &["Link"])
+                .content("application/json", json_content("DeliveryList", page).build()),
+        )
+}
+
+/// `POST /v1/webhooks/{id}/test` in the OpenAPI document.
+pub(in super::super) fn test_operation() -> OperationBuilder {
+    let about = "Sends a `webhook.test` message at once. Test keys can do this too.";
+    managing(tags::WEBHOOKS, "testWebhook", "Send a test", about, &[ErrorCode::NotFound, ErrorCode::BadRequest])
+        .parameter(parts::id("webhook"))
+        .response("202", scheduled())
+}
+
+/// `POST /v1/webhooks/{id}/deliveries/{delivery_id}/redeliver` in the OpenAPI document.
+pub(in super::super) fn redeliver_operation() -> OperationBuilder {
+    let about = "Sends a message again at once: the same bytes with the same `webhook-id`.";
+    managing(
+        tags::WEBHOOKS,
+        "redeliverWebhook",
+        "Send a message again",
+        about,
+        &[ErrorCode::NotFound, ErrorCode::BadRequest],
+    )
+    .parameter(parts::id("webhook"))
+    .parameter(delivery_id())
+    .response("202", scheduled())
+}
+
+fn scheduled() -> ResponseBuilder {
+    success_response("The delivery is scheduled.", &[])
+        .content("application/json", json_content("Delivery", examples::delivery()).build())
+}
+
+fn delivery_id() -> Parameter {
+    ParameterBuilder::new()
+        .name("delivery_id")
+        .parameter_in(ParameterIn::Path)
+        .required(Required::True)
+        .description(Some("Id of the delivery."))
+        .schema(Some(text().format(Some(SchemaFormat::Custom("uuid".to_owned())))))
+        .example(Some(json!(EXAMPLE_ID)))
+        .build()
 }

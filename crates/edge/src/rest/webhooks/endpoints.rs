@@ -8,17 +8,24 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use grabd_proto::v1::webhook_service_client::WebhookServiceClient;
 use grabd_proto::v1::{
-    CreateWebhookRequest, DeleteWebhookRequest, GetWebhookRequest, ListWebhooksRequest, RotateWebhookSecretRequest,
-    UpdateWebhookRequest, Webhook,
+    CreateWebhookRequest, DeleteWebhookRequest, ErrorCode, GetWebhookRequest, ListWebhooksRequest,
+    RotateWebhookSecretRequest, UpdateWebhookRequest, Webhook,
 };
 use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use prost_types::FieldMask;
+use serde_json::{Value, json};
+use utoipa::openapi::Required;
+use utoipa::openapi::path::OperationBuilder;
+use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 
 use super::super::error::ApiError;
+use super::super::openapi::parts::{self, json_content, managing, success_response};
+use super::super::openapi::tags;
 use super::super::path_id::id;
 use super::super::state::Edge;
 use super::super::{call, headers};
+use super::examples;
 use super::request::EndpointRequest;
 use super::wire;
 
@@ -116,4 +123,74 @@ fn webhook_response(
 
 fn incomplete(request: &HeaderMap) -> ApiError {
     ApiError::internal("the core returned an incomplete webhook", call::request_id(request))
+}
+
+/// `POST /v1/webhooks` in the OpenAPI document.
+pub(in super::super) fn create_operation() -> OperationBuilder {
+    let about = "Registers a URL for signed messages about asynchronous live grabs that have ended. The `secret` is only \
+                 returned in this response. A team may have ten webhooks in each environment.";
+    let codes = [ErrorCode::BadRequest, ErrorCode::SsrfDetected];
+    let example = json!({ "url": "https://example.com/hooks/grabd", "events": ["grab.done", "grab.failed"] });
+    let registered = success_response("Registered, with its secret.", &["Location"])
+        .content("application/json", json_content("Webhook", examples::with_secret()).build());
+    managing(tags::WEBHOOKS, "createWebhook", "Register a webhook", about, &codes)
+        .request_body(Some(body("CreateWebhookRequest", example)))
+        .response("201", registered)
+}
+
+/// `GET /v1/webhooks` in the OpenAPI document.
+pub(in super::super) fn list_operation() -> OperationBuilder {
+    let about = "The webhooks of the key's team and environment, newest first, all on one page. An app sees and changes \
+                 only those that it has created, and they are deleted when its access ends.";
+    let all = json!({ "data": [examples::webhook()], "has_more": false });
+    let page =
+        success_response("All webhooks.", &[]).content("application/json", json_content("WebhookList", all).build());
+    managing(tags::WEBHOOKS, "listWebhooks", "List webhooks", about, &[]).response("200", page)
+}
+
+/// `GET /v1/webhooks/{id}` in the OpenAPI document.
+pub(in super::super) fn fetch_operation() -> OperationBuilder {
+    let about = "One webhook, without its secret.";
+    let response = success_response("The webhook.", &[])
+        .content("application/json", json_content("Webhook", examples::webhook()).build());
+    managing(tags::WEBHOOKS, "getWebhook", "Fetch a webhook", about, &[ErrorCode::NotFound])
+        .parameter(parts::id("webhook"))
+        .response("200", response)
+}
+
+/// `PATCH /v1/webhooks/{id}` in the OpenAPI document.
+pub(in super::super) fn update_operation() -> OperationBuilder {
+    let about =
+        "Changes the members in the body. Disabling cancels pending deliveries; enabling clears earlier failures.";
+    let codes = [ErrorCode::NotFound, ErrorCode::BadRequest, ErrorCode::SsrfDetected];
+    let changed = success_response("The changed webhook.", &[])
+        .content("application/json", json_content("Webhook", examples::webhook()).build());
+    managing(tags::WEBHOOKS, "updateWebhook", "Change a webhook", about, &codes)
+        .parameter(parts::id("webhook"))
+        .request_body(Some(body("UpdateWebhookRequest", json!({ "status": "disabled" }))))
+        .response("200", changed)
+}
+
+/// `DELETE /v1/webhooks/{id}` in the OpenAPI document.
+pub(in super::super) fn delete_operation() -> OperationBuilder {
+    let about = "Removes a webhook. Its pending deliveries are not sent.";
+    managing(tags::WEBHOOKS, "deleteWebhook", "Remove a webhook", about, &[ErrorCode::NotFound])
+        .parameter(parts::id("webhook"))
+        .response("204", success_response("The webhook is removed. No body.", &[]))
+}
+
+/// `POST /v1/webhooks/{id}/rotate_secret` in the OpenAPI document.
+pub(in super::super) fn rotate_secret_operation() -> OperationBuilder {
+    let about = "Creates a new secret, which is only returned in this response. For 24 hours messages are also signed with \
+                 the old one, so that you can switch without losing a message.";
+    let rotated = success_response("The webhook with its new secret.", &[])
+        .content("application/json", json_content("Webhook", examples::with_secret()).build());
+    managing(tags::WEBHOOKS, "rotateWebhookSecret", "Rotate the secret", about, &[ErrorCode::NotFound])
+        .parameter(parts::id("webhook"))
+        .response("200", rotated)
+}
+
+fn body(schema: &str, example: Value) -> RequestBody {
+    let body = RequestBodyBuilder::new().required(Some(Required::True));
+    body.content("application/json", json_content(schema, example).build()).build()
 }
