@@ -12,7 +12,7 @@ use http::{HeaderMap, StatusCode};
 
 use crate::accounts::start_session;
 use crate::client_ip::ClientIp;
-use crate::extract::{UncheckedForm, Visit};
+use crate::extract::{UncheckedForm, Visit, VisitorPage};
 use crate::fields::{PASSWORD_HINT, password_field, password_message};
 use crate::form::{Field, FieldError, Form};
 use crate::limits::RateLimited;
@@ -52,13 +52,14 @@ struct InvitationPage<'a> {
 }
 
 /// Shows the invitation.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    let person = web.signed_in(request.headers()).await?;
+pub(crate) async fn show(
+    State(web): State<Arc<Web>>,
+    VisitorPage { headers, query, .. }: VisitorPage,
+) -> Result<Response, Problem> {
+    let person = web.signed_in(&headers).await?;
     let found = accounts::find_invitation(&web.core, query.get("token")).await?;
     let invitation = found.ok_or_else(|| Problem::invalid_link(ASK_AGAIN))?;
-    Ok(form(&web, request.headers(), person.as_ref(), &invitation, &query, StatusCode::OK, &[]))
+    Ok(form(&web, &headers, person.as_ref(), &invitation, &query, StatusCode::OK, &[]))
 }
 
 /// Accepts the invitation, for a visitor with a new account.

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
@@ -20,8 +20,7 @@ use grabd_engine::grabs::{self, Preview};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
-use crate::client_ip::ClientIp;
-use crate::extract::{Visit, check_visit};
+use crate::extract::{TrialLimit, Visit, VisitorForm, VisitorPage};
 use crate::form::{FieldError, Form};
 use crate::grabs::options::{self, Text};
 use crate::grabs::snippets::{self, Snippet};
@@ -67,23 +66,19 @@ struct Trial {
 }
 
 /// Shows the page.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
+pub(crate) async fn show(
+    State(web): State<Arc<Web>>,
+    VisitorPage { client, headers, query, .. }: VisitorPage,
+) -> Result<Response, Problem> {
     let playground = samples::playground(&web, client, &query).await?;
-    start(&web, request.headers(), StatusCode::OK, Shown { playground, ..Shown::default() }).await
+    start(&web, &headers, StatusCode::OK, Shown { playground, ..Shown::default() }).await
 }
 
 /// Runs a trial capture.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    request: Request,
+    VisitorForm { client, headers, form: input, .. }: VisitorForm<TrialLimit>,
 ) -> Result<Response, Problem> {
-    web.limits.trials.take(client.0)?;
-    let (head, body) = request.into_parts();
-    let input = Form::read(&head.headers, body).await?;
-    check_visit(&web.cookies, &head.headers, &input)?;
     let CaptureRequest { url, .. } = options::request(&input);
     // JPEG takes half the bytes of PNG, which matters for an embedded image.
     let format = Some(Format::Jpeg.as_str().to_owned());
@@ -91,11 +86,11 @@ pub(crate) async fn submit(
     match grabs::preview(&web.core, &CaptureRequest { url, format, ..CaptureRequest::default() }).await {
         Ok(preview) => {
             let trial = Some(trial(preview));
-            start(&web, &head.headers, StatusCode::OK, Shown { playground, input, trial, errors: Vec::new() }).await
+            start(&web, &headers, StatusCode::OK, Shown { playground, input, trial, errors: Vec::new() }).await
         }
         Err(error) => {
             let shown = Shown { playground, input, trial: None, errors: vec![field_error(error.into_fault())?] };
-            start(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, shown).await
+            start(&web, &headers, StatusCode::UNPROCESSABLE_ENTITY, shown).await
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_engine::accounts::{self, CodeSignInError, PendingSignIn, PendingSignInInfo};
 use http::header::{RETRY_AFTER, SET_COOKIE};
@@ -12,9 +12,8 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::sign_in::leads_to_app;
 use super::{next, source, start_session};
-use crate::client_ip::ClientIp;
 use crate::cookies::Cookie;
-use crate::extract::{Visit, check_visit};
+use crate::extract::{Visit, VisitorForm, VisitorPage};
 use crate::fields::{code_error, code_field, recovery_code_field};
 use crate::form::{Field, FieldError, Form};
 use crate::page::{CspOptions, Layout, page_with};
@@ -44,16 +43,17 @@ struct CodePage<'a> {
 }
 
 /// Shows the form.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    let pending = pending(&web, request.headers());
+pub(crate) async fn show(
+    State(web): State<Arc<Web>>,
+    VisitorPage { headers, query, .. }: VisitorPage,
+) -> Result<Response, Problem> {
+    let pending = pending(&web, &headers);
     let person = match &pending {
         Some(pending) => accounts::find_pending_sign_in(&web.core, pending).await?,
         None => return Ok(see_other(&sign_in_url(next(&query).as_str()))),
     };
     match person {
-        Some(person) => Ok(form(&web, request.headers(), StatusCode::OK, &person, &query, &[])),
+        Some(person) => Ok(form(&web, &headers, StatusCode::OK, &person, &query, &[])),
         None => Ok(start_again(&web, &query)),
     }
 }
@@ -61,17 +61,12 @@ pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request:
 /// Signs in with the code.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    request: Request,
+    VisitorForm { client, headers, form: input, .. }: VisitorForm,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let (head, body) = request.into_parts();
-    let input = Form::read(&head.headers, body).await?;
-    check_visit(&web.cookies, &head.headers, &input)?;
-    let Some(pending) = pending(&web, &head.headers) else { return Ok(start_again(&web, &input)) };
-    let source = source(&web, client, &head.headers);
+    let Some(pending) = pending(&web, &headers) else { return Ok(start_again(&web, &input)) };
+    let source = source(&web, client, &headers);
     let error = match accounts::sign_in_with_code(&web.core, &pending, input.get("code"), &source).await {
-        Ok(token) => return start_session(&web, client, &head.headers, &token, &next(&input)).await,
+        Ok(token) => return start_session(&web, client, &headers, &token, &next(&input)).await,
         Err(CodeSignInError::Expired) => return Ok(start_again(&web, &input)),
         Err(CodeSignInError::Internal(error)) => return Err(error.into()),
         Err(CodeSignInError::Code(error)) => error,
@@ -84,7 +79,7 @@ pub(crate) async fn submit(
         Some(_) => StatusCode::TOO_MANY_REQUESTS,
         None => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    let mut response = form(&web, &head.headers, status, &person, &input, &[error]);
+    let mut response = form(&web, &headers, status, &person, &input, &[error]);
     if let Some(seconds) = retry_after_s {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }

@@ -4,15 +4,14 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::accounts::Email;
 use grabd_engine::accounts;
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
-use crate::client_ip::ClientIp;
-use crate::extract::{Visit, check_visit};
+use crate::extract::{MailLimit, Visit, VisitorForm, VisitorPage};
 use crate::fields::{EMAIL_MESSAGE, email_field};
 use crate::form::{Field, FieldError, Form};
 use crate::page::{Layout, page};
@@ -38,26 +37,22 @@ struct LinkSentPage<'a> {
 }
 
 /// Shows the form.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    Ok(form(&web, request.headers(), StatusCode::OK, &query, &[]))
+pub(crate) async fn show(
+    State(web): State<Arc<Web>>,
+    VisitorPage { headers, query, .. }: VisitorPage,
+) -> Result<Response, Problem> {
+    Ok(form(&web, &headers, StatusCode::OK, &query, &[]))
 }
 
 /// Requests a reset link.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    request: Request,
+    VisitorForm { headers, form: input, .. }: VisitorForm<MailLimit>,
 ) -> Result<Response, Problem> {
-    web.limits.forgotten.take(client.0)?;
-    let (head, body) = request.into_parts();
-    let input = Form::read(&head.headers, body).await?;
-    check_visit(&web.cookies, &head.headers, &input)?;
     let email = input.get("email");
     if Email::parse(email).is_err() {
         let errors = [FieldError { field: "email", message: EMAIL_MESSAGE.to_owned() }];
-        return Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &input, &errors));
+        return Ok(form(&web, &headers, StatusCode::UNPROCESSABLE_ENTITY, &input, &errors));
     }
     accounts::request_password_reset(&web.core, email);
     let template = LinkSentPage { layout: web.plain_layout(), sends_mail: web.core.sends_mail(), email: email.trim() };

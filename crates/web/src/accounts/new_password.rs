@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_engine::accounts::{self, ResetError};
 use http::header::SET_COOKIE;
@@ -12,8 +12,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::continue_sign_in;
 use crate::account;
-use crate::client_ip::ClientIp;
-use crate::extract::{Visit, check_visit};
+use crate::extract::{LinkLimit, Visit, VisitorForm, VisitorPage};
 use crate::fields::{PASSWORD_HINT, password_field, password_message};
 use crate::form::{Field, FieldError, Form};
 use crate::limits::RateLimited;
@@ -33,34 +32,30 @@ struct NewPasswordPage<'a> {
 }
 
 /// Shows the form.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
+pub(crate) async fn show(
+    State(web): State<Arc<Web>>,
+    VisitorPage { headers, query, .. }: VisitorPage,
+) -> Result<Response, Problem> {
     if !accounts::is_reset_valid(&web.core, query.get("token")).await? {
         return Err(Problem::invalid_link("Request a new link on the sign-in page."));
     }
-    Ok(form(&web, request.headers(), StatusCode::OK, &query, &[]))
+    Ok(form(&web, &headers, StatusCode::OK, &query, &[]))
 }
 
 /// Sets the new password.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    request: Request,
+    VisitorForm { client, headers, form: input, .. }: VisitorForm<LinkLimit>,
 ) -> Result<Response, Problem> {
-    web.limits.links.take(client.0)?;
-    let (head, body) = request.into_parts();
-    let input = Form::read(&head.headers, body).await?;
-    check_visit(&web.cookies, &head.headers, &input)?;
     match accounts::reset_password(&web.core, input.get("token"), input.get("password")).await {
         Ok(outcome) => {
             let next = NextPath::parse(&format!("{}?reset", account::PATH), account::PATH);
-            continue_sign_in(&web, client, &head.headers, outcome, &next).await
+            continue_sign_in(&web, client, &headers, outcome, &next).await
         }
         Err(ResetError::InvalidLink) => Err(Problem::invalid_link("Request a new link on the sign-in page.")),
         Err(ResetError::InvalidPassword(error)) => {
             let errors = [FieldError { field: "password", message: password_message(error) }];
-            Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &input, &errors))
+            Ok(form(&web, &headers, StatusCode::UNPROCESSABLE_ENTITY, &input, &errors))
         }
         Err(ResetError::TooMany { retry_after_s }) => Err(RateLimited { retry_after_s }.into()),
         Err(ResetError::Internal(error)) => Err(error.into()),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use grabd_engine::accounts::{self, PasskeyChallenge, PasskeyError, PasskeySignInError};
 use http::StatusCode;
@@ -11,9 +11,9 @@ use serde_json::json;
 
 use super::{code, next, sign_in, start_session};
 use crate::client_ip::ClientIp;
-use crate::extract::check_visit;
+use crate::extract::VisitorForm;
 use crate::fields::{passkey_answer, passkey_message};
-use crate::form::{FieldError, Form};
+use crate::form::FieldError;
 use crate::paths::SIGN_IN;
 use crate::problem::Problem;
 use crate::response::see_other;
@@ -48,30 +48,25 @@ pub(crate) async fn redirect_to_page() -> Response {
 /// Signs in. A passkey cannot be guessed, so failures are not counted for the account.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    request: Request,
+    VisitorForm { client, headers, form: input, .. }: VisitorForm,
 ) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let (head, body) = request.into_parts();
-    let input = Form::read(&head.headers, body).await?;
-    check_visit(&web.cookies, &head.headers, &input)?;
-    let pending = match (input.has(SECOND_STEP), code::pending(&web, &head.headers)) {
+    let pending = match (input.has(SECOND_STEP), code::pending(&web, &headers)) {
         (false, _) => None,
         (true, None) => return Ok(code::start_again(&web, &input)),
         (true, Some(pending)) => Some(pending),
     };
     let (status, message) =
         match accounts::sign_in_with_passkey(&web.core, pending.as_ref(), passkey_answer(&input)).await {
-            Ok(token) => return start_session(&web, client, &head.headers, &token, &next(&input)).await,
+            Ok(token) => return start_session(&web, client, &headers, &token, &next(&input)).await,
             Err(PasskeySignInError::Expired) => return Ok(code::start_again(&web, &input)),
             Err(PasskeySignInError::Suspended) => (StatusCode::FORBIDDEN, sign_in::SUSPENDED),
             Err(PasskeySignInError::Passkey(error)) => (StatusCode::UNPROCESSABLE_ENTITY, passkey_message(error)?),
             Err(PasskeySignInError::Internal(error)) => return Err(error.into()),
         };
     let errors = [FieldError { field: "", message: message.to_owned() }];
-    let Some(pending) = pending else { return Ok(sign_in::form(&web, &head.headers, status, &input, &errors)) };
+    let Some(pending) = pending else { return Ok(sign_in::form(&web, &headers, status, &input, &errors)) };
     match accounts::find_pending_sign_in(&web.core, &pending).await? {
-        Some(person) => Ok(code::form(&web, &head.headers, status, &person, &input, &errors)),
+        Some(person) => Ok(code::form(&web, &headers, status, &person, &input, &errors)),
         None => Ok(code::start_again(&web, &input)),
     }
 }

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::{continue_sign_in, next, source};
 use crate::client_ip::ClientIp;
-use crate::extract::{Visit, check_visit};
+use crate::extract::{Visit, VisitorPage, check_visit};
 use crate::fields::{email_field, password_field};
 use crate::form::{Field, FieldError, Form};
 use crate::next::NextPath;
@@ -44,13 +44,14 @@ struct SignInPage<'a> {
 }
 
 /// Shows the form. Redirects a user who is already signed in.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    if web.signed_in(request.headers()).await?.is_some() {
+pub(crate) async fn show(
+    State(web): State<Arc<Web>>,
+    VisitorPage { headers, query, .. }: VisitorPage,
+) -> Result<Response, Problem> {
+    if web.signed_in(&headers).await?.is_some() {
         return Ok(see_other(next(&query).as_str()));
     }
-    Ok(form(&web, request.headers(), StatusCode::OK, &query, &[]))
+    Ok(form(&web, &headers, StatusCode::OK, &query, &[]))
 }
 
 /// Signs in.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::accounts::EmailError;
 use grabd_engine::accounts::{self, SignUpError, SignedUp};
@@ -11,8 +11,7 @@ use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
 use super::{next, start_session};
-use crate::client_ip::ClientIp;
-use crate::extract::{Visit, check_visit};
+use crate::extract::{SignUpLimit, Visit, VisitorForm, VisitorPage};
 use crate::fields::{EMAIL_MESSAGE, PASSWORD_HINT, email_field, password_field, password_message};
 use crate::form::{Field, FieldError, Form};
 use crate::limits::RateLimited;
@@ -47,31 +46,27 @@ struct ClosedPage {
 }
 
 /// Shows the form, or a note that sign-ups are closed.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
+pub(crate) async fn show(
+    State(web): State<Arc<Web>>,
+    VisitorPage { headers, query, .. }: VisitorPage,
+) -> Result<Response, Problem> {
     if !web.core.may_sign_up() {
         return Ok(page(StatusCode::OK, &ClosedPage { layout: web.plain_layout() }));
     }
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
-    if web.signed_in(request.headers()).await?.is_some() {
+    if web.signed_in(&headers).await?.is_some() {
         return Ok(see_other(next(&query).as_str()));
     }
-    Ok(form(&web, request.headers(), StatusCode::OK, &query, &[]))
+    Ok(form(&web, &headers, StatusCode::OK, &query, &[]))
 }
 
 /// Creates the account.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    client: ClientIp,
-    request: Request,
+    VisitorForm { client, headers, form: input, .. }: VisitorForm<SignUpLimit>,
 ) -> Result<Response, Problem> {
-    web.limits.sign_ups.take(client.0)?;
-    let (head, body) = request.into_parts();
-    let input = Form::read(&head.headers, body).await?;
-    check_visit(&web.cookies, &head.headers, &input)?;
     let field_error = match accounts::sign_up(&web.core, input.get("email"), input.get("password"), client.0).await {
         Ok(SignedUp::SignedIn(token)) => {
-            return start_session(&web, client, &head.headers, &token, &next(&input)).await;
+            return start_session(&web, client, &headers, &token, &next(&input)).await;
         }
         Ok(SignedUp::LinkSent) => {
             let template = LinkSentPage { layout: web.plain_layout(), email: input.get("email").trim() };
@@ -90,7 +85,7 @@ pub(crate) async fn submit(
         Err(SignUpError::TooMany { retry_after_s }) => return Err(RateLimited { retry_after_s }.into()),
         Err(SignUpError::Internal(error)) => return Err(error.into()),
     };
-    Ok(form(&web, &head.headers, StatusCode::UNPROCESSABLE_ENTITY, &input, &[field_error]))
+    Ok(form(&web, &headers, StatusCode::UNPROCESSABLE_ENTITY, &input, &[field_error]))
 }
 
 fn form(web: &Web, headers: &HeaderMap, status: StatusCode, input: &Form, errors: &[FieldError]) -> Response {

@@ -13,7 +13,7 @@ use http::{HeaderMap, StatusCode};
 use super::continue_sign_in;
 use crate::account;
 use crate::client_ip::ClientIp;
-use crate::extract::{MailLimit, SignedInForm, UncheckedForm, Visit};
+use crate::extract::{MailLimit, SignedInForm, UncheckedForm, Visit, VisitorPage};
 use crate::fields::{PASSWORD_HINT, password_field, password_message};
 use crate::form::{Field, FieldError, Form};
 use crate::limits::RateLimited;
@@ -54,13 +54,14 @@ struct LinkSentPage {
 }
 
 /// Shows the form.
-pub(crate) async fn show(State(web): State<Arc<Web>>, client: ClientIp, request: Request) -> Result<Response, Problem> {
-    web.limits.pages.take(client.0)?;
-    let query = Form::parse(request.uri().query().unwrap_or_default().as_bytes());
+pub(crate) async fn show(
+    State(web): State<Arc<Web>>,
+    VisitorPage { headers, query, .. }: VisitorPage,
+) -> Result<Response, Problem> {
     let found = accounts::find_verification(&web.core, query.get("token")).await?;
     let verification = found.ok_or_else(|| Problem::invalid_link(ASK_AGAIN))?;
-    let person = web.signed_in(request.headers()).await?;
-    Ok(form(&web, request.headers(), person.as_ref(), &verification, &query, StatusCode::OK, &[]))
+    let person = web.signed_in(&headers).await?;
+    Ok(form(&web, &headers, person.as_ref(), &verification, &query, StatusCode::OK, &[]))
 }
 
 /// Verifies the address of the signed-in user, or gives the account to the visitor who has the link.

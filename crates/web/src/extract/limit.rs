@@ -29,6 +29,15 @@ pub(crate) struct PasswordLimit;
 /// The limit of forms that send a mail.
 pub(crate) struct MailLimit;
 
+/// The limit of forms with the token of a link from a mail.
+pub(crate) struct LinkLimit;
+
+/// The limit of sign-ups.
+pub(crate) struct SignUpLimit;
+
+/// The limit of trial captures.
+pub(crate) struct TrialLimit;
+
 impl FormLimit for PageLimit {
     fn of(limits: &Limits) -> &AddressLimit {
         &limits.pages
@@ -48,6 +57,24 @@ impl FormLimit for PasswordLimit {
 impl FormLimit for MailLimit {
     fn of(limits: &Limits) -> &AddressLimit {
         &limits.forgotten
+    }
+}
+
+impl FormLimit for LinkLimit {
+    fn of(limits: &Limits) -> &AddressLimit {
+        &limits.links
+    }
+}
+
+impl FormLimit for SignUpLimit {
+    fn of(limits: &Limits) -> &AddressLimit {
+        &limits.sign_ups
+    }
+}
+
+impl FormLimit for TrialLimit {
+    fn of(limits: &Limits) -> &AddressLimit {
+        &limits.trials
     }
 }
 

@@ -14,12 +14,14 @@ mod signed_in;
 mod team;
 mod team_id;
 mod unchecked;
+mod visitor;
 
 pub(crate) use csrf::{Visit, check_visit};
-pub(crate) use limit::{MailLimit, PasswordLimit, take_page};
+pub(crate) use limit::{LinkLimit, MailLimit, PasswordLimit, SignUpLimit, TrialLimit, take_page};
 pub(crate) use my_team::{MyTeamForm, MyTeamPage};
 pub(crate) use operator::{OperatorContext, OperatorForm, unknown_page};
 pub(crate) use query::QueryForm;
 pub(crate) use signed_in::{SignedInForm, SignedInPage};
 pub(crate) use team::{TeamForm, TeamPage, TeamPart};
 pub(crate) use unchecked::UncheckedForm;
+pub(crate) use visitor::{VisitorForm, VisitorPage};
