@@ -140,7 +140,7 @@ async fn browser(options: &Options, guard: Guard) -> Vec<Finding> {
     let (version, jail, report, glyphs) = match Chromium::start(options, guard).await {
         Ok(chromium) => {
             let report = chromium.self_test(&policy).await;
-            let glyphs = chromium.systems_without_glyphs().await.map(glyphs);
+            let glyphs = chromium.systems_without_glyphs().await.map(|lacking| glyphs(&lacking));
             let version = chromium.health().version.unwrap_or_default();
             let jail = jailed(chromium.jail());
             chromium.shutdown().await;
@@ -165,9 +165,9 @@ async fn browser(options: &Options, guard: Guard) -> Vec<Finding> {
 }
 
 /// Pages in other writing systems are captured without glyphs, so missing fonts do not prevent the start.
-fn glyphs(lacking: Vec<&'static str>) -> Finding {
+fn glyphs(lacking: &[&'static str]) -> Finding {
     let count = writing_systems::COUNT;
-    let (detail, remedy) = match lacking.as_slice() {
+    let (detail, remedy) = match lacking {
         [] => (format!("fonts have letters of all {count} writing systems in use"), ""),
         lacking => (
             format!("no font has letters of {} of {count} writing systems: {}", lacking.len(), lacking.join(", ")),
