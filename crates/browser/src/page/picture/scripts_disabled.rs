@@ -14,13 +14,14 @@ const LIMIT: Duration = Duration::from_secs(2);
 
 /// The page's scripts are disabled until this is ended or dropped, also when taking the image is cancelled.
 ///
-/// The browser lays out `<noscript>` as soon as it computes styles while scripts are disabled, so these elements are hidden.
+/// The browser lays out `<noscript>` as soon as it computes styles while scripts are disabled, so these elements are hidden. A
+/// larger window may match other media queries for a moment, so transitions are off.
 pub(in crate::page) struct ScriptsDisabled<'a>(&'a Tab);
 
 impl<'a> ScriptsDisabled<'a> {
     /// Waits for the response: this command and the screenshot reach the page on different paths.
     pub(in crate::page) async fn for_tab(tab: &'a Tab) -> Result<Self, CallError> {
-        call(tab, "hideNoscripts").await;
+        call(tab, "beginShot").await;
         let disabled = Self(tab);
         tab.client.call(Some(&tab.session), SetScriptExecutionDisabledParams::new(true)).await?;
         Ok(disabled)
@@ -32,7 +33,7 @@ impl<'a> ScriptsDisabled<'a> {
             let tab = disabled.0;
             drop(disabled);
             // After the scripts are enabled, since both go to the page in order.
-            call(tab, "restoreNoscripts").await;
+            call(tab, "endShot").await;
         }
     }
 }

@@ -89,16 +89,24 @@ page.unscale = () => {
   return {};
 };
 
-// While scripts are off, the browser shows what is meant for visitors without scripts. It stays hidden, also in frames that
-// can be accessed.
+// While the image is taken, scripts are off and the window is larger. What the browser shows to visitors without scripts stays
+// hidden, also in frames that can be accessed, and what another size of the window changes does not begin a transition.
 const hiddenNoscripts = new Map();
-page.hideNoscripts = () => {
+const stillSheets = [];
+page.beginShot = () => {
   for (const tree of reachableTrees()) {
     for (const element of tree.querySelectorAll('noscript')) setStyle(element, { display: 'none' }, hiddenNoscripts);
+    const view = (tree.ownerDocument ?? tree).defaultView;
+    if (!view) continue;
+    const sheet = new view.CSSStyleSheet();
+    sheet.replaceSync('*, *::before, *::after { transition: none !important }');
+    tree.adoptedStyleSheets = [...tree.adoptedStyleSheets, sheet];
+    stillSheets.push([tree, sheet]);
   }
   return {};
 };
-page.restoreNoscripts = () => {
+page.endShot = () => {
   restore(hiddenNoscripts);
+  for (const [tree, sheet] of stillSheets.splice(0)) tree.adoptedStyleSheets = tree.adoptedStyleSheets.filter((other) => other !== sheet);
   return {};
 };
