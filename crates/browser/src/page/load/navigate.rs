@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::page::{
-    FontFamilies, NavigateParams, SetFontFamiliesParams, StopLoadingParams,
+    AddScriptToEvaluateOnNewDocumentParams, FontFamilies, NavigateParams, SetFontFamiliesParams, StopLoadingParams,
 };
 use grabd_domain::capture::{Device, Scale};
 use grabd_domain::domains::DomainRules;
@@ -37,6 +37,12 @@ const REPORT_RESERVE: Duration = Duration::from_secs(1);
 /// A dying browser closes its pages shortly before its pipe.
 pub(in crate::page) const CLOSE_DELAY: Duration = Duration::from_millis(250);
 
+/// Keeps pages from noticing that their first frame is drawn late.
+const FIRST_RESIZE: &str = include_str!("../scripts/first_resize.js");
+
+/// The isolated world of that script.
+const WORLD: &str = "grabd-first-resize";
+
 const NO_ANSWER: &str = "The site did not answer in time.";
 
 #[derive(Deserialize)]
@@ -54,6 +60,10 @@ pub(in crate::page) async fn navigate(context: &CaptureContext<'_>) -> Result<()
     if viewport != context.tab.viewport || scale != Scale::ONE || context.spec.device != Device::Desktop {
         // The response comes before the response to the navigation, which is waited for.
         client.tell(session, &context.metrics(viewport.width(), viewport.height()));
+    }
+    if context.spec.device != Device::Desktop && context.spec.javascript {
+        let script = AddScriptToEvaluateOnNewDocumentParams::new(format!("{{{FIRST_RESIZE}}}"));
+        client.tell(session, &AddScriptToEvaluateOnNewDocumentParams { world_name: Some(WORLD.into()), ..script });
     }
     if area::is_window(context.spec) {
         // As in a browser with a window, whose fixed font is the system's. The browser returns to its own when it draws beyond
