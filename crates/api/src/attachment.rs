@@ -7,9 +7,6 @@ use utoipa::ToSchema;
 
 use crate::words::file_kind_schema;
 
-/// The kind of the files that are slices of the image.
-pub const SLICE_KIND: &str = "slice";
-
 /// A file beside the image of a grab.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Attachment<'a> {

@@ -17,7 +17,7 @@ mod stage;
 mod usage;
 pub mod words;
 
-pub use attachment::{Attachment, SLICE_KIND, Viewport};
+pub use attachment::{Attachment, Viewport};
 pub use difference::{Difference, Region};
 pub use error_body::{ErrorBody, ErrorMembers};
 pub use grab::{BlockedRequests, Consent, Grab, GrabList, Timings};
@@ -25,3 +25,4 @@ pub use message::{LowBalance, MessageData, TestedWebhook, WebhookMessage};
 pub use open_graph::OpenGraph;
 pub use stage::StageReached;
 pub use usage::{Counts, Credits, Plan, Usage};
+pub use words::SLICE_KIND;

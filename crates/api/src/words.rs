@@ -4,8 +4,8 @@ use serde_json::Value;
 use utoipa::openapi::schema::SchemaType;
 use utoipa::openapi::{Object, ObjectBuilder, Type};
 
-use crate::attachment::SLICE_KIND;
-
+/// The kind of the files that are slices of the image.
+pub const SLICE_KIND: &str = "slice";
 /// The states of a grab, in their order.
 pub const STATUSES: [&str; 4] = ["pending", "processing", "done", "failed"];
 /// The formats of images.

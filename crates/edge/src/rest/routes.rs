@@ -11,13 +11,15 @@ use super::common_headers::common_headers;
 use super::error::ApiError;
 use super::methods::allow_methods;
 use super::state::{Edge, Options};
-use super::{batch, create, delete, docs, events, fetch, links, list, paths, pricing, request_layer, usage, webhooks};
+use super::{
+    batch, create, delete, docs, events, fetch, links, list, openapi, paths, pricing, request_layer, usage, webhooks,
+};
 use crate::transport::Transport;
 
 /// The REST API, and the JSON 404 response for unknown paths. The peer address is taken from the request extension
 /// `ConnectInfo<SocketAddr>`.
 pub fn router(transport: Transport, options: Options) -> Router {
-    let edge = Arc::new(Edge::new(transport, options));
+    let edge = Arc::new(Edge::new(transport, options, openapi::document));
     let mut router = Router::new();
     for (path, allowed, methods) in routes() {
         router = router.route(path, allow_methods(allowed, methods));

@@ -4,9 +4,10 @@ use std::sync::LazyLock;
 
 use grabd_limiters::{AddressLimiter, EndSiteQuota};
 use ipnet::IpNet;
+use utoipa::openapi::OpenApi;
 
 use super::challenges::Challenges;
-use super::docs::Reference;
+use super::docs::reference::Reference;
 use super::large_body::LargeBodies;
 use super::pricing_packets::Packets;
 use crate::transport::Transport;
@@ -46,14 +47,14 @@ pub(super) struct Edge {
 }
 
 impl Edge {
-    pub(super) fn new(transport: Transport, options: Options) -> Self {
+    pub(super) fn new(transport: Transport, options: Options, describe: fn(&str, &str) -> OpenApi) -> Self {
         let Options { public_url, auth_url, requests_per_minute, async_queue_limit, trusted_proxies } = options;
         let origin = public_url.trim_end_matches('/').to_owned();
         let described = origin.clone();
         Self {
             large_bodies: LargeBodies::new(transport.clone()),
             transport,
-            reference: LazyLock::new(Box::new(move || Reference::render(&described, &auth_url))),
+            reference: LazyLock::new(Box::new(move || Reference::render(&describe(&described, &auth_url)))),
             challenges: Challenges::new(&origin),
             origin,
             async_queue_limit,

@@ -3,7 +3,8 @@
 //! The page is self-contained: an inline style sheet, no scripts and no external resources.
 
 mod page;
-mod reference;
+mod passages;
+pub(super) mod reference;
 mod schema;
 mod text;
 
@@ -14,8 +15,7 @@ use axum::response::Response;
 use http::HeaderValue;
 use http::header::CONTENT_SECURITY_POLICY;
 
-pub(super) use reference::Reference;
-pub use reference::reference_passages;
+pub use passages::reference_passages;
 
 use super::state::Edge;
 

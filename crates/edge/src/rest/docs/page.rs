@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::super::{error, openapi};
+use super::super::error;
+use super::super::openapi::errors::{ERROR_CODES, meaning};
 use super::schema::{self, Document};
 use super::text::{blocks, escape, inline, slug};
 
@@ -213,9 +214,9 @@ fn objects(document: Document<'_>) -> String {
 
 /// Every code with its own anchor, the target of the `Link` header of error responses.
 fn errors() -> String {
-    let rows = openapi::ERROR_CODES.map(|code| {
+    let rows = ERROR_CODES.map(|code| {
         let (status, word) = error::status_and_code(code);
-        let meaning = inline(openapi::meaning(code));
+        let meaning = inline(meaning(code));
         format!(
             "<tr id=\"{word}\"><th scope=\"row\"><code>{}</code></th><td>{}</td><td>{meaning}</td></tr>\n",
             word.replace('_', "_<wbr>"),
@@ -253,6 +254,7 @@ fn text(value: &Value) -> &str {
 mod tests {
     use std::collections::BTreeSet;
 
+    use super::super::super::openapi;
     use super::*;
 
     fn page() -> String {
@@ -275,7 +277,7 @@ mod tests {
             assert!(unique.contains(link), "{link}");
         }
         // Targets of the `Link` header of errors.
-        assert!(openapi::ERROR_CODES.iter().all(|code| unique.contains(error::status_and_code(*code).1)));
+        assert!(ERROR_CODES.iter().all(|code| unique.contains(error::status_and_code(*code).1)));
         assert!(unique.contains("errors"));
     }
 

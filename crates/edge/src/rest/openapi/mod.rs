@@ -22,7 +22,6 @@ use utoipa::openapi::{
 };
 
 use super::{batch, create, delete, events, fetch, links, list, pricing as prices, usage, webhooks};
-pub(super) use errors::{ERROR_CODES, meaning};
 use parts::path;
 use security::{BEARER, OAUTH, SIGNATURE, bearer, oauth, signature};
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::super::error;
+use super::errors::{ERROR_CODES, meaning};
 use super::*;
 
 fn json() -> Value {
