@@ -1,7 +1,6 @@
 //! The JSON of responses, filled from messages of gRPC: see `grabd_api`.
 
 mod difference;
-mod open_graph;
 mod packet;
 mod shown_url;
 mod stage;
@@ -10,7 +9,7 @@ mod usage;
 use std::borrow::Cow;
 use std::fmt;
 
-use grabd_api::{Attachment, BlockedRequests, Consent, Grab, Timings, Viewport};
+use grabd_api::{Attachment, BlockedRequests, Consent, Grab, OpenGraph, Timings, Viewport};
 use grabd_proto::{reason, v1};
 use prost_types::Timestamp;
 use serde::Serialize;
@@ -18,7 +17,6 @@ use serde::ser::Serializer;
 use time::OffsetDateTime;
 
 use self::difference::difference;
-use self::open_graph::open_graph;
 pub(crate) use self::packet::PricingPacket;
 use self::shown_url::shown_url;
 use self::stage::stage_reached;
@@ -150,6 +148,17 @@ fn attachment(file: &v1::GrabFile, is_live: bool) -> Attachment<'_> {
         heading: borrowed(heading),
         width: *width,
         viewport: viewport.and_then(|of| Some(Viewport { width: of.width?, height: of.height? })),
+    }
+}
+
+fn open_graph(properties: &v1::OpenGraph) -> OpenGraph<'_> {
+    let v1::OpenGraph { title, description, image, site_name, r#type } = properties;
+    OpenGraph {
+        title: borrowed(title),
+        description: borrowed(description),
+        image: borrowed(image),
+        site_name: borrowed(site_name),
+        r#type: borrowed(r#type),
     }
 }
 
