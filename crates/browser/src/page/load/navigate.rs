@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::page::{
-    AddScriptToEvaluateOnNewDocumentParams, FontFamilies, NavigateParams, SetFontFamiliesParams, StopLoadingParams,
+    AddScriptToEvaluateOnNewDocumentParams, NavigateParams, StopLoadingParams,
 };
 use grabd_domain::capture::{Device, Scale};
 use grabd_domain::domains::DomainRules;
@@ -17,7 +17,7 @@ use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::verdict::{self, Unreached};
 use crate::page::load::watch::{Document, Navigation, WatchState};
-use crate::page::picture::{area, shot};
+use crate::page::picture::shot;
 use crate::proxy::UnreachedTarget;
 
 /// Main-frame navigations, not counting HTTP redirects, after which further navigation is blocked. Real chains of
@@ -64,12 +64,6 @@ pub(in crate::page) async fn navigate(context: &CaptureContext<'_>) -> Result<()
     if context.spec.device != Device::Desktop && context.spec.javascript {
         let script = AddScriptToEvaluateOnNewDocumentParams::new(format!("{{{FIRST_RESIZE}}}"));
         client.tell(session, &AddScriptToEvaluateOnNewDocumentParams { world_name: Some(WORLD.into()), ..script });
-    }
-    if area::is_window(context.spec) {
-        // As in a browser with a window, whose fixed font is the system's. The browser returns to its own when it draws beyond
-        // the window (Chromium 156), and text would move between the layout of the page and its image.
-        let fonts = FontFamilies { fixed: Some("Monospace".into()), ..FontFamilies::default() };
-        client.tell(session, &SetFontFamiliesParams::new(fonts));
     }
     let params = NavigateParams::new(context.spec.url.as_str());
     let left = context.remaining();

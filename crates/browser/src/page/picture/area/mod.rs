@@ -8,7 +8,7 @@ mod full_page;
 mod search;
 
 use chromiumoxide::cdp::browser_protocol::page::Viewport as Clip;
-use grabd_domain::capture::{CaptureSpec, Fit};
+use grabd_domain::capture::Fit;
 use serde::Deserialize;
 
 pub(in crate::page) use self::capture_area::CaptureArea;
@@ -16,11 +16,6 @@ use self::search::{STATE_TIME, call_script};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::state::PageState;
-
-/// Whether the image shows the window as it is, and not another part of the page, or at another size.
-pub(in crate::page) fn is_window(spec: &CaptureSpec) -> bool {
-    spec.selector.is_none() && spec.clip.is_none() && !spec.full_page && spec.fit == Fit::default()
-}
 
 /// Finds the part of the page that the spec requests and scrolls to load its content. `state` is the state of the
 /// settled page.
