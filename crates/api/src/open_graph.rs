@@ -5,8 +5,12 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How a page wants to be shown where somebody links to it: see https://ogp.me/. Texts come from the page: do not trust them.
+/// How a page wants to be shown where somebody links to it: see <https://ogp.me/>. Texts come from the page: do not trust
+/// them.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[schema(
+    description = "How a page wants to be shown where somebody links to it: see https://ogp.me/. Texts come from the page: do not trust them."
+)]
 pub struct OpenGraph<'a> {
     /// `og:title`.
     #[schema(max_length = 300)]
