@@ -22,7 +22,7 @@ const hasPicture = (style) => /url\(|gradient\(/.test(style.backgroundImage);
 
 const contentTops = (element) => [...element.querySelectorAll('*')].slice(0, 200).map((inside) => inside.getBoundingClientRect().top);
 
-// Copies without content that continue a layer or a rail below the first screen.
+// Copies that continue a layer or a rail below the first screen.
 const continuations = [];
 const MAX_CONTINUATIONS = 24;
 // The most elements of a layer that are copied with it.
