@@ -5,12 +5,14 @@ use grabd_domain::Timestamp;
 use grabd_domain::capture::Format;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{
-    Class, Difference, Grab, GrabFile, PageInfo, Region, RenderMetadata, ShownFile, Stage, Stages, State, Status,
+    Class, Difference, Grab, GrabFile, Region, RenderMetadata, ShownFile, Stage, Stages, State, Status,
 };
 use grabd_engine::grabs::{CreateError, CreateRequest, CreateResult, ListRequest};
 use grabd_proto::{options, v1};
 
-use crate::render_metadata::{to_findings, to_i32, to_open_graph, to_settled_by, to_timings};
+use crate::numbers::to_i32;
+use crate::page_info;
+use crate::render_metadata::{to_findings, to_settled_by, to_timings};
 use crate::status::{cause_to_proto, to_batch_error, to_proto};
 
 /// Converts a create request of a caller that may read grabs or not. Unknown enum values are passed on as numbers, so
@@ -218,7 +220,7 @@ fn add_facts(wire: &mut v1::Grab, metadata: &RenderMetadata) {
         image_height,
         truncated,
         warnings,
-        page: PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height },
+        page,
         redirects,
         timings: _,
         image_sha256: _,
@@ -237,14 +239,7 @@ fn add_facts(wire: &mut v1::Grab, metadata: &RenderMetadata) {
     wire.image_height = image_height.map(to_i32);
     wire.truncated = Some(*truncated);
     wire.warnings = warnings.iter().map(ToString::to_string).collect();
-    wire.title = title.clone();
-    wire.description = description.clone();
-    wire.lang = lang.clone();
-    wire.canonical_url = canonical_url.clone();
-    wire.icon_url = icon_url.clone();
-    wire.open_graph = open_graph.clone().map(to_open_graph);
-    wire.page_width = page_width.map(to_i32);
-    wire.page_height = page_height.map(to_i32);
+    page_info::add_to(wire, page);
     wire.redirects = redirects.map(to_i32);
     (wire.challenge, wire.consent, wire.blocked, wire.blank) = to_findings(findings);
 }

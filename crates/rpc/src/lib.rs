@@ -11,6 +11,8 @@ pub mod direct_uploads;
 mod gate;
 mod grabs;
 mod links;
+mod numbers;
+mod page_info;
 mod pricing;
 mod render_metadata;
 pub mod renderer_client;

@@ -1,10 +1,13 @@
 //! Render metadata between a renderer and the core.
 
 use grabd_domain::grabs::{
-    BlockedRequests, Challenge, Consent, ConsentResult, Findings, OpenGraph, PageInfo, RenderMetadata, SettledBy,
-    Timings, Warning,
+    BlockedRequests, Challenge, Consent, ConsentResult, Findings, RenderMetadata, SettledBy, Timings,
+    Warning,
 };
 use grabd_proto::{internal, v1};
+
+use crate::numbers::to_i32;
+use crate::page_info;
 
 /// As a message.
 pub(crate) fn to_wire(metadata: &RenderMetadata) -> internal::v1::RenderMetadata {
@@ -39,7 +42,7 @@ pub(crate) fn to_wire(metadata: &RenderMetadata) -> internal::v1::RenderMetadata
         image_height: image_height.map(to_i32),
         truncated: *truncated,
         warnings: warnings.iter().map(ToString::to_string).collect(),
-        page: (*page != PageInfo::default()).then(|| to_page(page)),
+        page: page_info::to_wire(page),
         redirects: redirects.map(to_i32),
         timings: timings.map(|timings| to_timings(timings, None)),
         challenge,
@@ -84,30 +87,6 @@ fn from_findings(
             asked: count(asked),
         }),
     }
-}
-
-fn to_page(page: &PageInfo) -> internal::v1::PageInfo {
-    let PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height } =
-        page.clone();
-    let (page_width, page_height) = (page_width.map(to_i32), page_height.map(to_i32));
-    let open_graph = open_graph.map(to_open_graph);
-    internal::v1::PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height }
-}
-
-/// The renderer limits texts as well, but pages run in its process.
-fn from_page(message: internal::v1::PageInfo) -> PageInfo {
-    let internal::v1::PageInfo { title, description, lang, canonical_url, icon_url, .. } = message;
-    let [page_width, page_height] = [message.page_width, message.page_height].map(|side| u32::try_from(side?).ok());
-    let open_graph = message.open_graph.map(|v1::OpenGraph { title, description, image, site_name, r#type }| {
-        OpenGraph { title, description, image, site_name, kind: r#type }
-    });
-    PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height }.bounded()
-}
-
-/// Open Graph properties as a message.
-pub(crate) fn to_open_graph(properties: OpenGraph) -> v1::OpenGraph {
-    let OpenGraph { title, description, image, site_name, kind } = properties;
-    v1::OpenGraph { title, description, image, site_name, r#type: kind }
 }
 
 /// Timings as a message. `queued_ms` is known only to the core.
@@ -162,7 +141,7 @@ pub(crate) fn from_wire(message: internal::v1::RenderMetadata) -> RenderMetadata
         image_height: image_height.and_then(|pixels| u32::try_from(pixels).ok()),
         truncated,
         warnings: warnings.iter().filter_map(|word| Warning::parse(word)).collect(),
-        page: page.map(from_page).unwrap_or_default(),
+        page: page.map(page_info::from_wire).unwrap_or_default(),
         redirects: redirects.and_then(|count| u32::try_from(count).ok()),
         timings: timings.map(from_timings),
         image_sha256: None,
@@ -185,13 +164,9 @@ pub(crate) const fn to_settled_by(settled_by: Option<SettledBy>) -> v1::SettledB
     }
 }
 
-/// As the integers of messages. Larger values become the largest.
-pub(crate) fn to_i32(number: u32) -> i32 {
-    i32::try_from(number).unwrap_or(i32::MAX)
-}
-
 #[cfg(test)]
 mod tests {
+    use grabd_domain::grabs::{OpenGraph, PageInfo};
     use grabd_domain::limits::{PAGE_URL_BYTES, WARNINGS};
 
     use super::*;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::page::Viewport as Clip;
-use grabd_domain::grabs::{Failure, FailureReason, Findings, OpenGraph, PageInfo, RenderMetadata};
+use grabd_domain::grabs::{Failure, FailureReason, Findings, PageInfo, RenderMetadata};
 use serde::{Deserialize, Serialize};
 
 use crate::cdp::CallError;
@@ -18,16 +18,10 @@ const ABOUT_LIMIT: Duration = Duration::from_secs(1);
 
 /// What `scripts/about.js` reports.
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(default)]
 struct About {
-    title: Option<String>,
-    description: Option<String>,
-    lang: Option<String>,
-    canonical_url: Option<String>,
-    icon_url: Option<String>,
-    open_graph: Option<OpenGraph>,
-    width: Option<u32>,
-    height: Option<u32>,
+    #[serde(flatten)]
+    page: PageInfo,
     glyphs_missing: u32,
 }
 
@@ -50,10 +44,7 @@ pub(in crate::page) async fn about(
         Err(CallError::Refused { .. } | CallError::Timeout(_)) => About::default(),
         Err(error) => return Err(error.into()),
     };
-    let About { title, description, lang, canonical_url, icon_url, open_graph, width, height, glyphs_missing } = about;
-    let (page_width, page_height) = (width, height);
-    let info = PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height };
-    Ok((info.bounded(), glyphs_missing))
+    Ok((about.page.bounded(), about.glyphs_missing))
 }
 
 /// The metadata that is known now.

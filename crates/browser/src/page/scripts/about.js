@@ -27,7 +27,7 @@ const absolute = (text) => {
   }
 };
 
-// Last: what began to move since the page was laid out is shown at its end.
+// Members have the names of `PageInfo`. Last: what began to move since the page was laid out is shown at its end.
 page.about = async ({ area }) => {
   await finishAllAnimations();
   const meta = (selector) => document.querySelector(selector)?.content;
@@ -37,17 +37,17 @@ page.about = async ({ area }) => {
     title: line(document.title, MAX_TITLE),
     description: line(meta('meta[name="description" i]') ?? meta('meta[property="og:description" i]'), MAX_DESCRIPTION),
     lang: line(document.documentElement.lang, MAX_LANG),
-    canonicalUrl: address(document.querySelector('link[rel~="canonical" i]')),
-    iconUrl: address(document.querySelector('link[rel~="icon" i]')),
-    openGraph: {
+    canonical_url: address(document.querySelector('link[rel~="canonical" i]')),
+    icon_url: address(document.querySelector('link[rel~="icon" i]')),
+    open_graph: {
       title: line(property('title'), MAX_TITLE),
       description: line(property('description'), MAX_DESCRIPTION),
       image: webAddress(absolute(property('image') ?? property('image:url'))),
       site_name: line(property('site_name'), MAX_TITLE),
       type: line(property('type'), MAX_LANG),
     },
-    width: Math.ceil(width),
-    height: Math.ceil(height),
-    glyphsMissing: missingGlyphs(area),
+    page_width: Math.ceil(width),
+    page_height: Math.ceil(height),
+    glyphs_missing: missingGlyphs(area),
   };
 };
