@@ -160,6 +160,10 @@ pub struct Grab<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(inline, nullable = false, max_items = 4)]
     pub stages: Option<Vec<StageReached<'a>>>,
+    /// Number of words that the page shows, also below the image. Each Chinese or Japanese character counts. Null unless a
+    /// page was captured, and if it shows more than 2,000,000 characters.
+    #[schema(minimum = 0)]
+    pub words: Option<i32>,
 }
 
 /// A consent dialog, and what became of it.

@@ -189,6 +189,9 @@ pub struct PageInfo {
     /// Its height in CSS pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_height: Option<u32>,
+    /// The number of words that it shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<u32>,
 }
 
 impl PageInfo {
@@ -217,6 +220,7 @@ impl PageInfo {
             open_graph: self.open_graph.and_then(OpenGraph::bounded),
             page_width: self.page_width,
             page_height: self.page_height,
+            words: self.words,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::numbers::to_i32;
 
 /// As a message of a renderer. `None` if the page said nothing.
 pub(crate) fn to_wire(page: &PageInfo) -> Option<internal::v1::PageInfo> {
-    let PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height } =
+    let PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height, words } =
         page.clone();
     let message = internal::v1::PageInfo {
         title,
@@ -18,6 +18,7 @@ pub(crate) fn to_wire(page: &PageInfo) -> Option<internal::v1::PageInfo> {
         open_graph: open_graph.map(to_open_graph),
         page_width: page_width.map(to_i32),
         page_height: page_height.map(to_i32),
+        words: words.map(to_i32),
     };
     (*page != PageInfo::default()).then_some(message)
 }
@@ -33,16 +34,17 @@ pub(crate) fn from_wire(message: internal::v1::PageInfo) -> PageInfo {
         open_graph,
         page_width,
         page_height,
+        words,
     } = message;
     let open_graph = open_graph.map(from_open_graph);
-    let (page_width, page_height) = (from_i32(page_width), from_i32(page_height));
-    let page = PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height };
+    let [page_width, page_height, words] = [page_width, page_height, words].map(from_i32);
+    let page = PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height, words };
     page.bounded()
 }
 
 /// Sets the members of a grab.
 pub(crate) fn add_to(wire: &mut v1::Grab, page: &PageInfo) {
-    let PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height } =
+    let PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height, words } =
         page.clone();
     wire.title = title;
     wire.description = description;
@@ -52,6 +54,7 @@ pub(crate) fn add_to(wire: &mut v1::Grab, page: &PageInfo) {
     wire.open_graph = open_graph.map(to_open_graph);
     wire.page_width = page_width.map(to_i32);
     wire.page_height = page_height.map(to_i32);
+    wire.words = words.map(to_i32);
 }
 
 fn to_open_graph(properties: OpenGraph) -> v1::OpenGraph {

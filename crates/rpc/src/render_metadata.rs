@@ -197,6 +197,7 @@ mod tests {
                 }),
                 page_width: Some(1280),
                 page_height: Some(3000),
+                words: Some(640),
             },
             redirects: Some(2),
             timings: Some(Timings { navigate_ms: 1, load_ms: Some(2), settle_ms: 3, shot_ms: 4 }),

@@ -362,6 +362,7 @@ async fn page_describes_itself_within_limits() {
         }),
         page_width: Some(2000),
         page_height: Some(1500),
+        words: Some(0),
     };
     assert_eq!((metadata.page, metadata.redirects), (expected, Some(2)));
     let timings = metadata.timings.unwrap();

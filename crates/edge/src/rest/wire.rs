@@ -72,6 +72,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         difference: changed,
         phash,
         stages,
+        words,
     } = grab;
     let failure = failure(grab);
     Some(Grab {
@@ -126,6 +127,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         difference: changed.as_ref().map(|changed| difference(changed, *live)),
         phash: borrowed(phash),
         stages: (!stages.is_empty()).then(|| stages.iter().filter_map(stage_reached).collect()),
+        words: *words,
     })
 }
 
@@ -349,6 +351,7 @@ mod tests {
             }),
             phash: text("00ff00ff00ff00ff"),
             stages: vec![v1::StageReached { stage: v1::RenderStage::Loaded.into(), ms: 7 }],
+            words: Some(640),
         }
     }
 

@@ -31,6 +31,7 @@ fn done() -> Grab {
         lang: Some("en".to_owned()),
         page_width: Some(1280),
         page_height: Some(2000),
+        words: Some(320),
         redirects: Some(1),
         timings: Some(Timings { queued_ms: Some(20), navigate_ms: 30, load_ms: None, settle_ms: 40, shot_ms: 50 }),
         ..grab(GrabStatus::Done, 4)
@@ -65,7 +66,7 @@ async fn create_returns_a_done_grab_with_all_members_in_order() {
                 r#""image_width":1280,"image_height":720,"truncated":false,"warnings":[],"#,
                 r#""title":"Home","description":null,"lang":"en","canonical_url":null,"icon_url":null,"open_graph":null,"#,
                 r#""page_width":1280,"page_height":2000,"redirects":1,"timings":{"queued_ms":20,"navigate_ms":30,"#,
-                r#""load_ms":null,"settle_ms":40,"shot_ms":50},"image_sha256":null,"challenge":null}"#
+                r#""load_ms":null,"settle_ms":40,"shot_ms":50},"image_sha256":null,"challenge":null,"words":320}"#
             )
         );
         assert_eq!(response.header("content-type"), "application/json");

@@ -27,7 +27,7 @@ async fn fetch_returns_the_grab_with_its_revision_as_etag() {
                 r#""final_url":null,"http_status":null,"settled_by":null,"blocked_requests":null,"#,
                 r#""image_width":null,"image_height":null,"truncated":null,"warnings":null,"title":null,"#,
                 r#""description":null,"lang":null,"canonical_url":null,"icon_url":null,"open_graph":null,"page_width":null,"#,
-                r#""page_height":null,"redirects":null,"timings":null,"image_sha256":null,"challenge":null}"#
+                r#""page_height":null,"redirects":null,"timings":null,"image_sha256":null,"challenge":null,"words":null}"#
             )
         );
         assert_eq!(response.header("etag"), "W/\"2\"");

@@ -96,7 +96,7 @@ fn data<'a>(grab: &'a Grab, public_url: &str) -> grabd_api::Grab<'a> {
         image_height,
         truncated,
         warnings,
-        page: PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height },
+        page: PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height, words },
         redirects,
         timings,
         image_sha256,
@@ -167,6 +167,7 @@ fn data<'a>(grab: &'a Grab, public_url: &str) -> grabd_api::Grab<'a> {
         phash: phash.map(|hash| hash.to_string().into()),
         // Only in events.
         stages: None,
+        words: words.map(to_i32),
     }
 }
 
@@ -329,6 +330,7 @@ mod tests {
             }),
             page_width: Some(1280),
             page_height: Some(4000),
+            words: Some(640),
         };
         let regions = vec![Region { x: 1, y: 2, width: 3, height: 4 }];
         let size = ViewportSize { viewport_width: 390, viewport_height: 844, width: 780, height: 1688 };

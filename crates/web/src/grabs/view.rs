@@ -337,7 +337,7 @@ fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
         warnings,
         image_width: _,
         image_height: _,
-        page: PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height },
+        page: PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height, words },
         redirects,
         timings: _,
         image_sha256,
@@ -365,6 +365,7 @@ fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
     if let (Some(width), Some(height)) = (page_width, page_height) {
         shown.push(detail("Page", format!("{width} × {height} CSS pixels")));
     }
+    shown.extend(words.map(|words| detail("Words", words.to_string())));
     let none = OpenGraph::default();
     let OpenGraph { title, description, image, site_name, kind } = open_graph.as_ref().unwrap_or(&none);
     let links = [("Canonical URL", canonical_url), ("Icon", icon_url), ("Link title", title), ("Link image", image)];

@@ -27,6 +27,37 @@ const absolute = (text) => {
   }
 };
 
+// A number, or a word: letters, digits and marks, also with apostrophes, dots and hyphens inside. Chinese and Japanese have no
+// spaces, so that each character counts, as in word processors.
+const WORDS = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]|(?:(?![\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}])[\p{L}\p{N}\p{M}])+(?:['’.,\-](?=[\p{L}\p{N}])(?:(?![\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}])[\p{L}\p{N}\p{M}])+)*/gu;
+
+// Writing systems without spaces between words.
+const UNSPACED = /[\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
+
+const MAX_TEXT = 2_000_000;
+
+const wordsIn = (text) => {
+  let count = 0;
+  let segmenter = null;
+  for (const [word] of text.matchAll(WORDS)) {
+    if (UNSPACED.test(word)) {
+      segmenter ??= new Intl.Segmenter(undefined, { granularity: 'word' });
+      for (const part of segmenter.segment(word)) if (part.isWordLike) count += 1;
+    } else {
+      count += 1;
+    }
+  }
+  return count;
+};
+
+// The number of words that the document shows, with its open shadow trees and without frames. Null if it has too much text.
+const shownWords = () => {
+  const roots = trees().flatMap((tree) => (tree === document ? [document.body] : [...tree.children]));
+  const texts = roots.map((root) => root?.innerText).filter((text) => typeof text === 'string');
+  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  return length > MAX_TEXT ? null : texts.reduce((sum, text) => sum + wordsIn(text), 0);
+};
+
 // Members have the names of `PageInfo`. Last: what began to move since the page was laid out is shown at its end.
 page.about = async ({ area }) => {
   await finishAllAnimations();
@@ -48,6 +79,7 @@ page.about = async ({ area }) => {
     },
     page_width: Math.ceil(width),
     page_height: Math.ceil(height),
+    words: shownWords(),
     glyphs_missing: missingGlyphs(area),
   };
 };

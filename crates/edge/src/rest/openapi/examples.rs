@@ -38,7 +38,8 @@ pub(in super::super) fn done() -> Value {
         "redirects": 0,
         "timings": { "queued_ms": 24, "navigate_ms": 96, "load_ms": 14, "settle_ms": 152, "shot_ms": 38 },
         "image_sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-        "blank": false
+        "blank": false,
+        "words": 28
     })
 }
 
@@ -65,6 +66,7 @@ pub(in super::super) fn pending() -> Value {
         "redirects",
         "timings",
         "image_sha256",
+        "words",
     ] {
         grab[name] = Value::Null;
     }
