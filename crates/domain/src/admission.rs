@@ -1,35 +1,35 @@
-//! Admission of renders: how long a synchronous grab will wait, which slots are kept for paying accounts, and how many
-//! seconds of failed renders an account may use.
+//! Admission of renders: how long a synchronous grab will wait, which slots are kept for payers that have paid, and how many
+//! seconds of failed renders a payer may use.
 
 use std::time::Duration;
 
-use crate::ids::{AccountId, TeamId};
+use crate::ids::{PayerId, TeamId};
 use crate::timestamp::Timestamp;
 
-/// The account that a render is counted for. All teams with the same first owner are one account, so that more teams do
+/// The payer that a render is counted for. All teams with the same first owner are one payer, so that more teams do
 /// not get more slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Account {
+pub struct Payer {
     /// The first owner, or the team itself if nobody owns it.
-    pub id: AccountId,
-    /// Whether the account ever paid for credits.
+    pub id: PayerId,
+    /// Whether the payer ever paid for credits.
     pub has_paid: bool,
 }
 
-impl Account {
-    /// The account of a team without an owner that never paid.
+impl Payer {
+    /// The payer of a team without an owner that never paid.
     pub const fn of_team(team: TeamId) -> Self {
-        Self { id: AccountId(team.0), has_paid: false }
+        Self { id: PayerId(team.0), has_paid: false }
     }
 
-    /// The account that the captures of its signed links are counted for.
+    /// The payer that the captures of its signed links are counted for.
     #[must_use]
     pub fn for_links(self) -> Self {
         Self { id: self.id.for_links(), ..self }
     }
 }
 
-/// Number of slots kept for paying accounts: this share of all, rounded up, but never the last one.
+/// Number of slots kept for payers that have paid: this share of all, rounded up, but never the last one.
 pub fn kept_slots(slots: usize, percent: u32) -> usize {
     let share = usize::try_from(percent).unwrap_or(usize::MAX).saturating_mul(slots).div_ceil(100);
     share.min(slots.saturating_sub(1))
@@ -59,9 +59,9 @@ impl Throughput {
 /// Number of waiting grabs that are leased before a new one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueAhead {
-    /// Of all accounts.
+    /// Of all payers.
     pub all: u64,
-    /// Of paying accounts.
+    /// Of payers that have paid.
     pub paid: u64,
 }
 
@@ -70,9 +70,9 @@ pub struct QueueAhead {
 pub struct WaitLimit {
     /// The longest expected wait.
     pub longest: Duration,
-    /// The slots that the account shares with all others.
+    /// The slots that the payer shares with all others.
     pub shared: Throughput,
-    /// The slots that only paying accounts get, if this is one.
+    /// The slots that only payers that have paid get, if this is one.
     pub kept: Option<Throughput>,
 }
 
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(budget.wait(20, at(0)), Duration::from_millis(72_001));
         assert_eq!(budget.wait(20, at(72)), Duration::from_millis(1));
         assert_eq!(budget.wait(20, at(73)), Duration::ZERO);
-        // A higher rate, because the account has paid, is used from then on.
+        // A higher rate, because the payer has paid, is used from then on.
         assert_eq!(budget.wait(60, at(0)), Duration::from_millis(24_001));
     }
 

@@ -42,8 +42,8 @@ id! {
     GrabId
 }
 id! {
-    /// An account: the first owner of a team, or the team itself if nobody owns it.
-    AccountId
+    /// A payer: the first owner of a team, or the team itself if nobody owns it.
+    PayerId
 }
 id! {
     /// An API key. The id is not secret.
@@ -86,8 +86,8 @@ id! {
     DeliveryId
 }
 
-impl AccountId {
-    /// The account that the captures of an account's signed links are counted for.
+impl PayerId {
+    /// The payer that the captures of a payer's signed links are counted for.
     #[must_use]
     pub fn for_links(self) -> Self {
         Self(Uuid::new_v5(&self.0, b"links"))

@@ -15,7 +15,7 @@ use grabd_store::limits::StoredLimit;
 use grabd_store::{Error, Store};
 use serde_json::{Value, json};
 
-use crate::billing::find_account;
+use crate::billing::find_payer;
 use crate::core::Core;
 use crate::grabs::ArchiveError;
 
@@ -44,8 +44,8 @@ pub async fn team_export(
     core: &Core,
     team: TeamId,
 ) -> Result<impl Stream<Item = Result<Bytes, Fault>> + Send + use<>, ArchiveError> {
-    let account = find_account(core, team).await?;
-    let turn = core.grabs.exports.try_take(&account.id)?;
+    let payer = find_payer(core, team).await?;
+    let turn = core.grabs.exports.try_take(&payer.id)?;
     let lines = team_export_of(core.store.clone(), team, core.clock.now());
     Ok(lines.map(move |chunk| {
         let _held = &turn;

@@ -20,7 +20,7 @@ impl AccessService for Access {
     ) -> Result<Response<AuthenticateResponse>, Status> {
         let caller = caller(&request)?;
         let account = match request.get_ref().with_account {
-            true => billing::account_name(&self.0, caller.team).await.map_err(to_status)?,
+            true => billing::payer_name(&self.0, caller.team).await.map_err(to_status)?,
             false => String::new(),
         };
         Ok(Response::new(AuthenticateResponse { live: caller.environment == Environment::Live, account }))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use grabd_domain::admission::{Account, WaitLimit};
+use grabd_domain::admission::{Payer, WaitLimit};
 use grabd_domain::credentials::Caller;
 use grabd_domain::limits::MAX_RENDER_BUDGET;
 use grabd_domain::{Fault, Timestamp};
@@ -10,29 +10,29 @@ use grabd_domain::{Fault, Timestamp};
 use super::ended_lease::EndedLease;
 use super::load::Load;
 use super::{SlotUse, whole_seconds};
-use crate::billing::find_account;
+use crate::billing::find_payer;
 use crate::core::Core;
 use crate::error::Error;
 
-/// Admits a live create, before anything is stored. Returns the account that it is counted for: those of links have one of
+/// Admits a live create, before anything is stored. Returns the payer that it is counted for: those of links have one of
 /// their own, so that whoever opens published links takes neither turns nor failed time from the API of their team.
 ///
 /// # Errors
 /// [`Fault::FailedRenderTimeExceeded`].
-pub(crate) async fn admit(core: &Core, caller: Caller, is_link: bool) -> Result<Account, Error> {
-    let account = find_account(core, caller.team).await?;
-    let account = if is_link { account.for_links() } else { account };
+pub(crate) async fn admit(core: &Core, caller: Caller, is_link: bool) -> Result<Payer, Error> {
+    let payer = find_payer(core, caller.team).await?;
+    let payer = if is_link { payer.for_links() } else { payer };
     core.queue
         .admission
-        .check(account, core.clock.now())
+        .check(payer, core.clock.now())
         .inspect_err(|_| core.metrics.admission_refused("failed_renders"))?;
-    Ok(account)
+    Ok(payer)
 }
 
 /// The limit of the expected wait of a synchronous grab with this much time left. In a cluster, all cores work off one
 /// queue; what is known of the others is a few seconds old.
-pub(crate) fn wait_limit(core: &Core, account: Account, left: Duration) -> WaitLimit {
-    load(core).wait_limit(account, left)
+pub(crate) fn wait_limit(core: &Core, payer: Payer, left: Duration) -> WaitLimit {
+    load(core).wait_limit(payer, left)
 }
 
 /// How busy the renderers of this process are, and those of the other processes of its cluster.
@@ -58,30 +58,30 @@ pub(crate) fn refuse_wait(core: &Core, expected: Duration) -> Fault {
     Fault::QueueTooLong { wait_s: whole_seconds(expected) }
 }
 
-/// Records how long a slot was used, and delays the account's waiting jobs if its budget is empty.
+/// Records how long a slot was used, and delays the payer's waiting jobs if its budget is empty.
 pub(crate) async fn slot_used(core: &Core, ended: EndedLease, used: SlotUse) {
     let now = core.clock.now();
     // A page that fails now probably lost its earlier attempts, too.
     let took = ended.used(now) + if used == SlotUse::Failed { ended.lost } else { Duration::ZERO };
-    let until = core.queue.admission.record(ended.account, took, used, now);
-    delay_jobs(core, ended.account, until).await;
+    let until = core.queue.admission.record(ended.payer, took, used, now);
+    delay_jobs(core, ended.payer, until).await;
 }
 
-/// Takes time from an account's budget of failed renders: that for which a page used its slot after its result.
-pub(crate) async fn charge(core: &Core, account: Account, took: Duration) {
-    let until = core.queue.admission.spend(account, took.min(MAX_RENDER_BUDGET), core.clock.now());
-    delay_jobs(core, account, until).await;
+/// Takes time from a payer's budget of failed renders: that for which a page used its slot after its result.
+pub(crate) async fn charge(core: &Core, payer: Payer, took: Duration) {
+    let until = core.queue.admission.spend(payer, took.min(MAX_RENDER_BUDGET), core.clock.now());
+    delay_jobs(core, payer, until).await;
 }
 
-async fn delay_jobs(core: &Core, account: Account, until: Option<Timestamp>) {
+async fn delay_jobs(core: &Core, payer: Payer, until: Option<Timestamp>) {
     let Some(until) = until else { return };
-    match core.store.grabs().delay_jobs(account.id, until).await {
+    match core.store.grabs().delay_jobs(payer.id, until).await {
         Ok(0) => {}
         Ok(delayed) => {
-            let account = account.id;
-            tracing::info!(account.id = %account, delayed, %until, "failed renders used up an account's budget");
+            let payer = payer.id;
+            tracing::info!(account.id = %payer, delayed, %until, "failed renders used up an account's budget");
         }
-        // They are leased before others' jobs are; the account's next creates are refused anyway.
+        // They are leased before others' jobs are; the payer's next creates are refused anyway.
         Err(error) => tracing::warn!(%error, "the jobs of an account could not be delayed"),
     }
 }

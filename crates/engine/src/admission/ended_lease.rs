@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
-use grabd_domain::admission::Account;
+use grabd_domain::admission::Payer;
 use grabd_domain::limits::{LEASE_MARGIN, MAX_RENDER_BUDGET};
 
-/// A lease that has ended, for the account of its slot.
+/// A lease that has ended, for the payer of its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EndedLease {
-    /// The account of the grab.
-    pub(crate) account: Account,
+    /// The payer of the grab.
+    pub(crate) payer: Payer,
     /// When the slot was assigned.
     pub(crate) since: Timestamp,
     /// Number of the attempt.

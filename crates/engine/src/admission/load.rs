@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use grabd_domain::admission::{Account, Throughput, WaitLimit};
+use grabd_domain::admission::{Payer, Throughput, WaitLimit};
 use grabd_domain::limits::LEASE_FLOOR;
 use grabd_store::nodes::NodeLoad;
 
@@ -13,9 +13,9 @@ pub(crate) struct Occupancy {
     pub(crate) slots: usize,
     /// Idle slots.
     pub(crate) idle: usize,
-    /// Slots that are kept for paying accounts.
+    /// Slots that are kept for payers that have paid.
     pub(crate) kept: usize,
-    /// Idle slots that all accounts may use.
+    /// Idle slots that all payers may use.
     pub(crate) open_to_all: usize,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Load {
     pub(crate) occupancy: Occupancy,
     /// Of all renders.
     pub(crate) render: Duration,
-    /// Of renders for paying accounts.
+    /// Of renders for payers that have paid.
     pub(crate) paid_render: Duration,
 }
 
@@ -79,10 +79,10 @@ impl Load {
 
     /// The limit of the expected wait of a synchronous grab with this much time left. The last seconds do not count: a
     /// job with so little time left is not leased.
-    pub(crate) fn wait_limit(self, account: Account, left: Duration) -> WaitLimit {
+    pub(crate) fn wait_limit(self, payer: Payer, left: Duration) -> WaitLimit {
         let Self { occupancy: Occupancy { slots, idle, kept, open_to_all }, render: all, paid_render: paid } = self;
         let longest = left.saturating_sub(LEASE_FLOOR);
-        if account.has_paid {
+        if payer.has_paid {
             let kept = Throughput { slots: kept, idle: idle.saturating_sub(open_to_all), render: paid };
             let shared = Throughput { slots, idle: open_to_all, render: all };
             WaitLimit { longest, shared, kept: (kept.slots > 0).then_some(kept) }
@@ -117,7 +117,7 @@ mod tests {
     fn process_without_slots_expects_the_wait_of_the_others() {
         let own = Load { occupancy: NONE, render: 2 * S, paid_render: 2 * S };
         let busy = NodeLoad { idle: 0, open_idle: 0, kept: 0, render_ms: 20_000, paid_render_ms: 20_000 };
-        let unpaid = Account::of_team(TeamId(Uuid::from_u128(1)));
+        let unpaid = Payer::of_team(TeamId(Uuid::from_u128(1)));
         let ahead = QueueAhead { all: 7, paid: 0 };
         assert_eq!(own.wait_limit(unpaid, 25 * S).exceeded(ahead), None, "unknown without slots");
         let one = own.with(Load::of_node(2, busy));

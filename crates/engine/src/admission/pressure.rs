@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use grabd_domain::admission::{Account, Throughput};
+use grabd_domain::admission::{Payer, Throughput};
 use grabd_domain::ids::TeamId;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -30,7 +30,7 @@ pub struct Pressure {
 pub struct QueuePressure {
     /// Grabs that wait for a slot.
     pub waiting: u64,
-    /// How long a new grab is expected to wait, of an account that has never paid. Without slots, as if there were one.
+    /// How long a new grab is expected to wait, of a payer that has never paid. Without slots, as if there were one.
     pub expected_wait: Duration,
 }
 
@@ -58,8 +58,8 @@ impl LastPressure {
 
 impl Pressure {
     fn of(load: Load, [sync, r#async]: [u64; 2]) -> Self {
-        // Any account that never paid.
-        let unpaid = Account::of_team(TeamId(uuid::Uuid::nil()));
+        // Any payer that never paid.
+        let unpaid = Payer::of_team(TeamId(uuid::Uuid::nil()));
         let shared = load.wait_limit(unpaid, Duration::ZERO).shared;
         let shared = Throughput { slots: shared.slots.max(1), ..shared };
         let queue = |waiting, ahead| QueuePressure { waiting, expected_wait: shared.wait(ahead).unwrap_or_default() };

@@ -1,6 +1,6 @@
 //! Balance, usage, ledger and purchases of a team. Callers must have checked that the caller may act for the team.
 
-mod account;
+mod payer;
 mod balance_position;
 mod csv;
 mod daily_grabs;
@@ -16,8 +16,8 @@ pub(crate) use balance_position::BalancePosition;
 
 pub use crate::pricing::Package;
 use crate::pricing::Pricing;
-pub use account::account_name;
-pub(crate) use account::find_account;
+pub use payer::payer_name;
+pub(crate) use payer::find_payer;
 pub use daily_grabs::{DAYS, DailyGrabs, EndedGrabs, grabs_by_day};
 pub use holdings::{Holding, MAX_HOLDINGS, balance, holdings, purchases_since};
 pub use ledger::{Entry, LedgerPage, MAX_ENTRIES, ledger, ledger_csv};

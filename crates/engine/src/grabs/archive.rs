@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use tokio_util::io::ReaderStream;
 
 use super::image::{Image, ImageError};
-use crate::billing::find_account;
+use crate::billing::find_payer;
 use crate::core::Core;
 use crate::error::internal_from;
 
@@ -25,7 +25,7 @@ use crate::error::internal_from;
 pub const MAX_ARCHIVE_BYTES: u64 = 1 << 30;
 /// Archives that are made at the same time. Each holds a connection and reads one image at a time.
 pub(super) const MAX_ARCHIVES: usize = 32;
-/// Those of one account, in all of its teams. A client may take minutes to receive one.
+/// Those of one payer, in all of its teams. A client may take minutes to receive one.
 pub(super) const MAX_OF_ACCOUNT: usize = 1;
 /// How long a client may take to receive an archive.
 const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
@@ -46,10 +46,10 @@ pub struct ArchivedImage {
 /// Why no archive or export is made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveError {
-    /// The account receives one already.
+    /// The payer receives one already.
     #[error("another one of the account is being received")]
     AccountBusy,
-    /// All accounts together receive as many as are made at the same time.
+    /// All payers together receive as many as are made at the same time.
     #[error("too many are being received")]
     Busy,
     /// An internal error.
@@ -98,8 +98,8 @@ pub async fn archive(
     team: TeamId,
     images: Vec<ArchivedImage>,
 ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>, ArchiveError> {
-    let account = find_account(core, team).await?;
-    let turn = core.grabs.archives.try_take(&account.id)?;
+    let payer = find_payer(core, team).await?;
+    let turn = core.grabs.archives.try_take(&payer.id)?;
     let (reader, writer) = tokio::io::duplex(BUFFER);
     let task = core.clone();
     let written = core.spawn(async move {

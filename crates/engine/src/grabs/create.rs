@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use grabd_domain::admission::Account;
+use grabd_domain::admission::Payer;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::{Caller, Environment};
 use grabd_domain::faults::{Code, ErrorCause};
@@ -121,7 +121,7 @@ async fn create_live(
     started: Instant,
 ) -> Result<CreateResult, Error> {
     let class = create.class;
-    let OpenGrab { grab, account, mut states, deadline, deadline_at } =
+    let OpenGrab { grab, payer, mut states, deadline, deadline_at } =
         match submit(core, caller, create, started).await? {
             Submitted::Open(open) => *open,
             Submitted::Repeated(result) => return Ok(*result),
@@ -129,7 +129,7 @@ async fn create_live(
     let grab = match class {
         Class::Sync => match tokio::time::timeout_at(deadline, states.wait_for_end()).await {
             Ok(grab) => Arc::unwrap_or_clone(grab),
-            Err(_) => time_out(core, caller, account, (grab.id, deadline_at), states.rendered_for()).await?,
+            Err(_) => time_out(core, caller, payer, (grab.id, deadline_at), states.rendered_for()).await?,
         },
         Class::Async => grab,
     };
@@ -139,7 +139,7 @@ async fn create_live(
 /// A live grab that was just created, with what is needed to wait for its end.
 pub(super) struct OpenGrab {
     pub(super) grab: Grab,
-    pub(super) account: Account,
+    pub(super) payer: Payer,
     /// Subscribed before the grab was stored, so that no state is missed.
     pub(super) states: Subscription,
     pub(super) deadline: Instant,
@@ -164,8 +164,8 @@ pub(super) async fn submit(
     started: Instant,
 ) -> Result<Submitted, Error> {
     let ValidCreate { spec, class, record, fingerprint, is_link } = create;
-    let account = admission::admit(core, caller, is_link).await?;
-    storage::check_disk(core, storage::Creator::live(account, core.settings.abuse.has_strangers))?;
+    let payer = admission::admit(core, caller, is_link).await?;
+    storage::check_disk(core, storage::Creator::live(payer, core.settings.abuse.has_strangers))?;
     // Nothing is requested from the URL of a caller's document.
     if !spec.has_own_document() {
         targets::check_host(core, &spec.url).await?;
@@ -184,13 +184,13 @@ pub(super) async fn submit(
     let states = core.queue.watchers.subscribe(id);
     let (wait, slot) = match class {
         Class::Sync => {
-            let wait = admission::wait_limit(core, account, deadline_at.since(now));
+            let wait = admission::wait_limit(core, payer, deadline_at.since(now));
             let kept = core.queue.admission.kept_percent(now);
-            (Some(wait), core.is_member().then(|| core.queue.dispatcher.reserve(account, kept)).flatten())
+            (Some(wait), core.is_member().then(|| core.queue.dispatcher.reserve(payer, kept)).flatten())
         }
         Class::Async => (None, None),
     };
-    let ceiling = storage::live_ceiling(core, caller.team, account).await?;
+    let ceiling = storage::live_ceiling(core, caller.team, payer).await?;
     let token = random::lease_token();
     let lease = slot.as_ref().map(|slot| NewLease {
         token,
@@ -201,7 +201,7 @@ pub(super) async fn submit(
     let new = NewGrab {
         id,
         team: caller.team,
-        account,
+        payer,
         key: caller.principal.key(),
         class,
         spec: spec.clone(),
@@ -221,7 +221,7 @@ pub(super) async fn submit(
         (Created::Leased { upload_key }, Some(slot)) => {
             let budget = lease_loop::budget(now, deadline_at, &spec);
             let spec = spec.clone();
-            let lease = Lease { grab: id, token, upload_key, spec, budget, attempt: 1, account, since: now };
+            let lease = Lease { grab: id, token, upload_key, spec, budget, attempt: 1, payer, since: now };
             core.queue.request_spans.remember(id);
             assign(core, slot, lease).await;
             (1, State::Processing)
@@ -257,7 +257,7 @@ pub(super) async fn submit(
         attempts,
         state,
     };
-    Ok(Submitted::Open(Box::new(OpenGrab { grab, account, states, deadline, deadline_at })))
+    Ok(Submitted::Open(Box::new(OpenGrab { grab, payer, states, deadline, deadline_at })))
 }
 
 async fn assign(core: &Core, slot: Reservation<'_>, lease: Lease) {
@@ -272,7 +272,7 @@ async fn assign(core: &Core, slot: Reservation<'_>, lease: Lease) {
 pub(super) async fn time_out(
     core: &Core,
     caller: Caller,
-    account: Account,
+    payer: Payer,
     (id, deadline_at): (GrabId, Timestamp),
     rendered_for: Option<Duration>,
 ) -> Result<Grab, Error> {
@@ -282,7 +282,7 @@ pub(super) async fn time_out(
     let in_slot = core.queue.dispatcher.lease_of(id).map(|lease| lease.used(now)).or(rendered_for);
     let cause = match in_slot {
         Some(in_slot) => Failure::timeout_cause(in_slot, SYNC_DEADLINE),
-        None if core.queue.admission.is_out_of_budget(account, now) => ErrorCause::Request,
+        None if core.queue.admission.is_out_of_budget(payer, now) => ErrorCause::Request,
         None => ErrorCause::Service,
     };
     let failing = FailGrab {

@@ -26,7 +26,7 @@ mod thumbnail;
 mod upload;
 mod watch;
 
-use grabd_domain::ids::AccountId;
+use grabd_domain::ids::PayerId;
 use grabd_images::Images;
 use grabd_limiters::Turns;
 use grabd_memory::MemoryBudget;
@@ -73,9 +73,9 @@ pub(crate) struct Grabs {
     pub(crate) budgets: Budgets,
     pub(crate) differences: Differences,
     /// The archives of images that may still be made at the same time.
-    pub(crate) archives: Turns<AccountId>,
+    pub(crate) archives: Turns<PayerId>,
     /// The exports of teams that may still be made at the same time. Each has a part of its rows in memory.
-    pub(crate) exports: Turns<AccountId>,
+    pub(crate) exports: Turns<PayerId>,
 }
 
 /// Placeholders, and differences between them, as anybody may request them: they are not stored, but made again.

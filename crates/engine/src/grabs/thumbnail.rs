@@ -1,7 +1,7 @@
 //! Thumbnails of images for list pages: made at the first request, and stored beside the image.
 //!
-//! Thumbnails are made one at a time, and an account has at most one in the queue for that. The images of one account,
-//! which may be slow to decode, therefore delay another account by one thumbnail at most.
+//! Thumbnails are made one at a time, and a payer has at most one in the queue for that. The images of one payer,
+//! which may be slow to decode, therefore delay another payer by one thumbnail at most.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::{Grab, ImageKey, State};
-use grabd_domain::ids::{AccountId, GrabId, TeamId};
+use grabd_domain::ids::{PayerId, GrabId, TeamId};
 use grabd_limiters::{Turn, Turns};
 use grabd_pixels::{Part, THUMBNAIL_BYTES, shrink};
 pub use grabd_pixels::{THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH};
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::derived::{self, Error, Picture, Source};
 use super::get;
 use super::image::Image;
-use crate::billing::find_account;
+use crate::billing::find_payer;
 use crate::cache::Cache;
 use crate::core::Core;
 use crate::error::IMAGES_BUSY;
@@ -36,7 +36,7 @@ const WAIT_LIMIT: Duration = Duration::from_secs(20);
 pub(crate) struct Thumbnails {
     /// The latest ones. It also has those of placeholders, which have no file that they could be stored beside.
     cache: Cache<ImageKey, Bytes>,
-    turns: Turns<AccountId>,
+    turns: Turns<PayerId>,
 }
 
 impl Default for Thumbnails {
@@ -69,7 +69,7 @@ impl Thumbnails {
 ///
 /// # Errors
 /// [`Fault::NotFound`] when the caller has no such grab, or it has no image. [`Fault::ImagesBusy`] when it was not this
-/// account's turn in time.
+/// payer's turn in time.
 #[tracing::instrument(name = "grabs.thumbnail", skip_all)]
 pub async fn thumbnail(core: &Core, caller: Caller, id: GrabId) -> Result<Bytes, crate::Error> {
     let Grab { spec, state, .. } = get(core, caller, id).await?;
@@ -94,8 +94,8 @@ async fn find_or_make(core: &Core, team: TeamId, key: ImageKey, part: Part) -> R
     if let Some(thumbnail) = thumbnails.find(core, &key).await.map_err(to_error)? {
         return Ok(thumbnail);
     }
-    let account = find_account(core, team).await?;
-    let turn = timeout(WAIT_LIMIT, thumbnails.turns.take(&account.id)).await.map_err(|_| IMAGES_BUSY)?;
+    let payer = find_payer(core, team).await?;
+    let turn = timeout(WAIT_LIMIT, thumbnails.turns.take(&payer.id)).await.map_err(|_| IMAGES_BUSY)?;
     // An image belongs to one team, so a concurrent request for the same image waited for this one.
     if let Some(thumbnail) = thumbnails.find(core, &key).await.map_err(to_error)? {
         return Ok(thumbnail);

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use grabd_domain::ids::{AccountId, TeamId};
+use grabd_domain::ids::{PayerId, TeamId};
 use grabd_domain::team_limits::TeamLimit;
 use grabd_store::limits::{StoredLimit, TeamLimitsVersion};
 use grabd_store::{Error, Store};
@@ -24,7 +24,7 @@ struct Overrides {
     version: Option<TeamLimitsVersion>,
     values: HashMap<(TeamId, TeamLimit), u32>,
     /// Budgets of failed renders.
-    accounts: HashMap<AccountId, u32>,
+    payers: HashMap<PayerId, u32>,
 }
 
 impl TeamLimits {
@@ -37,20 +37,20 @@ impl TeamLimits {
         }
         let stored = store.limits().list_team_limits().await?;
         let values = stored.into_iter().map(|StoredLimit { team, limit, value }| ((team, limit), value)).collect();
-        let accounts = account_budgets(store).await?;
-        *self.current.write() = Arc::new(Overrides { version, values, accounts });
+        let payers = payer_budgets(store).await?;
+        *self.current.write() = Arc::new(Overrides { version, values, payers });
         Ok(true)
     }
 
-    /// Reads again which accounts have their own budget: the first owner of a team may have changed.
-    pub(crate) async fn refresh_accounts(&self, store: &Store) -> Result<(), Error> {
+    /// Reads again which payers have their own budget: the first owner of a team may have changed.
+    pub(crate) async fn refresh_payers(&self, store: &Store) -> Result<(), Error> {
         if self.of_all(TeamLimit::FailedSecondsPerMinute).is_empty() {
             return Ok(());
         }
-        let accounts = account_budgets(store).await?;
+        let payers = payer_budgets(store).await?;
         let mut current = self.current.write();
         let Overrides { version, values, .. } = &**current;
-        *current = Arc::new(Overrides { version: *version, values: values.clone(), accounts });
+        *current = Arc::new(Overrides { version: *version, values: values.clone(), payers });
         Ok(())
     }
 
@@ -59,9 +59,9 @@ impl TeamLimits {
         self.current().values.get(&(team, limit)).copied()
     }
 
-    /// The account's own budget of failed renders, in seconds per minute; `None`: the setting applies.
-    pub(crate) fn budget_of(&self, account: AccountId) -> Option<u32> {
-        self.current().accounts.get(&account).copied()
+    /// The payer's own budget of failed renders, in seconds per minute; `None`: the setting applies.
+    pub(crate) fn budget_of(&self, payer: PayerId) -> Option<u32> {
+        self.current().payers.get(&payer).copied()
     }
 
     /// The teams with an own value of this limit.
@@ -81,10 +81,10 @@ impl TeamLimits {
     }
 }
 
-/// The own budgets of accounts, and of their links.
-async fn account_budgets(store: &Store) -> Result<HashMap<AccountId, u32>, Error> {
-    let accounts = store.limits().list_account_budgets().await?;
-    Ok(accounts.into_iter().flat_map(|(id, budget)| [(id, budget), (id.for_links(), budget)]).collect())
+/// The own budgets of payers, and of their links.
+async fn payer_budgets(store: &Store) -> Result<HashMap<PayerId, u32>, Error> {
+    let payers = store.limits().list_payer_budgets().await?;
+    Ok(payers.into_iter().flat_map(|(id, budget)| [(id, budget), (id.for_links(), budget)]).collect())
 }
 
 #[cfg(test)]

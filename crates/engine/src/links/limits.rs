@@ -3,9 +3,9 @@
 //!
 //! - Each key that signs links has the requests per minute of its team, and all keys of a team and environment together have
 //!   twice as many. Only links that no earlier image answers count.
-//! - The links of an account that this process opens use at most half of the slots at the same time. The others wait.
-//! - In the queue, and for failed renders, the links of an account are an account of their own: see
-//!   [`Account::for_links`](grabd_domain::admission::Account::for_links).
+//! - The links of a payer that this process opens use at most half of the slots at the same time. The others wait.
+//! - In the queue, and for failed renders, the links of a payer are a payer of their own: see
+//!   [`Payer::for_links`](grabd_domain::admission::Payer::for_links).
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -18,14 +18,14 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::accounts::{Bucket, RateLimitDecision, requests_per_minute};
 use crate::admission;
-use crate::billing::find_account;
+use crate::billing::find_payer;
 use crate::core::Core;
 use crate::error::Error;
 use crate::error::IMAGES_BUSY;
 
 /// What all keys of a team and environment may use, in quotas of one key.
 const KEYS_OF_TEAM: NonZeroU32 = NonZeroU32::new(2).expect("not zero");
-/// The part of the slots that links of an account may use: one of this number.
+/// The part of the slots that links of a payer may use: one of this number.
 const SLOT_SHARE: usize = 2;
 /// How long a request waits for its turn. The rest of the time of a synchronous grab is for its capture.
 const WAIT_LIMIT: Duration = Duration::from_secs(15);
@@ -61,7 +61,7 @@ pub(super) fn take(core: &Core, caller: Caller, key: KeyId) -> Result<RateLimitD
     }
 }
 
-/// Waits until the links of the caller's account may use another slot. Placeholders of test keys need none.
+/// Waits until the links of the caller's payer may use another slot. Placeholders of test keys need none.
 ///
 /// # Errors
 /// [`Fault::ImagesBusy`] if that takes too long.
@@ -69,8 +69,8 @@ pub(super) async fn turn(core: &Core, caller: Caller, started: Instant) -> Resul
     if caller.environment == Environment::Test {
         return Ok(None);
     }
-    let account = find_account(core, caller.team).await?;
+    let payer = find_payer(core, caller.team).await?;
     let slots = admission::slots(core);
-    let turn = core.links.limits.captures.take_of(&account.id, slots / SLOT_SHARE);
+    let turn = core.links.limits.captures.take_of(&payer.id, slots / SLOT_SHARE);
     Ok(Some(timeout_at(started + WAIT_LIMIT, turn).await.map_err(|_| IMAGES_BUSY)?))
 }

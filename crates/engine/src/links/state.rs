@@ -1,11 +1,11 @@
 //! The state of links in memory.
 
-use grabd_domain::ids::{AccountId, KeyId, TeamId};
+use grabd_domain::ids::{PayerId, KeyId, TeamId};
 use grabd_limiters::{KeyedLimiter, Turns};
 
 use super::in_flight::LinksInFlight;
 
-/// Captures for links at the same time, of all accounts. Their slots are limited by the queue.
+/// Captures for links at the same time, of all payers. Their slots are limited by the queue.
 const MAX_CAPTURES: usize = 1024;
 
 /// The state of links.
@@ -19,7 +19,7 @@ pub(crate) struct Links {
 pub(super) struct LinkLimits {
     pub(super) keys: KeyedLimiter<KeyId>,
     pub(super) teams: KeyedLimiter<(TeamId, bool)>,
-    pub(super) captures: Turns<AccountId>,
+    pub(super) captures: Turns<PayerId>,
 }
 
 impl Default for LinkLimits {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
-use grabd_domain::admission::{Account, kept_slots};
+use grabd_domain::admission::{Payer, kept_slots};
 use grabd_domain::capture::{CaptureSpec, FileKind, Viewport};
 use grabd_domain::grabs::{ImageKey, Stage, Stages};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
@@ -32,9 +32,9 @@ struct State {
     ended: EndedLeases,
     /// Whether the table may have an unleased job. Set after a commit that left one, cleared before the table is read.
     waiting: bool,
-    /// Whether jobs of accounts that never paid wait for another slot than the kept ones.
+    /// Whether jobs of payers that never paid wait for another slot than the kept ones.
     held_back: bool,
-    /// Number of slots that are reserved for accounts that never paid, but not leased yet.
+    /// Number of slots that are reserved for payers that never paid, but not leased yet.
     reserved_unpaid: usize,
     draining: bool,
     /// Whether no job is leased any more, because the process stops.
@@ -167,7 +167,7 @@ pub struct Lease {
     pub budget: Duration,
     /// Number of the attempt, from 1.
     pub attempt: u32,
-    pub(crate) account: Account,
+    pub(crate) payer: Payer,
     /// When the slot was assigned.
     pub(crate) since: Timestamp,
 }
@@ -177,11 +177,11 @@ pub(crate) struct Reservation<'a> {
     dispatcher: &'a Dispatcher,
     session: SessionId,
     used: bool,
-    /// Counts the slot as used by an account that never paid, until it is leased.
+    /// Counts the slot as used by a payer that never paid, until it is leased.
     _open: Option<OpenSlots<'a>>,
 }
 
-/// A number of slots that accounts that never paid may use. No other reservation or lease exceeds the rest.
+/// A number of slots that payers that never paid may use. No other reservation or lease exceeds the rest.
 pub(crate) struct OpenSlots<'a> {
     dispatcher: &'a Dispatcher,
     left: usize,
@@ -221,12 +221,12 @@ impl State {
         Occupancy { slots, idle, kept, open_to_all }
     }
 
-    /// Number of further slots that accounts that never paid may use.
+    /// Number of further slots that payers that never paid may use.
     fn open_to_unpaid(&self, slots: usize, kept: usize) -> usize {
         if kept == 0 {
             return slots;
         }
-        let leased = self.leases.values().filter(|held| !held.ended.account.has_paid).count();
+        let leased = self.leases.values().filter(|held| !held.ended.payer.has_paid).count();
         (slots - kept).saturating_sub(leased + self.reserved_unpaid + self.unpaid_in_use())
     }
 }
@@ -314,12 +314,12 @@ impl Dispatcher {
         self.wakeup.notify_one();
     }
 
-    /// How the slots are used, with this share of them kept for paying accounts.
+    /// How the slots are used, with this share of them kept for payers that have paid.
     pub(crate) fn occupancy(&self, kept_percent: u32) -> Occupancy {
         self.lock().occupancy(kept_percent)
     }
 
-    /// Claims all slots that accounts that never paid may use, with this share of all slots kept for paying accounts.
+    /// Claims all slots that payers that never paid may use, with this share of all slots kept for payers that have paid.
     pub(crate) fn open_slots(&self, kept_percent: u32) -> OpenSlots<'_> {
         let mut state = self.lock();
         let Occupancy { slots, kept, .. } = state.occupancy(kept_percent);
@@ -367,20 +367,20 @@ impl Dispatcher {
         self.lock().draining
     }
 
-    /// Reserves a slot for a job about to be created, unless earlier jobs may be waiting in the table. An account that
-    /// never paid gets none of the slots that are kept for paying accounts.
-    pub(crate) fn reserve(&self, account: Account, kept_percent: u32) -> Option<Reservation<'_>> {
+    /// Reserves a slot for a job about to be created, unless earlier jobs may be waiting in the table. A payer that
+    /// never paid gets none of the slots that are kept for payers that have paid.
+    pub(crate) fn reserve(&self, payer: Payer, kept_percent: u32) -> Option<Reservation<'_>> {
         let mut state = self.lock();
         if state.waiting || state.closed {
             return None;
         }
-        if !account.has_paid && state.occupancy(kept_percent).open_to_all == 0 {
+        if !payer.has_paid && state.occupancy(kept_percent).open_to_all == 0 {
             return None;
         }
         let (id, session) = state.sessions.iter_mut().find(|(_, session)| session.idle > 0)?;
         session.set_idle(session.idle - 1);
         let session = *id;
-        let unpaid = usize::from(!account.has_paid);
+        let unpaid = usize::from(!payer.has_paid);
         state.reserved_unpaid += unpaid;
         let open = Some(OpenSlots { dispatcher: self, left: unpaid });
         Some(Reservation { dispatcher: self, session, used: false, _open: open })
@@ -532,7 +532,7 @@ impl Reservation<'_> {
     pub(crate) fn assign(mut self, lease: Lease) -> Result<(), SessionLost> {
         self.used = true;
         let lost = self.dispatcher.lock().ended.take_lost(lease.grab);
-        let ended = EndedLease { account: lease.account, since: lease.since, attempt: lease.attempt, lost };
+        let ended = EndedLease { payer: lease.payer, since: lease.since, attempt: lease.attempt, lost };
         let (token, grab, upload_key) = (lease.token, lease.grab, lease.upload_key.clone());
         let CaptureSpec { also, slice_height, viewports, .. } = &lease.spec;
         let also = also.iter().copied().filter(|kind| kind.is_of_page()).collect();

@@ -67,7 +67,7 @@ async fn check_table(core: &Core) {
     }
 }
 
-/// Leases jobs for the slots of a session: at most `open` of them for accounts that never paid, the rest for others.
+/// Leases jobs for the slots of a session: at most `open` of them for payers that never paid, the rest for others.
 async fn lease_for_session(
     core: &Core,
     session: SessionId,
@@ -97,7 +97,7 @@ async fn lease_for_session(
             let is_exhausted = leased.len() < requested;
             for job in leased {
                 let Some(slot) = slots.pop() else { return };
-                let has_paid = job.account.has_paid;
+                let has_paid = job.payer.has_paid;
                 assign(core, slot, job).await;
                 if !has_paid {
                     open.take();
@@ -118,17 +118,17 @@ async fn lease_for_session(
 
 async fn assign(core: &Core, slot: Reservation<'_>, job: LeasedJob) {
     let now = core.clock.now();
-    let LeasedJob { grab, token, upload_key, spec, secrets, deadline_at, attempt, account, .. } = job;
+    let LeasedJob { grab, token, upload_key, spec, secrets, deadline_at, attempt, payer, .. } = job;
     let Some(spec) = unseal(&core.vault, grab, spec, secrets.as_deref()) else {
         tracing::error!(grab.id = %grab, "the secret options of a grab cannot be decrypted: is it the right key file?");
         super::sweep::release(core, grab, token, "its secret options could not be decrypted").await;
         return;
     };
-    if core.cluster.is_some() && account.has_paid {
+    if core.cluster.is_some() && payer.has_paid {
         core.queue.admission.note_paying(now);
     }
     let budget = budget(now, deadline_at, &spec);
-    let lease = Lease { grab, token, upload_key, spec, budget, attempt, account, since: now };
+    let lease = Lease { grab, token, upload_key, spec, budget, attempt, payer, since: now };
     if slot.assign(lease).is_err() || failpoints::reach(core, Step::Assigned, Some((grab, token))).await.is_err() {
         super::sweep::release(core, grab, token, "the session was gone").await;
         return;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use grabd_domain::Fault;
-use grabd_domain::admission::Account;
+use grabd_domain::admission::Payer;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::ids::TeamId;
 use grabd_domain::render::{Capture, RenderTask, Renderer, SlotHold, StageReporter};
@@ -107,7 +107,7 @@ async fn render(core: &Core, sample: Sample) -> Result<SampleImage, SampleError>
         SampleError::Failed
     })?;
     let now = core.clock.now();
-    let visitors = Account::of_team(TeamId(Uuid::nil()));
+    let visitors = Payer::of_team(TeamId(Uuid::nil()));
     let kept = core.queue.admission.kept_percent(now);
     let slot = core.queue.dispatcher.reserve(visitors, kept).ok_or(SampleError::Busy)?;
     let id = random::grab_id(now);

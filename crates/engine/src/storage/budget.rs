@@ -1,10 +1,10 @@
-//! How many bytes an account may store.
+//! How many bytes a payer may store.
 //!
 //! The bytes of the team that creates a grab are compared in the transaction of the create. Those of the other teams of its
-//! account are read a few seconds before, so that creates need no query for them.
+//! payer are read a few seconds before, so that creates need no query for them.
 
 use grabd_domain::Fault;
-use grabd_domain::admission::Account;
+use grabd_domain::admission::Payer;
 use grabd_domain::credentials::{Caller, Environment};
 use grabd_domain::ids::TeamId;
 use grabd_domain::storage::{Counted, StorageCeiling};
@@ -26,8 +26,8 @@ pub(crate) async fn ceiling_of(core: &Core, caller: Caller) -> Result<Option<Sto
             Ok(bytes.map(|bytes| StorageCeiling { counted: Counted::Test, bytes }))
         }
         Environment::Live => {
-            let account = core.store.credits().account(caller.team, &FREE_REFERENCES).await;
-            live_ceiling(core, caller.team, account?).await
+            let payer = core.store.credits().payer(caller.team, &FREE_REFERENCES).await;
+            live_ceiling(core, caller.team, payer?).await
         }
     }
 }
@@ -46,8 +46,8 @@ pub(crate) async fn test_ceiling(core: &Core, team: TeamId) -> Result<Option<i64
 ///
 /// # Errors
 /// When the database cannot be read.
-pub(crate) async fn live_ceiling(core: &Core, team: TeamId, account: Account) -> Result<Option<StorageCeiling>, Error> {
-    let (counted, limit) = core.settings.retention.live_limit(core.settings.abuse.has_strangers, account.has_paid);
+pub(crate) async fn live_ceiling(core: &Core, team: TeamId, payer: Payer) -> Result<Option<StorageCeiling>, Error> {
+    let (counted, limit) = core.settings.retention.live_limit(core.settings.abuse.has_strangers, payer.has_paid);
     ceiling(core, team, counted, own_or(core, team, TeamLimit::StoredMegabytes, limit)).await
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Environment};
 use grabd_domain::team_limits::TeamLimit;
-use grabd_store::grabs::AccountStorage;
+use grabd_store::grabs::PayerStorage;
 
 use super::{Creator, Measured, Shortage};
 use crate::core::Core;
@@ -16,7 +16,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// Time limit of a measurement: a network file system may not answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MEGABYTE: u64 = 1_000_000;
-/// Maximum number of accounts that are refused first while the disk is short of space.
+/// Maximum number of payers that are refused first while the disk is short of space.
 const MAX_LARGEST: u32 = 1000;
 
 impl Core {
@@ -72,17 +72,17 @@ pub(crate) async fn measure(core: &Core) {
     }
 }
 
-/// Finds the accounts that store the most. If that fails, those found before remain.
+/// Finds the payers that store the most. If that fails, those found before remain.
 async fn find_largest(core: &Core) {
-    match core.store.grabs().largest_accounts(MAX_LARGEST).await {
-        Ok((accounts, all)) => {
+    match core.store.grabs().largest_payers(MAX_LARGEST).await {
+        Ok((payers, all)) => {
             let mut sum = 0_u64;
-            let is_among = |account: &AccountStorage| {
+            let is_among = |payer: &PayerStorage| {
                 let is_missing = sum < all / 2;
-                sum = sum.saturating_add(account.bytes);
+                sum = sum.saturating_add(payer.bytes);
                 is_missing
             };
-            let largest = accounts.into_iter().take_while(is_among).map(|account| account.account);
+            let largest = payers.into_iter().take_while(is_among).map(|payer| payer.payer);
             core.grabs.storage.set_largest(largest.collect());
         }
         Err(error) => tracing::error!(%error, "the accounts that store the most cannot be read"),

@@ -1,4 +1,4 @@
-//! Limits of what is stored: what accounts may store, and the disk floor.
+//! Limits of what is stored: what payers may store, and the disk floor.
 //!
 //! While the disk of the images is almost full, little is created, so that what was created can be finished, and the database
 //! can still be written. Those who pay nothing are refused first, then those who store the most, and all others last.
@@ -10,8 +10,8 @@ mod check;
 use std::collections::HashSet;
 
 use grabd_domain::Fault;
-use grabd_domain::admission::Account;
-use grabd_domain::ids::AccountId;
+use grabd_domain::admission::Payer;
+use grabd_domain::ids::PayerId;
 use grabd_images::DiskSpace;
 use parking_lot::Mutex;
 
@@ -29,8 +29,8 @@ pub(crate) struct Storage(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     measured: Option<Measured>,
-    /// The largest accounts, which together store half of everything. Empty while the disk has enough space for them.
-    largest: HashSet<AccountId>,
+    /// The largest payers, which together store half of everything. Empty while the disk has enough space for them.
+    largest: HashSet<PayerId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ enum Shortage {
     None,
     /// Below the floor: creates that cost nothing are refused.
     Free,
-    /// Below three quarters of it: those of the largest accounts, too.
+    /// Below three quarters of it: those of the largest payers, too.
     Largest,
     /// Below half of it: all.
     All,
@@ -58,16 +58,16 @@ enum Shortage {
 pub(crate) enum Creator {
     /// A test key.
     Test,
-    /// An account that never paid, in a service with strangers.
+    /// A payer that never paid, in a service with strangers.
     Unpaid,
-    /// Another account.
-    Other(AccountId),
+    /// Another payer.
+    Other(PayerId),
 }
 
 impl Creator {
-    /// The account of a live grab.
-    pub(crate) const fn live(account: Account, has_strangers: bool) -> Self {
-        if has_strangers && !account.has_paid { Self::Unpaid } else { Self::Other(account.id) }
+    /// The payer of a live grab.
+    pub(crate) const fn live(payer: Payer, has_strangers: bool) -> Self {
+        if has_strangers && !payer.has_paid { Self::Unpaid } else { Self::Other(payer.id) }
     }
 }
 
@@ -108,7 +108,7 @@ impl Storage {
             Shortage::Free => matches!(creator, Creator::Test | Creator::Unpaid),
             Shortage::Largest => match creator {
                 Creator::Test | Creator::Unpaid => true,
-                Creator::Other(account) => state.largest.contains(&account),
+                Creator::Other(payer) => state.largest.contains(&payer),
             },
             Shortage::All => true,
         };
@@ -143,8 +143,8 @@ impl Storage {
         }
     }
 
-    fn set_largest(&self, accounts: HashSet<AccountId>) {
-        self.0.lock().largest = accounts;
+    fn set_largest(&self, payers: HashSet<PayerId>) {
+        self.0.lock().largest = payers;
     }
 }
 
@@ -173,10 +173,10 @@ mod tests {
     }
 
     #[test]
-    fn those_who_pay_nothing_are_refused_first_and_small_accounts_last() {
-        let account = |n| AccountId(Uuid::from_u128(n));
+    fn those_who_pay_nothing_are_refused_first_and_small_payers_last() {
+        let payer = |n| PayerId(Uuid::from_u128(n));
         let storage = Storage::default();
-        let creators = [Creator::Test, Creator::Unpaid, Creator::Other(account(1)), Creator::Other(account(2))];
+        let creators = [Creator::Test, Creator::Unpaid, Creator::Other(payer(1)), Creator::Other(payer(2))];
         let refused = |storage: &Storage| creators.map(|creator| storage.check(creator).is_err());
         assert_eq!(refused(&storage), [false; 4], "not measured yet");
         for (free_bytes, expected) in [
@@ -189,7 +189,7 @@ mod tests {
             (100, [false, false, false, false]),
         ] {
             storage.record(Measured { free_bytes, floor_bytes: 100 });
-            storage.set_largest(HashSet::from([account(1)]));
+            storage.set_largest(HashSet::from([payer(1)]));
             assert_eq!(refused(&storage), expected, "{free_bytes}");
         }
     }

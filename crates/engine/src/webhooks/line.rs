@@ -1,7 +1,7 @@
 //! The line of due deliveries: which of them is sent next. Kept in memory, since the database has what it consists of.
 //!
-//! The account with the fewest attempts in progress is next, then the one that has waited longest, and the endpoints of an
-//! account take turns. Endpoints are tried from one of four pools, by the response to their last attempt, and each pool has
+//! The payer with the fewest attempts in progress is next, then the one that has waited longest, and the endpoints of an
+//! payer take turns. Endpoints are tried from one of four pools, by the response to their last attempt, and each pool has
 //! attempts of its own. So endpoints that do not respond only delay others that do not respond either, whatever their number.
 
 mod pace;
@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
-use grabd_domain::ids::{AccountId, DeliveryId, EndpointId};
+use grabd_domain::ids::{PayerId, DeliveryId, EndpointId};
 use grabd_store::webhooks::DueDelivery;
 
 pub(crate) use self::pace::{Pace, QUICK_LIMIT};
@@ -23,7 +23,7 @@ use self::pool::Pools;
 const REMEMBERED: Duration = Duration::from_secs(2 * 24 * 60 * 60);
 /// Maximum number of endpoints whose pace is remembered. Beyond it, those seen longest ago are forgotten.
 const MAX_REMEMBERED: usize = 20_000;
-/// Maximum number of deliveries in the line, which have 100 bytes each. Beyond it, those of the account with the most are
+/// Maximum number of deliveries in the line, which have 100 bytes each. Beyond it, those of the payer with the most are
 /// left to a later reading of the database.
 const MAX_WAITING: usize = 50_000;
 
@@ -32,7 +32,7 @@ const MAX_WAITING: usize = 50_000;
 pub(crate) struct Turn {
     pub(crate) delivery: DeliveryId,
     pub(crate) endpoint: EndpointId,
-    account: AccountId,
+    payer: PayerId,
     /// The pool whose attempts it counts in.
     pool: Pace,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Line {
 /// An endpoint with deliveries that wait or are being sent.
 #[derive(Debug)]
 struct Endpoint {
-    account: AccountId,
+    payer: PayerId,
     waiting: VecDeque<DeliveryId>,
     in_progress: usize,
 }
@@ -61,7 +61,7 @@ struct Endpoint {
 impl Line {
     /// Adds deliveries that are due, in the order in which they became due, unless they are in the line.
     pub(crate) fn add(&mut self, due: impl IntoIterator<Item = DueDelivery>, now: Timestamp) {
-        for DueDelivery { id, endpoint, account, due_at: _, has_timed_out } in due {
+        for DueDelivery { id, endpoint, payer, due_at: _, has_timed_out } in due {
             if !self.known.insert(id) {
                 continue;
             }
@@ -70,14 +70,14 @@ impl Line {
             }
             let pace = self.pace(endpoint);
             let of = self.endpoints.entry(endpoint).or_insert_with(|| Endpoint {
-                account,
+                payer,
                 waiting: VecDeque::new(),
                 in_progress: 0,
             });
             of.waiting.push_back(id);
             self.waiting += 1;
             if of.waiting.len() == 1 {
-                self.pools.of(pace).add(of.account, endpoint);
+                self.pools.of(pace).add(of.payer, endpoint);
             }
             if self.waiting > MAX_WAITING {
                 self.leave_out_last();
@@ -101,15 +101,15 @@ impl Line {
         let may_start = |endpoint: &EndpointId, limit: usize| {
             endpoints.get(endpoint).is_some_and(|endpoint| endpoint.in_progress < limit)
         };
-        let (account, endpoint) = self.pools.of(pace).next(may_start)?;
+        let (payer, endpoint) = self.pools.of(pace).next(may_start)?;
         let of = self.endpoints.get_mut(&endpoint)?;
         let delivery = of.waiting.pop_front()?;
         of.in_progress += 1;
         self.waiting -= 1;
         if of.waiting.is_empty() {
-            self.pools.of(pace).remove(account, endpoint);
+            self.pools.of(pace).remove(payer, endpoint);
         }
-        let turn = Turn { delivery, endpoint, account, pool: pace };
+        let turn = Turn { delivery, endpoint, payer, pool: pace };
         self.turns.insert(delivery, turn);
         Some(turn)
     }
@@ -120,10 +120,10 @@ impl Line {
         if matches!(turn.pool, Pace::Late | Pace::Silent) {
             return true;
         }
-        if !self.pools.of(Pace::Late).start(turn.account) {
+        if !self.pools.of(Pace::Late).start(turn.payer) {
             return false;
         }
-        self.pools.of(turn.pool).end(turn.account);
+        self.pools.of(turn.pool).end(turn.payer);
         turn.pool = Pace::Late;
         true
     }
@@ -135,7 +135,7 @@ impl Line {
         if let Some(pace) = pace {
             self.change_pace(turn.endpoint, pace, now);
         }
-        self.pools.of(turn.pool).end(turn.account);
+        self.pools.of(turn.pool).end(turn.payer);
         if let Some(of) = self.endpoints.get_mut(&turn.endpoint) {
             of.in_progress = of.in_progress.saturating_sub(1);
             if of.in_progress == 0 && of.waiting.is_empty() {
@@ -161,8 +161,8 @@ impl Line {
             return;
         }
         if let Some(of) = self.endpoints.get(&endpoint).filter(|of| !of.waiting.is_empty()) {
-            self.pools.of(before).remove(of.account, endpoint);
-            self.pools.of(pace).add(of.account, endpoint);
+            self.pools.of(before).remove(of.payer, endpoint);
+            self.pools.of(pace).add(of.payer, endpoint);
         }
     }
 
@@ -182,16 +182,16 @@ impl Line {
         self.paces.retain(|endpoint, (_, at)| *at > oldest || endpoints.contains_key(endpoint));
     }
 
-    /// Leaves out the delivery that was added last of the account with the most.
+    /// Leaves out the delivery that was added last of the payer with the most.
     fn leave_out_last(&mut self) {
-        let mut of_account: HashMap<AccountId, usize> = HashMap::new();
+        let mut of_payer: HashMap<PayerId, usize> = HashMap::new();
         for endpoint in self.endpoints.values() {
-            *of_account.entry(endpoint.account).or_default() += endpoint.waiting.len();
+            *of_payer.entry(endpoint.payer).or_default() += endpoint.waiting.len();
         }
-        let Some((account, _)) = of_account.into_iter().max_by_key(|(_, waiting)| *waiting) else { return };
-        let of_account = self.endpoints.iter_mut().filter(|(_, of)| of.account == account);
-        let Some((&endpoint, of)) = of_account.max_by_key(|(_, of)| of.waiting.len()) else { return };
-        // A tenth at once, since finding the account takes some time.
+        let Some((payer, _)) = of_payer.into_iter().max_by_key(|(_, waiting)| *waiting) else { return };
+        let of_payer = self.endpoints.iter_mut().filter(|(_, of)| of.payer == payer);
+        let Some((&endpoint, of)) = of_payer.max_by_key(|(_, of)| of.waiting.len()) else { return };
+        // A tenth at once, since finding the payer takes some time.
         for _ in 0..of.waiting.len().div_ceil(10) {
             if let Some(delivery) = of.waiting.pop_back() {
                 self.known.remove(&delivery);
@@ -200,7 +200,7 @@ impl Line {
         }
         if of.waiting.is_empty() {
             let pace = self.pace(endpoint);
-            self.pools.of(pace).remove(account, endpoint);
+            self.pools.of(pace).remove(payer, endpoint);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Jobs: the queue entries of open live grabs. The table is small and hot. Deleting the job ends the grab.
 
 use grabd_domain::Timestamp;
-use grabd_domain::admission::Account;
+use grabd_domain::admission::Payer;
 use grabd_domain::grabs::{Class, ImageKey};
-use grabd_domain::ids::AccountId;
+use grabd_domain::ids::PayerId;
 use grabd_domain::limits::LEASE_FLOOR;
 use sea_orm::Condition;
 use sea_orm::entity::prelude::*;
@@ -17,9 +17,9 @@ pub(crate) struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub(crate) grab_id: Uuid,
     pub(crate) team_id: Uuid,
-    /// The account that the slot is counted for. `None`: written by an earlier version; the account is the team.
+    /// The payer that the slot is counted for. `None`: written by an earlier version; the payer is the team.
     pub(crate) account_id: Option<Uuid>,
-    /// Whether the account has paid.
+    /// Whether the payer has paid.
     pub(crate) paid: bool,
     pub(crate) class: i16,
     /// Fair queue rank; lower ranks are leased first.
@@ -53,9 +53,9 @@ pub(crate) fn is_leasable(class: Class, now: Timestamp) -> Condition {
 }
 
 impl Model {
-    /// The account that the slot is counted for.
-    pub(crate) fn account(&self) -> Account {
-        Account { id: AccountId(self.account_id.unwrap_or(self.team_id)), has_paid: self.paid }
+    /// The payer that the slot is counted for.
+    pub(crate) fn payer(&self) -> Payer {
+        Payer { id: PayerId(self.account_id.unwrap_or(self.team_id)), has_paid: self.paid }
     }
 
     /// Image key of the running attempt.

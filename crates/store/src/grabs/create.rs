@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
-use grabd_domain::admission::{Account, QueueAhead, WaitLimit};
+use grabd_domain::admission::{Payer, QueueAhead, WaitLimit};
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, ImageKey};
@@ -40,8 +40,8 @@ pub struct NewGrab {
     pub id: GrabId,
     /// The owning team, whose credit is held.
     pub team: TeamId,
-    /// The account of the team, whose turn it takes in the queue.
-    pub account: Account,
+    /// The payer of the team, whose turn it takes in the queue.
+    pub payer: Payer,
     /// The API key that creates it; `None` for an app or a person.
     pub key: Option<KeyId>,
     /// Synchronous or asynchronous.
@@ -279,7 +279,7 @@ impl NewGrab {
         let ahead =
             || job::Entity::find().filter(job::is_leasable(self.class, self.now)).filter(job::Column::Vt.lte(rank));
         let all = ahead().count(tx).await?;
-        let paid = if self.account.has_paid { ahead().filter(job::Column::Paid.eq(true)).count(tx).await? } else { 0 };
+        let paid = if self.payer.has_paid { ahead().filter(job::Column::Paid.eq(true)).count(tx).await? } else { 0 };
         Ok(QueueAhead { all, paid })
     }
 
@@ -293,8 +293,8 @@ impl NewGrab {
         job::ActiveModel {
             grab_id: Set(self.id.0),
             team_id: Set(self.team.0),
-            account_id: Set(Some(self.account.id.0)),
-            paid: Set(self.account.has_paid),
+            account_id: Set(Some(self.payer.id.0)),
+            paid: Set(self.payer.has_paid),
             class: Set(codes::class(self.class)),
             vt: Set(rank),
             not_before: Set(self.now.as_ms()),
@@ -343,8 +343,8 @@ struct Queue {
     is_storage_full: bool,
     is_full: bool,
     has_waiting: bool,
-    /// One after the account's last waiting job, but never before the head of the queue. An account that floods the
-    /// queue, with one team or many, queues behind its own jobs, and an account that was idle does not overtake waiting
+    /// One after the payer's last waiting job, but never before the head of the queue. A payer that floods the
+    /// queue, with one team or many, queues behind its own jobs, and a payer that was idle does not overtake waiting
     /// jobs.
     rank: i64,
 }
@@ -369,9 +369,9 @@ impl Queue {
         let of_team = || ranks().filter(job::Column::TeamId.eq(new.team.0));
         let of_class = job::Column::Class.eq(codes::class(new.class));
         let open = of_team().filter(of_class).order_by_asc(job::Column::Vt);
-        let of_account = || ranks().filter(job::Column::AccountId.eq(new.account.id.0));
-        let last = of_account().filter(job::is_waiting(new.class)).order_by_desc(job::Column::Vt);
-        // Jobs of an account that must wait do not hold the head back. Those of a lost attempt do: they wait briefly.
+        let of_payer = || ranks().filter(job::Column::PayerId.eq(new.payer.id.0));
+        let last = of_payer().filter(job::is_waiting(new.class)).order_by_desc(job::Column::Vt);
+        // Jobs of a payer that must wait do not hold the head back. Those of a lost attempt do: they wait briefly.
         let soon = (new.now + BACK_OFF * MAX_ATTEMPTS).as_ms();
         let head = ranks()
             .filter(job::is_waiting(new.class))

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use grabd_domain::Timestamp;
-use grabd_domain::admission::Account;
+use grabd_domain::admission::Payer;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::grabs::{Class, ImageKey};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId, TeamId};
@@ -29,7 +29,7 @@ pub struct LeaseRequest {
     pub now: Timestamp,
     /// For each slot, a lease token and random bits for the upload key.
     pub slots: Vec<(LeaseToken, u128)>,
-    /// Only jobs of accounts that have paid.
+    /// Only jobs of payers that have paid.
     pub only_paid: bool,
 }
 
@@ -40,8 +40,8 @@ pub struct LeasedJob {
     pub grab: GrabId,
     /// The owning team.
     pub team: TeamId,
-    /// The account that the slot is counted for.
-    pub account: Account,
+    /// The payer that the slot is counted for.
+    pub payer: Payer,
     /// Synchronous or asynchronous.
     pub class: Class,
     /// Token of the lease.
@@ -126,7 +126,7 @@ impl Transaction for LeaseJobs {
                     jobs.push(LeasedJob {
                         grab: GrabId(row.grab_id),
                         team: TeamId(row.team_id),
-                        account: row.account(),
+                        payer: row.payer(),
                         class,
                         token: *token,
                         spec,

@@ -41,7 +41,7 @@ pub use queries::days::DailyOutcomeCount;
 pub use queries::export::{ExportCursor, ExportPage};
 pub use queries::find::ShownImage;
 pub use queries::list::{Cursor, GrabList, PageRequest};
-pub use queries::storage::AccountStorage;
+pub use queries::storage::PayerStorage;
 pub use queries::stored_files::StoredFile;
 pub use queries::usage::GrabCounts;
 pub use reclaim::LostLeases;

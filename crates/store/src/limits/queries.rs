@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use grabd_domain::accounts::Role;
-use grabd_domain::ids::{AccountId, TeamId};
+use grabd_domain::ids::{PayerId, TeamId};
 use grabd_domain::team_limits::TeamLimit;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect};
@@ -67,12 +67,12 @@ impl Limits<'_> {
         Ok(TeamLimitsVersion(overrides, changes))
     }
 
-    /// The budgets of failed renders that are overridden, by account. An account is all teams with the same first
+    /// The budgets of failed renders that are overridden, by payer. A payer is all teams with the same first
     /// owner: if several of them have an override, the lowest applies.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_account_budgets(self) -> Result<HashMap<AccountId, u32>> {
+    pub async fn list_payer_budgets(self) -> Result<HashMap<PayerId, u32>> {
         let name = TeamLimit::FailedSecondsPerMinute.as_str();
         let overrides = team_limit::Entity::find().filter(team_limit::Column::Name.eq(name)).limit(MAX_TEAM_LIMITS);
         let overrides = self.readable_limits(overrides.all(self.store.database.reader()).await?);
@@ -100,8 +100,8 @@ impl Limits<'_> {
         }
         let mut budgets = HashMap::new();
         for StoredLimit { team, value, .. } in overrides {
-            let account = AccountId(first_owners.get(&team.0).copied().unwrap_or(team.0));
-            let budget = budgets.entry(account).or_insert(value);
+            let payer = PayerId(first_owners.get(&team.0).copied().unwrap_or(team.0));
+            let budget = budgets.entry(payer).or_insert(value);
             *budget = value.min(*budget);
         }
         Ok(budgets)

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use grabd_domain::Timestamp;
-use grabd_domain::ids::{AccountId, DeliveryId, EndpointId};
+use grabd_domain::ids::{PayerId, DeliveryId, EndpointId};
 use grabd_domain::webhooks::DeliveryError;
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, JoinType, QueryFilter, QueryOrder, QuerySelect};
@@ -24,8 +24,8 @@ pub struct DueDelivery {
     pub id: DeliveryId,
     /// Its endpoint.
     pub endpoint: EndpointId,
-    /// The account of the endpoint's team. If the endpoint was removed, an account of its own.
-    pub account: AccountId,
+    /// The payer of the endpoint's team. If the endpoint was removed, a payer of its own.
+    pub payer: PayerId,
     /// Since when it is due.
     pub due_at: Timestamp,
     /// Whether its last attempt timed out.
@@ -38,7 +38,7 @@ struct DueRow {
     endpoint_id: Uuid,
     next_at: i64,
     no_answer: Option<i16>,
-    account: Option<Uuid>,
+    payer: Option<Uuid>,
 }
 
 impl Webhooks<'_> {
@@ -59,7 +59,7 @@ impl Webhooks<'_> {
             .into();
         let team = Expr::col((webhook_endpoint::Entity, webhook_endpoint::Column::TeamId));
         // As for renders.
-        let account = Expr::from(first_owner(team.clone())).if_null(team);
+        let payer = Expr::from(first_owner(team.clone())).if_null(team);
         let rows = delivery::Entity::find()
             .select_only()
             .columns([
@@ -68,7 +68,7 @@ impl Webhooks<'_> {
                 delivery::Column::NextAt,
                 delivery::Column::NoAnswer,
             ])
-            .expr_as(account, "account")
+            .expr_as(payer, "payer")
             .join(JoinType::LeftJoin, of_endpoint)
             .filter(delivery::Column::NextAt.between(due.start().as_ms(), due.end().as_ms()))
             .filter(delivery::Column::Id.is_not_in(padded(self.store.set_aside.keys::<Uuid>(DELIVERIES, now))))
@@ -85,7 +85,7 @@ impl Webhooks<'_> {
             .map(|row| DueDelivery {
                 id: DeliveryId(row.id),
                 endpoint: EndpointId(row.endpoint_id),
-                account: AccountId(row.account.unwrap_or(row.endpoint_id)),
+                payer: PayerId(row.payer.unwrap_or(row.endpoint_id)),
                 due_at: Timestamp::from_ms(row.next_at),
                 has_timed_out: row.no_answer == timed_out,
             })

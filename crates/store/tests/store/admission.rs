@@ -1,13 +1,13 @@
-//! Accounts in the queue, slots for paying accounts, the limit of the expected wait, and delays.
+//! Payers in the queue, slots for payers that have paid, the limit of the expected wait, and delays.
 
 use std::time::Duration;
 
 use grabd_domain::accounts::Email;
-use grabd_domain::admission::{Account, Throughput, WaitLimit};
+use grabd_domain::admission::{Payer, Throughput, WaitLimit};
 use grabd_domain::credits::LotKind;
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Class, Grab, State};
-use grabd_domain::ids::{AccountId, GrabId, TeamId, UserId};
+use grabd_domain::ids::{PayerId, GrabId, TeamId, UserId};
 use grabd_domain::teams::TeamName;
 use grabd_store::accounts::{InitialTeam, NewPerson};
 use grabd_store::credits::Grant;
@@ -48,9 +48,9 @@ async fn grant(db: &TestDb, team: TeamId, kind: LotKind, source_ref: &str) {
     db.store.credits().grant(grant).await.unwrap();
 }
 
-/// Creates a pending synchronous grab of this account.
-async fn pending(db: &TestDb, team: TeamId, account: Account) -> GrabId {
-    let new = NewGrab { account, ..db.new_grab(team, Class::Sync) };
+/// Creates a pending synchronous grab of this payer.
+async fn pending(db: &TestDb, team: TeamId, payer: Payer) -> GrabId {
+    let new = NewGrab { payer, ..db.new_grab(team, Class::Sync) };
     let id = new.id;
     assert_eq!(db.store.grabs().create(new).await.unwrap(), Created::Pending);
     id
@@ -63,60 +63,60 @@ async fn lease(db: &TestDb, slots: usize, only_paid: bool) -> Vec<TeamId> {
 }
 
 on_both! {
-    async fn account_is_the_first_owner_or_the_team(db) {
+    async fn payer_is_the_first_owner_or_the_team(db) {
         let (user, teams) = owner(db, 2).await;
         for team in &teams {
-            let expected = Account { id: AccountId(user.0), has_paid: false };
-            assert_eq!(db.store.credits().account(*team, &FREE).await.unwrap(), expected);
+            let expected = Payer { id: PayerId(user.0), has_paid: false };
+            assert_eq!(db.store.credits().payer(*team, &FREE).await.unwrap(), expected);
         }
         // A second owner changes nothing.
         let (other, _) = owner(db, 1).await;
         let member = format!("INSERT INTO member (team_id, user_id, role, created_at) VALUES ({}, {}, 0, {})",
             db.literal(teams[0].0), db.literal(other.0), NOW.as_ms() + 1);
         db.execute_raw(&member).await.unwrap();
-        assert_eq!(db.store.credits().account(teams[0], &FREE).await.unwrap().id, AccountId(user.0));
+        assert_eq!(db.store.credits().payer(teams[0], &FREE).await.unwrap().id, PayerId(user.0));
         let ownerless = db.team(0).await;
-        assert_eq!(db.store.credits().account(ownerless, &FREE).await.unwrap(), Account::of_team(ownerless));
+        assert_eq!(db.store.credits().payer(ownerless, &FREE).await.unwrap(), Payer::of_team(ownerless));
     }
 
-    async fn account_has_paid_once_one_of_its_teams_has(db) {
+    async fn payer_has_paid_once_one_of_its_teams_has(db) {
         let (_, teams) = owner(db, 2).await;
         grant(db, teams[0], LotKind::Prepaid, "hand:0001").await;
-        assert!(!db.store.credits().account(teams[1], &FREE).await.unwrap().has_paid);
+        assert!(!db.store.credits().payer(teams[1], &FREE).await.unwrap().has_paid);
         grant(db, teams[0], LotKind::Prepaid, "stripe:pi_1").await;
-        assert!(db.store.credits().account(teams[1], &FREE).await.unwrap().has_paid);
+        assert!(db.store.credits().payer(teams[1], &FREE).await.unwrap().has_paid);
         let (_, others) = owner(db, 1).await;
-        assert!(!db.store.credits().account(others[0], &FREE).await.unwrap().has_paid);
+        assert!(!db.store.credits().payer(others[0], &FREE).await.unwrap().has_paid);
         grant(db, others[0], LotKind::Subscription, "hand:0002").await;
-        assert!(db.store.credits().account(others[0], &FREE).await.unwrap().has_paid);
+        assert!(db.store.credits().payer(others[0], &FREE).await.unwrap().has_paid);
     }
 
-    async fn many_teams_of_one_account_get_one_share(db) {
+    async fn many_teams_of_one_payer_get_one_share(db) {
         let (user, teams) = owner(db, 6).await;
-        let many = Account { id: AccountId(user.0), has_paid: false };
+        let many = Payer { id: PayerId(user.0), has_paid: false };
         for team in teams.iter().cycle().take(60) {
             pending(db, *team, many).await;
         }
         let single = db.team(10).await;
         for _ in 0..10 {
-            pending(db, single, Account::of_team(single)).await;
+            pending(db, single, Payer::of_team(single)).await;
         }
         let leased = lease(db, 20, false).await;
         assert_eq!(leased.iter().filter(|team| **team == single).count(), 10, "{leased:?}");
-        // Nobody else waits, so the account gets all slots.
+        // Nobody else waits, so the payer gets all slots.
         assert_eq!(lease(db, 20, false).await.len(), 20);
     }
 
-    async fn kept_slots_lease_only_jobs_of_paying_accounts(db) {
+    async fn kept_slots_lease_only_jobs_of_paying_payers(db) {
         let (free, paying) = (db.team(9).await, db.team(9).await);
         for _ in 0..3 {
-            pending(db, free, Account::of_team(free)).await;
+            pending(db, free, Payer::of_team(free)).await;
         }
-        let account = Account { has_paid: true, ..Account::of_team(paying) };
-        let last = pending(db, paying, account).await;
+        let payer = Payer { has_paid: true, ..Payer::of_team(paying) };
+        let last = pending(db, paying, payer).await;
         let request = grabd_store::grabs::LeaseRequest { only_paid: true, ..db.lease_request(Class::Sync, 4, NOW) };
         let leased = db.store.grabs().lease(request).await.unwrap();
-        assert_eq!(leased.iter().map(|job| (job.grab, job.account)).collect::<Vec<_>>(), [(last, account)]);
+        assert_eq!(leased.iter().map(|job| (job.grab, job.payer)).collect::<Vec<_>>(), [(last, payer)]);
         assert_eq!(lease(db, 4, false).await, [free; 3]);
     }
 
@@ -124,7 +124,7 @@ on_both! {
         let (busy, team) = (db.team(9).await, db.team(1).await);
         for _ in 0..3 {
             let other = db.team(1).await;
-            pending(db, other, Account::of_team(other)).await;
+            pending(db, other, Payer::of_team(other)).await;
         }
         let shared = Throughput { slots: 2, idle: 0, render: 4 * S };
         // Three grabs are ahead, so the grab starts after four renders of two slots.
@@ -134,31 +134,31 @@ on_both! {
         // Nothing is held or stored.
         assert_eq!(db.credits(team).await, (1, 0));
         assert_eq!(db.store.grabs().find_grab(team, grabd_domain::credentials::Environment::Live, new.id).await.unwrap(), None);
-        // A flood of another account is behind the first grab of this one.
+        // A flood of another payer is behind the first grab of this one.
         for _ in 0..9 {
-            pending(db, busy, Account::of_team(busy)).await;
+            pending(db, busy, Payer::of_team(busy)).await;
         }
         let accepted = NewGrab { wait: wait(10 * S), ..new };
         assert_eq!(db.store.grabs().create(accepted).await.unwrap(), Created::Pending);
     }
 
-    async fn paying_account_waits_only_for_kept_slots(db) {
+    async fn payer_that_has_paid_waits_only_for_kept_slots(db) {
         for _ in 0..8 {
             let free = db.team(1).await;
-            pending(db, free, Account::of_team(free)).await;
+            pending(db, free, Payer::of_team(free)).await;
         }
         let team = db.team(2).await;
         let shared = Throughput { slots: 1, idle: 0, render: 20 * S };
         let kept = Throughput { slots: 1, idle: 0, render: S };
         let wait = Some(WaitLimit { longest: 3 * S, shared, kept: Some(kept) });
-        let account = Account { has_paid: true, ..Account::of_team(team) };
-        let new = NewGrab { account, wait, ..db.new_grab(team, Class::Sync) };
+        let payer = Payer { has_paid: true, ..Payer::of_team(team) };
+        let new = NewGrab { payer, wait, ..db.new_grab(team, Class::Sync) };
         assert_eq!(db.store.grabs().create(new.clone()).await.unwrap(), Created::Pending);
-        // Grabs of paying accounts ahead count.
+        // Grabs of payers that have paid ahead count.
         let tight = Some(WaitLimit { longest: S, shared, kept: Some(kept) });
         let other = db.team(1).await;
-        let account = Account { has_paid: true, ..Account::of_team(other) };
-        let next = NewGrab { account, wait: tight, ..db.new_grab(other, Class::Sync) };
+        let payer = Payer { has_paid: true, ..Payer::of_team(other) };
+        let next = NewGrab { payer, wait: tight, ..db.new_grab(other, Class::Sync) };
         assert_eq!(db.store.grabs().create(next).await.unwrap(), Created::WaitTooLong { expected: 2 * S });
     }
 
@@ -172,24 +172,24 @@ on_both! {
 
     async fn delayed_jobs_wait_and_do_not_hold_the_queue(db) {
         let (blocked_team, other) = (db.team(9).await, db.team(9).await);
-        let first = pending(db, blocked_team, Account::of_team(blocked_team)).await;
+        let first = pending(db, blocked_team, Payer::of_team(blocked_team)).await;
         for _ in 0..5 {
-            pending(db, other, Account::of_team(other)).await;
+            pending(db, other, Payer::of_team(other)).await;
         }
         // The head of the queue moves on.
         assert_eq!(lease(db, 3, false).await, [blocked_team, other, other]);
-        let waiting = pending(db, blocked_team, Account::of_team(blocked_team)).await;
-        let account = Account::of_team(blocked_team).id;
-        assert_eq!(db.store.grabs().delay_jobs(account, NOW + 10 * S).await.unwrap(), 1, "the leased job is not delayed");
-        assert_eq!(db.store.grabs().delay_jobs(account, NOW + 5 * S).await.unwrap(), 0, "a delay is never shortened");
+        let waiting = pending(db, blocked_team, Payer::of_team(blocked_team)).await;
+        let payer = Payer::of_team(blocked_team).id;
+        assert_eq!(db.store.grabs().delay_jobs(payer, NOW + 10 * S).await.unwrap(), 1, "the leased job is not delayed");
+        assert_eq!(db.store.grabs().delay_jobs(payer, NOW + 5 * S).await.unwrap(), 0, "a delay is never shortened");
         // The delayed job has no turn.
         let third = db.team(2).await;
-        pending(db, third, Account::of_team(third)).await;
+        pending(db, third, Payer::of_team(third)).await;
         assert_eq!(lease(db, 2, false).await, [other, third]);
-        // Nor does it let a new account overtake the other one.
+        // Nor does it let a new payer overtake the other one.
         let fourth = db.team(2).await;
         for _ in 0..2 {
-            pending(db, fourth, Account::of_team(fourth)).await;
+            pending(db, fourth, Payer::of_team(fourth)).await;
         }
         assert_eq!(lease(db, 9, false).await, [other, fourth, other, fourth]);
         let request = db.lease_request(Class::Sync, 9, NOW + 10 * S);
@@ -225,7 +225,7 @@ on_both! {
         let other = db.team(1).await;
         let delayed = db.pending(other).await;
         let late = NOW + 30 * S;
-        db.store.grabs().delay_jobs(AccountId(other.0), late + S).await.unwrap();
+        db.store.grabs().delay_jobs(PayerId(other.0), late + S).await.unwrap();
         let ended = db.store.grabs().expire_jobs(late, 9).await.unwrap();
         let cause = |grab: Grab| {
             let State::Failed { failure, .. } = &grab.state else { panic!("{grab:?}") };

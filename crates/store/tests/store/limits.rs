@@ -5,7 +5,7 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, Role};
 use grabd_domain::credentials::{Environment, Scopes};
-use grabd_domain::ids::{AccountId, EndpointId, GrabId, InvitationId, KeyId, TeamId, UserId};
+use grabd_domain::ids::{PayerId, EndpointId, GrabId, InvitationId, KeyId, TeamId, UserId};
 use grabd_domain::target::TargetUrl;
 use grabd_domain::team_limits::{LimitChange, TeamLimit};
 use grabd_domain::webhooks::{Creator, Events, Registration};
@@ -193,7 +193,7 @@ on_both! {
         assert!(matches!(register(db, team).await, RegisterOutcome::Registered(_)));
     }
 
-    async fn budget_of_an_account_is_the_lowest_of_its_teams(db) {
+    async fn budget_of_a_payer_is_the_lowest_of_its_teams(db) {
         let (ada, first) = owner(db, "ada@example.com", NOW).await;
         let (bob, theirs) = owner(db, "bob@example.com", NOW + DAY).await;
         let second = TeamId(db.id());
@@ -207,12 +207,12 @@ on_both! {
             change(db, team, &[&format!("failed_seconds_per_minute={value}")]).await;
         }
         change(db, unowned, &["keys=1"]).await;
-        let budgets = db.store.limits().list_account_budgets().await.unwrap();
-        let of = |account| budgets.get(&AccountId(account)).copied();
+        let budgets = db.store.limits().list_payer_budgets().await.unwrap();
+        let of = |account| budgets.get(&PayerId(account)).copied();
         assert_eq!((of(ada.0), of(bob.0), of(unowned.0)), (Some(10), Some(5), Some(7)));
         assert_eq!(budgets.len(), 3);
         change(db, second, &["failed_seconds_per_minute"]).await;
-        assert_eq!(db.store.limits().list_account_budgets().await.unwrap().get(&AccountId(ada.0)), Some(&30));
+        assert_eq!(db.store.limits().list_payer_budgets().await.unwrap().get(&PayerId(ada.0)), Some(&30));
     }
 
     async fn ended_grabs_are_read_in_the_order_of_their_ends(db) {

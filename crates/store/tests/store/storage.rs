@@ -1,4 +1,4 @@
-//! What teams and accounts store, and creates that are refused because of it.
+//! What teams and payers store, and creates that are refused because of it.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, ImageKey};
 use grabd_domain::idempotency::IdempotencyKey;
-use grabd_domain::ids::{AccountId, GrabId, TeamId};
+use grabd_domain::ids::{PayerId, GrabId, TeamId};
 use grabd_domain::storage::{Counted, StorageCeiling, StoredBytes};
 use grabd_domain::teams::TeamName;
 use grabd_store::grabs::{
-    AccountStorage, Created, FailureSource, NewGrab, NewPlaceholder, NewRecord, PlaceholderOutcome, Repeat, ReuseGrab,
+    PayerStorage, Created, FailureSource, NewGrab, NewPlaceholder, NewRecord, PlaceholderOutcome, Repeat, ReuseGrab,
     ReuseOutcome,
 };
 use grabd_store::retention::PurgedGrabs;
@@ -89,8 +89,8 @@ on_both! {
         assert!((20_000..21_000).contains(&stored(db, other).await.uncharged));
         db.store.grabs().fail(failing(id, FailureSource::Cancel, NOW)).await.unwrap().unwrap();
         assert!((ROW..SHORT).contains(&stored(db, other).await.uncharged));
-        assert_eq!(db.store.grabs().largest_accounts(1).await.unwrap(), (
-            vec![AccountStorage { account: AccountId(team.0), bytes: u64::try_from(stored(db, team).await.total()).unwrap() }],
+        assert_eq!(db.store.grabs().largest_payers(1).await.unwrap(), (
+            vec![PayerStorage { payer: PayerId(team.0), bytes: u64::try_from(stored(db, team).await.total()).unwrap() }],
             u64::try_from(stored(db, team).await.total() + stored(db, other).await.total()).unwrap(),
         ));
         // What is deleted counts no more.
@@ -195,7 +195,7 @@ on_both! {
         assert_eq!(stored(db, team).await.test, before);
     }
 
-    async fn other_teams_of_an_account_are_those_with_the_same_first_owner(db) {
+    async fn other_teams_of_a_payer_are_those_with_the_same_first_owner(db) {
         let (ada, first) = db.owned_team("ada@example.com").await;
         let second = TeamId(db.id());
         let name = TeamName::parse("A second team").unwrap();
@@ -214,10 +214,10 @@ on_both! {
         let others = async |team| db.store.grabs().storage_of_others(team).await.unwrap().test;
         assert_eq!((others(first).await, others(second).await), (of_second, of_first));
         assert_eq!((others(other).await, others(unowned).await), (0, 0));
-        let (largest, _) = db.store.grabs().largest_accounts(9).await.unwrap();
-        let of_ada = AccountStorage { account: AccountId(ada.0), bytes: u64::try_from(of_first + of_second).unwrap() };
+        let (largest, _) = db.store.grabs().largest_payers(9).await.unwrap();
+        let of_ada = PayerStorage { payer: PayerId(ada.0), bytes: u64::try_from(of_first + of_second).unwrap() };
         assert!(largest.contains(&of_ada), "{largest:?}");
-        assert_eq!((largest.len(), largest[0].account), (3, AccountId(unowned.0)));
+        assert_eq!((largest.len(), largest[0].payer), (3, PayerId(unowned.0)));
     }
 
     async fn long_options_are_replaced_by_digests_and_everything_else_stays(db) {

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, Difference};
-use grabd_domain::ids::{AccountId, DeliveryId, EndpointId, TeamId};
+use grabd_domain::ids::{PayerId, DeliveryId, EndpointId, TeamId};
 use grabd_domain::limits::SYNC_DEADLINE;
 use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::{
@@ -221,7 +221,7 @@ on_both! {
         assert_eq!((delivery.event, delivery.id), (Event::GrabDone, second.delivery));
     }
 
-    async fn due_deliveries_have_the_account_of_their_team(db) {
+    async fn due_deliveries_have_the_payer_of_their_team(db) {
         let (ada, owned) = db.owned_team("ada@example.com").await;
         let target = endpoint(db, owned, &[]).await;
         let unowned = db.team(0).await;
@@ -232,11 +232,11 @@ on_both! {
         }
         let id = db.literal(removed.endpoint.0);
         db.execute_raw(&format!("DELETE FROM webhook_endpoint WHERE id = {id}")).await.unwrap();
-        let seen: Vec<_> = db.due(later(9), 9).await.iter().map(|due| (due.endpoint, due.account, due.due_at)).collect();
+        let seen: Vec<_> = db.due(later(9), 9).await.iter().map(|due| (due.endpoint, due.payer, due.due_at)).collect();
         let expected = [
-            (target.endpoint, AccountId(ada.0), later(1)),
-            (other.endpoint, AccountId(unowned.0), later(2)),
-            (removed.endpoint, AccountId(removed.endpoint.0), later(3)),
+            (target.endpoint, PayerId(ada.0), later(1)),
+            (other.endpoint, PayerId(unowned.0), later(2)),
+            (removed.endpoint, PayerId(removed.endpoint.0), later(3)),
         ];
         assert_eq!(seen, expected);
         let range = async |range, limit| db.store.webhooks().due_deliveries(range, later(9), limit).await.unwrap().len();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use futures::TryStreamExt;
 use grabd::serve::{Rendering, Timeouts};
-use grabd_domain::admission::Account;
+use grabd_domain::admission::Payer;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::credits::{Balance, EntryKind};
@@ -483,7 +483,7 @@ async fn create_live_grab(app: &TestApp, team: TeamId, spec: &CaptureSpec, at: T
         .create(NewGrab {
             id,
             team,
-            account: Account::of_team(team),
+            payer: Payer::of_team(team),
             key: None,
             class: Class::Sync,
             spec: spec.clone(),

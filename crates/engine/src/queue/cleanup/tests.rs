@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use grabd_domain::accounts::Email;
 use grabd_domain::address::Policy;
-use grabd_domain::admission::Account;
+use grabd_domain::admission::Payer;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credits::LotKind;
 use grabd_domain::grabs::{Class, Failure, FailureReason, ImageKey, RenderMetadata, State};
@@ -158,7 +158,7 @@ impl TestCore {
         let new = NewGrab {
             id,
             team,
-            account: Account::of_team(team),
+            payer: Payer::of_team(team),
             key: None,
             class: Class::Async,
             spec,

@@ -1,7 +1,7 @@
-//! Leases that have ended, for the accounts of their slots.
+//! Leases that have ended, for the payers of their slots.
 
 use grabd_domain::Timestamp;
-use grabd_domain::admission::Account;
+use grabd_domain::admission::Payer;
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 
 use super::{Dispatcher, State};
@@ -15,11 +15,11 @@ impl State {
         Some(held.ended)
     }
 
-    /// The number of slots that ended leases of accounts that never paid still use. No more than there are slots that are
+    /// The number of slots that ended leases of payers that never paid still use. No more than there are slots that are
     /// neither idle nor leased: a renderer of an earlier version does not tell when a slot is free.
     pub(super) fn unpaid_in_use(&self) -> usize {
         let count = |id: &SessionId| {
-            let unpaid = |(session, ended): &&(SessionId, EndedLease)| session == id && !ended.account.has_paid;
+            let unpaid = |(session, ended): &&(SessionId, EndedLease)| session == id && !ended.payer.has_paid;
             self.ended.leases.values().filter(unpaid).count()
         };
         let in_use = self.sessions.iter().map(|(id, session)| {
@@ -31,11 +31,11 @@ impl State {
 }
 
 impl Dispatcher {
-    /// The account of a lease of this session that has ended. `None` the next time.
-    pub(crate) fn take_ended(&self, session: SessionId, token: LeaseToken) -> Option<Account> {
+    /// The payer of a lease of this session that has ended. `None` the next time.
+    pub(crate) fn take_ended(&self, session: SessionId, token: LeaseToken) -> Option<Payer> {
         let mut state = self.lock();
         state.ended.leases.get(&token).filter(|(of, _)| *of == session)?;
-        state.ended.leases.remove(&token).map(|(_, ended)| ended.account)
+        state.ended.leases.remove(&token).map(|(_, ended)| ended.payer)
     }
 
     /// Notes how long the slot of an attempt that was lost was used. If the grab fails, its page is probably the cause.

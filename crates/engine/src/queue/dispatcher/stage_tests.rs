@@ -21,7 +21,7 @@ fn stages_are_accepted_once_from_the_session_that_holds_the_lease() {
         spec: CaptureSpec::parse(&request).unwrap(),
         budget: Duration::from_secs(1),
         attempt: 3,
-        account: Account::of_team(random::team_id(now)),
+        payer: Payer::of_team(random::team_id(now)),
         since: now,
     };
     let slot = dispatcher.reserve_for_waiting().into_iter().find(|slot| slot.session() == id).unwrap();

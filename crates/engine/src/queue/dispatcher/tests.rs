@@ -1,5 +1,5 @@
 use grabd_domain::capture::CaptureRequest;
-use grabd_domain::ids::AccountId;
+use grabd_domain::ids::PayerId;
 use grabd_domain::limits::{MAX_LEASE_MARGIN, MAX_RENDER_BUDGET};
 use uuid::Uuid;
 
@@ -15,17 +15,17 @@ fn lease() -> Lease {
         spec: CaptureSpec::parse(&request).unwrap(),
         budget: Duration::from_secs(1),
         attempt: 1,
-        account: free(1),
+        payer: free(1),
         since: Timestamp::from_ms(0),
     }
 }
 
-fn free(number: u128) -> Account {
-    Account { id: AccountId(Uuid::from_u128(number)), has_paid: false }
+fn free(number: u128) -> Payer {
+    Payer { id: PayerId(Uuid::from_u128(number)), has_paid: false }
 }
 
-fn paying() -> Account {
-    Account { has_paid: true, ..free(9) }
+fn paying() -> Payer {
+    Payer { has_paid: true, ..free(9) }
 }
 
 fn attached(slots: usize) -> (Dispatcher, SessionId, mpsc::Receiver<SessionMessage>) {
@@ -158,7 +158,7 @@ fn lease_is_held_from_assignment_to_cancellation() {
 }
 
 #[test]
-fn kept_slot_is_reserved_for_paying_accounts_only() {
+fn kept_slot_is_reserved_for_paying_payers_only() {
     let (dispatcher, _, _messages) = attached(4);
     let reserved: Vec<_> = (0..3).map(|number| dispatcher.reserve(free(number), 25).unwrap()).collect();
     assert!(dispatcher.reserve(free(7), 25).is_none(), "the last slot is kept");
@@ -186,14 +186,14 @@ fn expired_lease_is_forgotten() {
 }
 
 #[test]
-fn ended_lease_opens_its_slot_for_all_accounts() {
+fn ended_lease_opens_its_slot_for_all_payers() {
     let (dispatcher, id, _messages) = attached(2);
     let lease = lease();
     let (grab, token) = (lease.grab, lease.token);
     dispatcher.reserve(free(1), 50).unwrap().assign(lease).unwrap();
     assert!(dispatcher.reserve(free(2), 50).is_none());
     dispatcher.hold_back();
-    let ended = EndedLease { account: free(1), since: Timestamp::from_ms(0), attempt: 1, lost: Duration::ZERO };
+    let ended = EndedLease { payer: free(1), since: Timestamp::from_ms(0), attempt: 1, lost: Duration::ZERO };
     assert_eq!(dispatcher.lease_of(grab), Some(ended));
     assert_eq!(dispatcher.forget(token), Some(ended));
     assert_eq!(dispatcher.forget(token), None);
@@ -227,7 +227,7 @@ fn assign_fails_when_the_session_is_gone() {
 }
 
 #[test]
-fn account_of_a_cancelled_lease_is_known_until_its_slot_is_free_or_its_session_ends() {
+fn payer_of_a_cancelled_lease_is_known_until_its_slot_is_free_or_its_session_ends() {
     let (dispatcher, id, _messages) = attached(3);
     let leases = [lease(), lease(), lease()];
     let of = leases.each_ref().map(|lease| (lease.grab, lease.token));

@@ -4,12 +4,12 @@ use super::*;
 
 const NOW: Timestamp = Timestamp::from_ms(1_800_000_000_000);
 
-fn account(n: u128) -> AccountId {
-    AccountId(Uuid::from_u128(n))
+fn payer(n: u128) -> PayerId {
+    PayerId(Uuid::from_u128(n))
 }
 
-fn endpoint(account: u128, n: u128) -> EndpointId {
-    EndpointId(Uuid::from_u128(account << 32 | n))
+fn endpoint(payer: u128, n: u128) -> EndpointId {
+    EndpointId(Uuid::from_u128(payer << 32 | n))
 }
 
 /// Deliveries to one endpoint, with ids of their own.
@@ -17,7 +17,7 @@ fn due(of: u128, to: u128, count: u128) -> Vec<DueDelivery> {
     let delivery = |n: u128| DueDelivery {
         id: DeliveryId(Uuid::from_u128(of << 64 | to << 32 | n)),
         endpoint: endpoint(of, to),
-        account: account(of),
+        payer: payer(of),
         due_at: NOW,
         has_timed_out: false,
     };
@@ -33,30 +33,30 @@ fn line_of(pace: Pace, endpoints: impl IntoIterator<Item = (u128, u128)>) -> Lin
     line
 }
 
-fn of_account(turns: &[Turn], n: u128) -> usize {
-    turns.iter().filter(|turn| turn.account == account(n)).count()
+fn of_payer(turns: &[Turn], n: u128) -> usize {
+    turns.iter().filter(|turn| turn.payer == payer(n)).count()
 }
 
 #[test]
-fn account_with_many_deliveries_leaves_room_for_others() {
+fn payer_with_many_deliveries_leaves_room_for_others() {
     let ten = (0..10).map(|to| (1, to));
     let mut line = line_of(Pace::Quick, ten.clone().chain([(2, 0)]));
     line.add(ten.flat_map(|(of, to)| due(of, to, 50)), NOW);
     let first = line.take();
-    assert_eq!((first.len(), of_account(&first, 1)), (16, 16), "half of the pool");
+    assert_eq!((first.len(), of_payer(&first, 1)), (16, 16), "half of the pool");
     line.add(due(2, 0, 9), NOW);
     let second = line.take();
-    assert_eq!((second.len(), of_account(&second, 2)), (4, 4), "four for each endpoint");
+    assert_eq!((second.len(), of_payer(&second, 2)), (4, 4), "four for each endpoint");
     assert_eq!(line.take(), []);
     // An attempt that ends makes room for one of the same endpoint.
     line.end(second[0].delivery, Some(Pace::Quick), NOW);
-    assert_eq!(line.take().iter().map(|turn| turn.account).collect::<Vec<_>>(), [account(2)]);
+    assert_eq!(line.take().iter().map(|turn| turn.payer).collect::<Vec<_>>(), [payer(2)]);
 }
 
 #[test]
-fn account_with_the_fewest_attempts_is_next() {
+fn payer_with_the_fewest_attempts_is_next() {
     let mut line = line_of(Pace::Quick, (1..=16).map(|of| (of, 0)).chain([(99, 0)]));
-    // Sixteen accounts use the whole pool, and have much more.
+    // Sixteen payers use the whole pool, and have much more.
     for of in 1..=16 {
         line.add(due(of, 0, 100), NOW);
     }
@@ -64,17 +64,17 @@ fn account_with_the_fewest_attempts_is_next() {
     assert_eq!(busy.len(), 32);
     line.add(due(99, 0, 2), NOW);
     assert_eq!(line.take(), []);
-    // The next attempt that ends is followed by one of the account that waits. Then it has as many as the account of that
+    // The next attempt that ends is followed by one of the payer that waits. Then it has as many as the payer of that
     // attempt, and they take turns.
     for (ended, expected) in busy.iter().zip([99, 1]) {
         line.end(ended.delivery, Some(Pace::Quick), NOW);
         let next = line.take();
-        assert_eq!(next.iter().map(|turn| turn.account).collect::<Vec<_>>(), [account(expected)]);
+        assert_eq!(next.iter().map(|turn| turn.payer).collect::<Vec<_>>(), [payer(expected)]);
     }
 }
 
 #[test]
-fn accounts_with_as_many_attempts_take_turns() {
+fn payers_with_as_many_attempts_take_turns() {
     let mut line = line_of(Pace::Silent, (1..=40).map(|of| (of, 0)));
     for of in 1..=40 {
         line.add(due(of, 0, 3), NOW);
@@ -86,8 +86,8 @@ fn accounts_with_as_many_attempts_take_turns() {
         line.end(turn.delivery, Some(Pace::Silent), NOW);
     }
     let second = line.take();
-    let waited: Vec<_> = second[..8].iter().map(|turn| turn.account).collect();
-    assert_eq!(waited, (33..=40).map(account).collect::<Vec<_>>());
+    let waited: Vec<_> = second[..8].iter().map(|turn| turn.payer).collect();
+    assert_eq!(waited, (33..=40).map(payer).collect::<Vec<_>>());
     assert_eq!(second.len(), 32);
 }
 
@@ -99,7 +99,7 @@ fn endpoints_that_do_not_respond_use_attempts_of_their_own() {
     line.add(silent.flat_map(|(of, to)| due(of, to, 20)), NOW);
     let busy = line.take();
     assert_eq!(busy.len(), 32);
-    assert!((1..=64).all(|of| of_account(&busy, of) <= 1), "every account has one before any has two");
+    assert!((1..=64).all(|of| of_payer(&busy, of) <= 1), "every account has one before any has two");
     line.add(due(99, 0, 4), NOW);
     assert_eq!(line.take().len(), 4);
 }
@@ -112,12 +112,12 @@ fn unknown_endpoint_is_tried_with_one_message_until_it_responds() {
     assert_eq!(first.len(), 1);
     line.end(first[0].delivery, Some(Pace::Quick), NOW);
     assert_eq!(line.take().len(), 4);
-    // New endpoints of one account do not use all attempts at unknown ones.
+    // New endpoints of one payer do not use all attempts at unknown ones.
     let mut line = Line::default();
     line.add((0..10).flat_map(|to| due(1, to, 1)), NOW);
     line.add((2..=20).flat_map(|of| due(of, 0, 1)), NOW);
     let turns = line.take();
-    assert_eq!((turns.len(), of_account(&turns, 1)), (16, 1));
+    assert_eq!((turns.len(), of_payer(&turns, 1)), (16, 1));
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn delivery_is_in_the_line_once_until_its_attempt_ends() {
 }
 
 #[test]
-fn full_line_leaves_out_deliveries_of_the_account_with_the_most() {
+fn full_line_leaves_out_deliveries_of_the_payer_with_the_most() {
     let mut line = line_of(Pace::Silent, [(1, 0), (1, 1)]);
     for to in 0..2 {
         line.add(due(1, to, MAX_WAITING as u128), NOW);

@@ -1,7 +1,7 @@
-//! Reads of what teams and accounts store.
+//! Reads of what teams and payers store.
 
 use grabd_domain::accounts::Role;
-use grabd_domain::ids::{AccountId, TeamId};
+use grabd_domain::ids::{PayerId, TeamId};
 use grabd_domain::storage::StoredBytes;
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, Select};
@@ -12,11 +12,11 @@ use crate::entities::{member, team_storage};
 use crate::first_owner::first_owner;
 use crate::{Result, codes};
 
-/// What an account stores, in bytes.
+/// What a payer stores, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AccountStorage {
-    /// The account.
-    pub account: AccountId,
+pub struct PayerStorage {
+    /// The payer.
+    pub payer: PayerId,
     /// All its bytes.
     pub bytes: u64,
 }
@@ -47,7 +47,7 @@ impl Grabs<'_> {
         Ok(u64::try_from(self.storage_of_team(team).await?.images).unwrap_or(0))
     }
 
-    /// What the other teams of the team's account store.
+    /// What the other teams of the team's payer store.
     ///
     /// # Errors
     /// Database errors only.
@@ -73,16 +73,16 @@ impl Grabs<'_> {
         }))
     }
 
-    /// The accounts that store the most, up to `limit`, and what all accounts store together.
+    /// The payers that store the most, up to `limit`, and what all payers store together.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn largest_accounts(self, limit: u32) -> Result<(Vec<AccountStorage>, u64)> {
-        let account = Expr::from(first_owner(team_column())).if_null(team_column());
+    pub async fn largest_payers(self, limit: u32) -> Result<(Vec<PayerStorage>, u64)> {
+        let payer = Expr::from(first_owner(team_column())).if_null(team_column());
         let bytes = Expr::cust("CAST(SUM(bytes + test_bytes + uncharged_bytes + charged_bytes) AS bigint)");
         let rows: Vec<(Uuid, i64)> = team_storage::Entity::find()
             .select_only()
-            .expr_as(account, "account")
+            .expr_as(payer, "payer")
             .expr_as(bytes.clone(), "stored")
             .group_by(Expr::cust("1"))
             .order_by(Expr::cust("2"), sea_orm::Order::Desc)
@@ -97,9 +97,9 @@ impl Grabs<'_> {
             .one(self.store.database.reader())
             .await?;
         let size = |bytes: i64| u64::try_from(bytes).unwrap_or(0);
-        let accounts =
-            rows.into_iter().map(|(account, bytes)| AccountStorage { account: AccountId(account), bytes: size(bytes) });
-        Ok((accounts.collect(), size(all.flatten().unwrap_or(0))))
+        let payers =
+            rows.into_iter().map(|(payer, bytes)| PayerStorage { payer: PayerId(payer), bytes: size(bytes) });
+        Ok((payers.collect(), size(all.flatten().unwrap_or(0))))
     }
 }
 

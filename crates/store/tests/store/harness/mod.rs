@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
-use grabd_domain::admission::Account;
+use grabd_domain::admission::Payer;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::credits::{Lot, LotKind};
@@ -205,7 +205,7 @@ impl TestDb {
         NewGrab {
             id: GrabId(self.id()),
             team,
-            account: Account::of_team(team),
+            payer: Payer::of_team(team),
             key: None,
             class,
             spec: spec(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
-use grabd_domain::admission::Account;
+use grabd_domain::admission::Payer;
 use grabd_domain::credentials::Environment;
 use grabd_domain::credits::{Lot, LotKind};
 use grabd_domain::grabs::{Class, ImageKey};
@@ -228,7 +228,7 @@ impl Model {
         let new = NewGrab {
             id,
             team,
-            account: Account::of_team(team),
+            payer: Payer::of_team(team),
             key: None,
             class,
             spec: spec(),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use futures::future::try_join_all;
-use grabd_domain::admission::Account;
+use grabd_domain::admission::Payer;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::grabs::{Class, ImageKey, RenderMetadata};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId, TeamId};
@@ -206,7 +206,7 @@ impl Bench {
         let new = NewGrab {
             id,
             team,
-            account: Account::of_team(team),
+            payer: Payer::of_team(team),
             key: None,
             class: Class::Async,
             spec: self.spec.clone(),

@@ -1,9 +1,9 @@
-//! The account that a team's renders are counted for.
+//! The payer that a team's renders are counted for.
 
 use grabd_domain::accounts::Role;
-use grabd_domain::admission::Account;
+use grabd_domain::admission::Payer;
 use grabd_domain::credits::LotKind;
-use grabd_domain::ids::{AccountId, TeamId};
+use grabd_domain::ids::{PayerId, TeamId};
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
 use uuid::Uuid;
 
@@ -13,12 +13,12 @@ use crate::codes;
 use crate::entities::{lot, member};
 
 impl Credits<'_> {
-    /// The account of a team: its first owner, or the team itself. An account has paid if one of its teams ever had a
+    /// The payer of a team: its first owner, or the team itself. A payer has paid if one of its teams ever had a
     /// subscription, or a lot whose reference starts with none of `free_references`.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn account(self, team: TeamId, free_references: &[&str]) -> Result<Account> {
+    pub async fn payer(self, team: TeamId, free_references: &[&str]) -> Result<Payer> {
         let owner: Option<Uuid> = member::Entity::find()
             .select_only()
             .column(member::Column::UserId)
@@ -30,14 +30,14 @@ impl Credits<'_> {
             .into_tuple()
             .one(self.store.database.reader())
             .await?;
-        let mut of_account = Condition::any().add(lot::Column::TeamId.eq(team.0));
+        let mut of_payer = Condition::any().add(lot::Column::TeamId.eq(team.0));
         if let Some(owner) = owner {
             let owned = member::Entity::find()
                 .select_only()
                 .column(member::Column::TeamId)
                 .filter(member::Column::UserId.eq(owner))
                 .filter(member::Column::Role.eq(codes::role(Role::Owner)));
-            of_account = of_account.add(lot::Column::TeamId.in_subquery(owned.into_query()));
+            of_payer = of_payer.add(lot::Column::TeamId.in_subquery(owned.into_query()));
         }
         let not_free = free_references
             .iter()
@@ -46,12 +46,12 @@ impl Credits<'_> {
         let paid: Option<i64> = lot::Entity::find()
             .select_only()
             .column(lot::Column::Id)
-            .filter(of_account)
+            .filter(of_payer)
             .filter(Condition::any().add(subscription).add(not_free))
             .limit(1)
             .into_tuple()
             .one(self.store.database.reader())
             .await?;
-        Ok(Account { id: AccountId(owner.unwrap_or(team.0)), has_paid: paid.is_some() })
+        Ok(Payer { id: PayerId(owner.unwrap_or(team.0)), has_paid: paid.is_some() })
     }
 }
