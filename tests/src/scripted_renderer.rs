@@ -39,7 +39,7 @@ impl ScriptedRenderer {
         }
     }
 
-    /// Returns an image and files beside it, in parts, and makes the slot idle. Returns whether the result was
+    /// Returns an image and attachments, in parts, and makes the slot idle. Returns whether the result was
     /// accepted.
     ///
     /// # Errors

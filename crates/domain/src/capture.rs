@@ -27,7 +27,7 @@ pub use self::format::{Format, Scale};
 pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets, UploadUrl};
-pub use self::slices::{BesideName, SliceNumber};
+pub use self::slices::{AttachmentName, SliceNumber};
 pub use self::stored::LONG_OPTION_BYTES;
 pub use self::viewport::Viewport;
 pub use self::viewports::ViewportNumber;
@@ -100,7 +100,7 @@ pub struct CaptureSpec {
     pub fit: Fit,
     /// Stop everything that moves.
     pub freeze: bool,
-    /// The files to make beside the image, in the order of [`FileKind::ALL`].
+    /// The attachments to make, in the order of [`FileKind::ALL`].
     pub also: Vec<FileKind>,
     /// How the PDF is laid out.
     pub pdf: PdfLayout,

@@ -29,7 +29,7 @@ pub use self::viewport_image::{GrabViewport, ViewportSize};
 pub use self::warning::Warning;
 use self::warning::words;
 pub use crate::capture::Class;
-use crate::capture::{BesideName, CaptureSpec, Format, SliceNumber, ViewportNumber};
+use crate::capture::{AttachmentName, CaptureSpec, Format, SliceNumber, ViewportNumber};
 use crate::credentials::Environment;
 use crate::faults::{Code, ErrorCause, Fault, Field};
 use crate::ids::{GrabId, TeamId};
@@ -126,7 +126,7 @@ pub struct RenderMetadata {
     /// SHA-256 of the image file, in lower-case hexadecimal digits. Set by the core.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_sha256: Option<String>,
-    /// The files beside the image. Set by the core.
+    /// The attachments. Set by the core.
     #[serde(with = "stored_files", skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<GrabFile>,
     /// The slices of the image, from top to bottom. Set by the core.
@@ -234,7 +234,7 @@ impl RenderMetadata {
         self
     }
 
-    /// Whether there are files beside the image.
+    /// Whether there are attachments.
     #[must_use]
     pub fn has_files(&self) -> bool {
         !(self.files.is_empty() && self.slices.is_empty() && self.viewports.is_empty())
@@ -250,10 +250,10 @@ impl RenderMetadata {
         ViewportNumber::all().zip(&self.viewports)
     }
 
-    /// The files beside an image of this format: first those that `also` asks for, then the slices, then the images in
+    /// The attachments of an image of this format: first those that `also` asks for, then the slices, then the images in
     /// further viewports.
     pub fn shown_files(&self, format: Format) -> impl Iterator<Item = ShownFile<'_>> {
-        let shown = move |name: BesideName, key: &FileKey, bytes| ShownFile {
+        let shown = move |name: AttachmentName, key: &FileKey, bytes| ShownFile {
             name,
             path: format!("f/{}/{}", key.as_str(), name.file_name(format)),
             media_type: name.media_type(format),
@@ -261,14 +261,14 @@ impl RenderMetadata {
             place: None,
             viewport: None,
         };
-        let also = self.files.iter().map(move |file| shown(BesideName::Also(file.kind), &file.key, file.bytes));
+        let also = self.files.iter().map(move |file| shown(AttachmentName::Also(file.kind), &file.key, file.bytes));
         let slices = self.numbered_slices().map(move |(number, slice)| ShownFile {
             place: Some(&slice.place),
-            ..shown(BesideName::Slice(number), &slice.key, slice.bytes)
+            ..shown(AttachmentName::Slice(number), &slice.key, slice.bytes)
         });
         let viewports = self.numbered_viewports().map(move |(number, image)| ShownFile {
             viewport: Some(&image.size),
-            ..shown(BesideName::Viewport(number), &image.key, image.bytes)
+            ..shown(AttachmentName::Viewport(number), &image.key, image.bytes)
         });
         also.chain(slices).chain(viewports)
     }

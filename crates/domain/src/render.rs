@@ -91,7 +91,7 @@ pub struct Capture {
     pub metadata: RenderMetadata,
     /// Duration of the render in milliseconds.
     pub execution_ms: u32,
-    /// The files beside the image: all that were asked for.
+    /// The attachments: all that were asked for.
     pub files: Vec<CapturedFile>,
     /// The slices of the image, from top to bottom. None unless they were asked for.
     pub slices: Vec<CapturedSlice>,
@@ -99,7 +99,7 @@ pub struct Capture {
     pub viewports: Vec<CapturedViewport>,
 }
 
-/// A file beside an image.
+/// An attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturedFile {
     /// What it is.

@@ -3,7 +3,7 @@
 /// Bytes that a team or an account stores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoredBytes {
-    /// Images of live grabs, and the files beside them.
+    /// Images of live grabs, and their attachments.
     pub images: i64,
     /// Rows of test keys.
     pub test: i64,

@@ -48,5 +48,5 @@ mod workers;
 pub use crate::core::{Core, Operations, Parts, Settings};
 pub use crate::error::{Error, InternalError};
 pub use crate::failpoints::Failpoints;
-pub use crate::grabs::{FileBeside, Image, ImageError};
+pub use crate::grabs::{Attachment, Image, ImageError};
 pub use crate::retention::Retention;

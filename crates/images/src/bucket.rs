@@ -325,8 +325,8 @@ impl Bucket {
     pub(super) async fn delete(&self, key: &ImageKey) -> Result<()> {
         // The image first: a thumbnail that is being stored is deleted again if its image is gone.
         found(in_time(self.store.delete(&self.path(key, FileName::Image))).await)?;
-        let besides: Vec<_> = FileName::besides().map(|name| Ok(self.path(key, name))).collect();
-        let deleted = self.store.delete_stream(futures::stream::iter(besides).boxed());
+        let attachments: Vec<_> = FileName::attachments().map(|name| Ok(self.path(key, name))).collect();
+        let deleted = self.store.delete_stream(futures::stream::iter(attachments).boxed());
         let all = deleted.map(|deleted| found(deleted.map_err(Error::from)).map(drop)).try_collect::<()>();
         timeout(REQUEST_LIMIT, all).await.map_err(|_| Error::TooSlow)?
     }

@@ -60,7 +60,7 @@ impl Directory {
     pub(super) fn delete(&self, key: &ImageKey) -> io::Result<()> {
         // The image first: a thumbnail that is being stored is deleted again if its image is gone.
         remove(&self.path(key, FileName::Image))?;
-        FileName::besides().try_for_each(|name| remove(&self.path(key, name)))
+        FileName::attachments().try_for_each(|name| remove(&self.path(key, name)))
     }
 
     /// Deletes one file, if it exists.

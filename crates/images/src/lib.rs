@@ -1,4 +1,4 @@
-//! Image files, and the files beside them, in a directory or in the bucket of an object store.
+//! Images and their attachments, in a directory or in the bucket of an object store.
 //!
 //! While images are moved from one place to another, they may be in both: new ones are stored in the first place, reads
 //! try both, and deletions apply to both.
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use grabd_domain::Timestamp;
-use grabd_domain::capture::BesideName;
+use grabd_domain::capture::AttachmentName;
 use grabd_domain::grabs::ImageKey;
 use tokio::time::{Instant, timeout};
 
@@ -229,12 +229,12 @@ impl Images {
         self.begin_named(key, FileName::Image).await
     }
 
-    /// Starts storing a file beside the image with this key. It is deleted with the image.
+    /// Starts storing an attachment with this key. It is deleted with the image.
     ///
     /// # Errors
     /// When no file can be created.
-    pub async fn begin_file(&self, key: &ImageKey, name: BesideName) -> Result<Upload> {
-        self.begin_named(key, FileName::Beside(name)).await
+    pub async fn begin_file(&self, key: &ImageKey, name: AttachmentName) -> Result<Upload> {
+        self.begin_named(key, FileName::Attachment(name)).await
     }
 
     async fn begin_named(&self, key: &ImageKey, name: FileName) -> Result<Upload> {
@@ -247,9 +247,9 @@ impl Images {
         ImageFile { images: self.clone(), key: key.clone(), name: FileName::Image }
     }
 
-    /// A file beside the image with this key, which may not exist.
-    pub fn beside(&self, key: &ImageKey, name: BesideName) -> ImageFile {
-        ImageFile { images: self.clone(), key: key.clone(), name: FileName::Beside(name) }
+    /// An attachment with this key, which may not exist.
+    pub fn attachment(&self, key: &ImageKey, name: AttachmentName) -> ImageFile {
+        ImageFile { images: self.clone(), key: key.clone(), name: FileName::Attachment(name) }
     }
 
     /// Stores the thumbnail of an image beside it, unless the image was deleted meanwhile. It is deleted with the
@@ -278,7 +278,7 @@ impl Images {
         Ok(None)
     }
 
-    /// Deletes an image, its thumbnail and the files beside it. Succeeds when they do not exist.
+    /// Deletes an image, its thumbnail and the attachments. Succeeds when they do not exist.
     ///
     /// # Errors
     /// When a file cannot be deleted.
@@ -290,14 +290,14 @@ impl Images {
         result
     }
 
-    /// Copies an image, its thumbnail and these files beside it from the second place to the first, each within a time,
+    /// Copies an image, its thumbnail and these attachments from the second place to the first, each within a time,
     /// unless they are there already. Returns the bytes of all of them; `None` if the second place has none.
     ///
     /// # Errors
     /// When one of them cannot be read or stored.
-    pub async fn pull(&self, key: &ImageKey, besides: &[BesideName], limit: Duration) -> Result<Option<u64>> {
+    pub async fn pull(&self, key: &ImageKey, attachments: &[AttachmentName], limit: Duration) -> Result<Option<u64>> {
         let Some(fallback) = &self.fallback else { return Ok(None) };
-        let names = besides.iter().map(|name| FileName::Beside(*name));
+        let names = attachments.iter().map(|name| FileName::Attachment(*name));
         let mut pulled = None;
         for name in [FileName::Image, FileName::Thumbnail].into_iter().chain(names) {
             if let Some(bytes) = transfer::copy(fallback, &self.place, key, name, limit).await? {
@@ -430,7 +430,7 @@ impl Upload {
         Self::finish_all(vec![self], limit).await
     }
 
-    /// Completes an image and files beside it. Uploads to a bucket are repeated when they fail, but end within the
+    /// Completes an image and attachments. Uploads to a bucket are repeated when they fail, but end within the
     /// limit.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The names of files in the image storage, which are the same in a directory and in a bucket.
 
-use grabd_domain::capture::{BesideName, Format};
+use grabd_domain::capture::{AttachmentName, Format};
 use grabd_domain::grabs::ImageKey;
 
 /// One of the files of an image.
@@ -8,13 +8,13 @@ use grabd_domain::grabs::ImageKey;
 pub(crate) enum FileName {
     Image,
     Thumbnail,
-    Beside(BesideName),
+    Attachment(AttachmentName),
 }
 
 impl FileName {
     /// The files that an image may have besides itself.
-    pub(super) fn besides() -> impl Iterator<Item = Self> {
-        std::iter::once(Self::Thumbnail).chain(BesideName::all().map(Self::Beside))
+    pub(super) fn attachments() -> impl Iterator<Item = Self> {
+        std::iter::once(Self::Thumbnail).chain(AttachmentName::all().map(Self::Attachment))
     }
 
     /// The path below the root of the storage.
@@ -26,9 +26,9 @@ impl FileName {
         match self {
             Self::Image => image,
             Self::Thumbnail => format!("{image}.thumbnail.jpeg"),
-            Self::Beside(BesideName::Also(kind)) => format!("{image}.{}", kind.as_str()),
-            Self::Beside(BesideName::Slice(number)) => format!("{image}.slice-{}", number.get()),
-            Self::Beside(BesideName::Viewport(number)) => format!("{image}.viewport-{}", number.get()),
+            Self::Attachment(AttachmentName::Also(kind)) => format!("{image}.{}", kind.as_str()),
+            Self::Attachment(AttachmentName::Slice(number)) => format!("{image}.slice-{}", number.get()),
+            Self::Attachment(AttachmentName::Viewport(number)) => format!("{image}.viewport-{}", number.get()),
         }
     }
 
@@ -37,7 +37,7 @@ impl FileName {
         match self {
             Self::Image => format.media_type(),
             Self::Thumbnail => Format::Jpeg.media_type(),
-            Self::Beside(name) => name.media_type(format),
+            Self::Attachment(name) => name.media_type(format),
         }
     }
 }

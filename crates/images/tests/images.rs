@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use grabd_domain::Timestamp;
-use grabd_domain::capture::BesideName;
+use grabd_domain::capture::AttachmentName;
 use grabd_domain::grabs::ImageKey;
 use grabd_images::{ImageFile, ImageOptions, Images, Location, S3Options, Shared, Upload};
 
@@ -106,19 +106,19 @@ async fn image_in_parts_is_complete_or_absent() {
 }
 
 #[tokio::test]
-async fn all_files_beside_an_image_are_completed_and_deleted_with_it() {
+async fn all_attachments_of_an_image_are_completed_and_deleted_with_it() {
     let root = tempfile::tempdir().unwrap();
     let images = Images::local(root.path().to_path_buf()).unwrap();
     let mut uploads = vec![images.begin(&key()).await.unwrap()];
-    for name in BesideName::all() {
+    for name in AttachmentName::all() {
         let mut upload = images.begin_file(&key(), name).await.unwrap();
         upload.write(Bytes::from(format!("{name:?}"))).await.unwrap();
         upload.close().await.unwrap();
         uploads.push(upload);
     }
     Upload::finish_all(uploads, LIMIT).await.unwrap();
-    for name in BesideName::all() {
-        let path = path(images.beside(&key(), name)).await.unwrap();
+    for name in AttachmentName::all() {
+        let path = path(images.attachment(&key(), name)).await.unwrap();
         assert_eq!(std::fs::read_to_string(path).unwrap(), format!("{name:?}"));
     }
     images.delete(&key()).await.unwrap();

@@ -54,7 +54,7 @@ pub(crate) fn to_wire(outcome: Result<Capture, RenderError>) -> AttemptReport {
     })
 }
 
-/// The messages for an image and the files beside it. They share their memory.
+/// The messages for an image and the attachments. They share their memory.
 fn parts(
     grab_id: &str,
     lease_token: &str,

@@ -149,7 +149,7 @@ impl RendererService for RendererSessions {
 }
 
 impl RendererSessions {
-    /// Receives the parts of an image unless it was uploaded, and of the files beside it. `None` when no session holds the lease.
+    /// Receives the parts of an image unless it was uploaded, and of the attachments. `None` when no session holds the lease.
     async fn receive(
         &self,
         token: LeaseToken,

@@ -1,4 +1,4 @@
-//! Files beside the image, and HTML documents of the caller, through the whole service.
+//! Attachments, and HTML documents of the caller, through the whole service.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// The files beside the image of a grab.
+/// The attachments of a grab.
 pub(super) fn files(grab: &Value) -> Vec<&Value> {
     grab["files"].as_array().into_iter().flatten().collect()
 }

@@ -1,4 +1,4 @@
-//! Files beside the image, and documents of the caller.
+//! Attachments, and documents of the caller.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -68,7 +68,7 @@ impl Grab {
         }
     }
 
-    /// The files beside the image.
+    /// The attachments.
     pub(crate) fn files(&self) -> &[Attachment<'static>] {
         self.fields.files.as_deref().unwrap_or_default()
     }
@@ -78,7 +78,7 @@ impl Grab {
         matches!(&*self.fields.status, "done" | "failed")
     }
 
-    /// The URL of a file beside the image.
+    /// The URL of an attachment.
     pub(crate) fn file(api: &Api, file: &Attachment<'_>) -> Option<Url> {
         api.base().join(&file.url).ok()
     }

@@ -1,4 +1,4 @@
-//! Downloads images and the files beside them. Files are written atomically.
+//! Downloads images and attachments. Files are written atomically.
 
 use std::fs::Permissions;
 use std::io::Write;
@@ -20,10 +20,10 @@ pub(crate) async fn to_file(api: &Api, grab: &Grab, path: &Path) -> Result<(), F
     save(api, &image_url(api, grab)?, path).await
 }
 
-/// Downloads the files beside the image, named as the image with other extensions, its slices, which are numbered, and the
+/// Downloads the attachments, named as the image with other extensions, its slices, which are numbered, and the
 /// images in further viewports, which have their size in the name.
 /// Returns the paths of the slices.
-pub(crate) async fn files_beside(api: &Api, grab: &Grab, image: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) async fn attachments(api: &Api, grab: &Grab, image: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut slices = Vec::new();
     for file in grab.files() {
         let path = match &*file.kind {

@@ -116,7 +116,7 @@ async fn save(api: &Api, grab: &Grab, destination: &Destination) -> Result<Saved
         Destination::Stdout => download::to_stdout(api, grab).await.map(|()| Saved::default()),
         Destination::File(path) => {
             download::to_file(api, grab, path).await?;
-            Ok(Saved { file: Some(path.clone()), slices: download::files_beside(api, grab, path).await? })
+            Ok(Saved { file: Some(path.clone()), slices: download::attachments(api, grab, path).await? })
         }
     }
 }

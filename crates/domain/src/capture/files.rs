@@ -1,8 +1,8 @@
-//! Files that are made beside the image.
+//! Attachments: files that are made beside the image.
 
 use grabd_options::{Object, Value};
 
-/// What a file beside the image is.
+/// What an attachment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileKind {
     /// The document as HTML.

@@ -28,9 +28,9 @@ impl SliceNumber {
     }
 }
 
-/// Which of the files beside an image.
+/// Which of the attachments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum BesideName {
+pub enum AttachmentName {
     /// One that `also` asks for.
     Also(FileKind),
     /// A slice.
@@ -39,7 +39,7 @@ pub enum BesideName {
     Viewport(ViewportNumber),
 }
 
-impl BesideName {
+impl AttachmentName {
     /// The kind of all slices in the APIs.
     pub const SLICE: &str = "slice";
     /// The kind of all images in further viewports in the APIs.
@@ -84,10 +84,10 @@ mod tests {
     }
 
     #[test]
-    fn files_beside_an_image_have_different_names() {
-        let names: HashSet<_> = BesideName::all().map(|name| name.file_name(Format::Png)).collect();
+    fn attachments_an_image_have_different_names() {
+        let names: HashSet<_> = AttachmentName::all().map(|name| name.file_name(Format::Png)).collect();
         assert_eq!(names.len(), FileKind::ALL.len() + 64 + 6);
-        let first = BesideName::Slice(SliceNumber(1));
+        let first = AttachmentName::Slice(SliceNumber(1));
         assert_eq!(
             (first.file_name(Format::Jpeg), first.media_type(Format::Jpeg)),
             ("slice-01.jpeg".into(), "image/jpeg")

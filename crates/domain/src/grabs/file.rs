@@ -1,4 +1,4 @@
-//! Files beside the image of a grab.
+//! Attachments of a grab.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -44,7 +44,7 @@ impl<'de> Deserialize<'de> for FileKey {
     }
 }
 
-/// A file beside the image of a grab, which `also` asked for.
+/// An attachment of a grab, which `also` asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrabFile {
     /// What it is.

@@ -1,10 +1,10 @@
-//! The slices of an image, and all files beside an image as the APIs show them.
+//! The slices of an image, and all attachments as the APIs show them.
 
 use serde::{Deserialize, Serialize};
 
 use super::file::FileKey;
 use super::viewport_image::ViewportSize;
-use crate::capture::BesideName;
+use crate::capture::AttachmentName;
 
 /// Where a slice is in its image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,11 +42,11 @@ pub struct GrabSlice {
     pub place: SlicePlace,
 }
 
-/// A file beside an image, as the APIs show it.
+/// An attachment, as the APIs show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownFile<'a> {
     /// Which file it is.
-    pub name: BesideName,
+    pub name: AttachmentName,
     /// The path of its URL, without a leading slash.
     pub path: String,
     /// Its media type.
@@ -63,9 +63,9 @@ impl ShownFile<'_> {
     /// What it is, in the APIs.
     pub const fn kind(&self) -> &'static str {
         match self.name {
-            BesideName::Also(kind) => kind.as_str(),
-            BesideName::Slice(_) => BesideName::SLICE,
-            BesideName::Viewport(_) => BesideName::VIEWPORT,
+            AttachmentName::Also(kind) => kind.as_str(),
+            AttachmentName::Slice(_) => AttachmentName::SLICE,
+            AttachmentName::Viewport(_) => AttachmentName::VIEWPORT,
         }
     }
 }

@@ -9,7 +9,7 @@ pub enum Stage {
     Loaded,
     /// The page is waited for until nothing would change its image, and prepared for the image.
     Settling,
-    /// The image was taken. Files beside it may still be made.
+    /// The image was taken. Attachments may still be made.
     Captured,
 }
 

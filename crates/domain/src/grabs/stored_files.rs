@@ -1,4 +1,4 @@
-//! The stored form of the files beside an image. Kinds of a later version are skipped.
+//! The stored form of the attachments. Kinds of a later version are skipped.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

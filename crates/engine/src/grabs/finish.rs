@@ -29,7 +29,7 @@ pub enum AttemptResult {
     Image {
         /// The image.
         image: ReceivedImage,
-        /// The files beside it.
+        /// The attachments.
         files: ReceivedFiles,
         /// How long the render took.
         execution_ms: u32,
@@ -65,7 +65,7 @@ pub enum ReceivedImage {
     },
 }
 
-/// The files beside the image of an attempt, which are on disk already.
+/// The attachments of an attempt, which are on disk already.
 #[derive(Default)]
 pub struct ReceivedFiles {
     pub(crate) also: Vec<ReceivedFile>,
@@ -111,7 +111,7 @@ impl ReceivedImage {
     }
 }
 
-/// Stores the image and the files beside it within a time, and adds them to the metadata. An image that the renderer has
+/// Stores the image and the attachments within a time, and adds them to the metadata. An image that the renderer has
 /// uploaded must be there with the reported size. Files that are left behind by an error are deleted with the image, whose
 /// key is then scheduled for deletion.
 async fn store_files(

@@ -1,7 +1,7 @@
-//! Reads stored images and the files beside them, and draws those of placeholders again.
+//! Reads stored images and attachments, and draws those of placeholders again.
 
 use bytes::Bytes;
-use grabd_domain::capture::{BesideName, FileKind, Format};
+use grabd_domain::capture::{AttachmentName, FileKind, Format};
 use grabd_domain::grabs::{FileKey, ImageKey};
 use grabd_images::ImageFile;
 use grabd_store::grabs::{ShownImage, StoredFile};
@@ -28,28 +28,28 @@ impl Core {
         })
     }
 
-    /// Looks up the file beside an image with this key. Those of placeholders are not stored; they are made again.
+    /// Looks up the attachment with this key. Those of placeholders are not stored; they are made again.
     ///
     /// # Errors
     /// When the store cannot be read, or a placeholder or an image of a difference cannot be made again.
-    pub async fn file(&self, key: &FileKey) -> Result<Option<FileBeside>, ImageError> {
+    pub async fn file(&self, key: &FileKey) -> Result<Option<Attachment>, ImageError> {
         let Some(StoredFile { name, image, placeholder_of }) = self.store.grabs().find_file(key).await? else {
             return Ok(None);
         };
         let content = match placeholder_of {
             Some(spec) => match name {
-                BesideName::Also(FileKind::Difference) => {
+                AttachmentName::Also(FileKind::Difference) => {
                     self.grabs.shown.differences.image(&self.store, &self.tasks, &spec).await?
                 }
-                BesideName::Also(_) | BesideName::Slice(_) | BesideName::Viewport(_) => {
+                AttachmentName::Also(_) | AttachmentName::Slice(_) | AttachmentName::Viewport(_) => {
                     self.grabs.shown.images.file(&spec, name).await?
                 }
             }
             .map(Image::Placeholder),
-            None => Some(Image::Stored(self.grabs.images.beside(&image, name))),
+            None => Some(Image::Stored(self.grabs.images.attachment(&image, name))),
         };
         let format = image.format();
-        Ok(content.map(|content| FileBeside { name, format, content }))
+        Ok(content.map(|content| Attachment { name, format, content }))
     }
 }
 
@@ -62,11 +62,11 @@ pub enum Image {
     Placeholder(Bytes),
 }
 
-/// A file beside an image, to serve.
+/// An attachment, to serve.
 #[derive(Debug)]
-pub struct FileBeside {
+pub struct Attachment {
     /// Which file it is.
-    pub name: BesideName,
+    pub name: AttachmentName,
     /// The format of the image.
     pub format: Format,
     /// The content.

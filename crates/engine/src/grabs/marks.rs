@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use grabd_domain::capture::{BesideName, FileKind};
+use grabd_domain::capture::{AttachmentName, FileKind};
 use grabd_domain::grabs::{FileKey, GrabFile, ImageKey, RenderMetadata};
 use grabd_domain::limits::MARKS_LIMIT;
 use grabd_images::LocalCopy;
@@ -59,7 +59,7 @@ pub(super) async fn add(
     let images = &core.grabs.images;
     let load = async {
         let image = images.image(key).local_copy().await?.ok_or(Error::Deleted)?;
-        let elements = images.beside(key, BesideName::Also(FileKind::Elements)).local_copy().await?;
+        let elements = images.attachment(key, AttachmentName::Also(FileKind::Elements)).local_copy().await?;
         Ok::<_, Error>((image, elements.ok_or(Error::Deleted)?))
     };
     let (image, elements) = timeout(MARKS_LIMIT, load)
@@ -68,7 +68,7 @@ pub(super) async fn add(
         .and_then(|loaded| loaded)
         .map_err(not_completed)?;
     let picture = Picture { source: Source::File(image), format: key.format() };
-    let upload = images.begin_file(key, BesideName::Also(FileKind::Marks)).await.map_err(NotCompleted::NotStored)?;
+    let upload = images.begin_file(key, AttachmentName::Also(FileKind::Marks)).await.map_err(NotCompleted::NotStored)?;
     let upload =
         mark(&core.tasks, &core.grabs.memory, (picture, elements), scale, upload).await.map_err(not_completed)?;
     let bytes = upload.bytes();

@@ -46,7 +46,7 @@ pub(crate) use create::{perform, validate};
 pub use delete::delete;
 pub use get::get;
 pub use grabd_store::grabs::GrabList;
-pub use image::{FileBeside, Image, ImageError};
+pub use image::{Attachment, Image, ImageError};
 pub use list::{ListRequest, list};
 pub use preview::{Preview, preview};
 pub(crate) use request::Validated;

@@ -6,7 +6,7 @@ use grabd_domain::grabs::Failure;
 pub(super) enum NotCompleted {
     /// The grab fails.
     Failed(Failure),
-    /// A file beside the image could not be stored.
+    /// An attachment could not be stored.
     NotStored(grabd_images::Error),
     /// The database is unavailable.
     Database(grabd_store::Error),

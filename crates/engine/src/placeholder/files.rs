@@ -1,4 +1,4 @@
-//! The files beside a placeholder: small ones of each kind, always the same for equal requests.
+//! The attachments of a placeholder: small ones of each kind, always the same for equal requests.
 
 use bytes::Bytes;
 use grabd_domain::capture::{CaptureSpec, FileKind};

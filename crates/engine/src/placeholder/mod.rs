@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use grabd_domain::capture::{BesideName, CaptureSpec, FileKind, Format, Viewport};
+use grabd_domain::capture::{AttachmentName, CaptureSpec, FileKind, Format, Viewport};
 use grabd_domain::grabs::{RenderMetadata, SettledBy, ViewportSize};
 use grabd_domain::render::{
     Capture, CapturedFile, CapturedSlice, CapturedViewport, RenderError, RenderTask, Renderer, RendererStatus,
@@ -143,20 +143,20 @@ impl Placeholder {
 }
 
 impl Placeholder {
-    /// A file beside the image for a spec. None if that has no such slice or viewport.
+    /// An attachment for a spec. None if that has no such slice or viewport.
     ///
     /// # Errors
     /// As [`Placeholder::draw`].
-    pub(crate) async fn file(&self, spec: &CaptureSpec, name: BesideName) -> Result<Option<Bytes>, Error> {
+    pub(crate) async fn file(&self, spec: &CaptureSpec, name: AttachmentName) -> Result<Option<Bytes>, Error> {
         match name {
             // It has no elements, so there is nothing to mark.
-            BesideName::Also(FileKind::Marks) => self.draw(&without_marks(spec)).await.map(Some),
-            BesideName::Also(kind) => Ok(file(spec, kind)),
-            BesideName::Slice(number) => {
+            AttachmentName::Also(FileKind::Marks) => self.draw(&without_marks(spec)).await.map(Some),
+            AttachmentName::Also(kind) => Ok(file(spec, kind)),
+            AttachmentName::Slice(number) => {
                 let slice = self.slices(spec).await?.into_iter().nth(usize::from(number.get()) - 1);
                 Ok(slice.map(|slice| slice.content))
             }
-            BesideName::Viewport(number) => match spec.viewports.get(usize::from(number.get()) - 1) {
+            AttachmentName::Viewport(number) => match spec.viewports.get(usize::from(number.get()) - 1) {
                 Some(viewport) => self.draw(&in_viewport(spec, *viewport)).await.map(Some),
                 None => Ok(None),
             },
@@ -196,7 +196,7 @@ impl Placeholder {
         };
         let mut files = Vec::new();
         for kind in &spec.also {
-            if let Some(content) = self.file(spec, BesideName::Also(*kind)).await? {
+            if let Some(content) = self.file(spec, AttachmentName::Also(*kind)).await? {
                 files.push(CapturedFile { kind: *kind, content });
             }
         }

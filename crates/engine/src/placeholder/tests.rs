@@ -216,11 +216,11 @@ async fn slices_are_made_only_if_they_are_asked_for_and_are_always_the_same() {
     let sliced = placeholder.capture(&slice_height(Some(256))).await.unwrap();
     assert_eq!((plain.image, sliced.slices.len()), (sliced.image, 3));
     for (slice, number) in sliced.slices.iter().zip(SliceNumber::all()) {
-        let name = BesideName::Slice(number);
+        let name = AttachmentName::Slice(number);
         assert_eq!(placeholder.file(&slice_height(Some(256)), name).await.unwrap(), Some(slice.content.clone()));
         assert_eq!(placeholder.file(&slice_height(None), name).await.unwrap(), None);
     }
-    let fourth = BesideName::Slice(SliceNumber::new(4).unwrap());
+    let fourth = AttachmentName::Slice(SliceNumber::new(4).unwrap());
     assert_eq!(placeholder.file(&slice_height(Some(256)), fourth).await.unwrap(), None);
 }
 
@@ -238,12 +238,12 @@ async fn images_in_viewports_have_their_size_and_are_always_the_same() {
     let sizes: Vec<_> = captured.viewports.iter().map(|image| (image.size.width, image.size.height)).collect();
     assert_eq!(sizes, [(780, 1688), (1536, 2048)]);
     for (number, image) in ViewportNumber::all().zip(&captured.viewports) {
-        let again = placeholder.file(&spec, BesideName::Viewport(number)).await.unwrap();
+        let again = placeholder.file(&spec, AttachmentName::Viewport(number)).await.unwrap();
         assert_eq!(again.as_ref(), Some(&image.content));
         let shown = image::load_from_memory(&image.content).unwrap();
         assert_eq!((shown.width(), shown.height()), (image.size.width, image.size.height));
     }
-    let third = BesideName::Viewport(ViewportNumber::new(3).unwrap());
+    let third = AttachmentName::Viewport(ViewportNumber::new(3).unwrap());
     assert_eq!(placeholder.file(&spec, third).await.unwrap(), None);
 }
 

@@ -134,7 +134,7 @@ struct HeldLease {
     is_reported: bool,
 }
 
-/// The files that a grab asks for beside its image.
+/// The attachments that a grab asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestedFiles {
     pub(crate) also: Vec<FileKind>,

@@ -1,7 +1,7 @@
-//! Receives an image and the files beside it in parts, which are written to disk as they arrive.
+//! Receives an image and the attachments in parts, which are written to disk as they arrive.
 
 use bytes::Bytes;
-use grabd_domain::capture::{BesideName, FileKind, SliceNumber, Viewport, ViewportNumber};
+use grabd_domain::capture::{AttachmentName, FileKind, SliceNumber, Viewport, ViewportNumber};
 use grabd_domain::grabs::{ImageKey, SlicePlace, ViewportSize};
 use grabd_domain::ids::LeaseToken;
 use grabd_images::{Images, Upload};
@@ -21,7 +21,7 @@ pub struct ImageReceiver {
     slices: SliceCheck,
     viewports: ViewportCheck,
     digest: ImageDigest,
-    /// None before the first file beside an image that was uploaded.
+    /// None before the first attachment is uploaded.
     current: Option<Receiving>,
     ended: Ended,
 }
@@ -114,7 +114,7 @@ impl ImageReceiver {
         Ok(Some(receiver))
     }
 
-    /// Begins with the files beside an image that was uploaded. `None` when no session holds the lease.
+    /// Begins with the attachment that was uploaded. `None` when no session holds the lease.
     pub fn begin_uploaded(core: &Core, token: LeaseToken, image: UploadedImage) -> Option<Self> {
         let mut receiver = Self::new(core, token)?;
         receiver.ended.image = Some(EndedImage::Uploaded(image));
@@ -159,7 +159,7 @@ impl ImageReceiver {
         if size_bytes > kind.max_bytes() {
             return Err(ReceiveError::Invalid("a file that is too large"));
         }
-        self.next(BesideName::Also(kind), Part::File(kind), size_bytes).await
+        self.next(AttachmentName::Also(kind), Part::File(kind), size_bytes).await
     }
 
     /// Ends the current file, and begins the next slice.
@@ -168,7 +168,7 @@ impl ImageReceiver {
     /// [`ReceiveError`].
     pub async fn next_slice(&mut self, place: SlicePlace, size_bytes: u64) -> Result<(), ReceiveError> {
         let number = self.slices.next(&place, size_bytes).map_err(ReceiveError::Invalid)?;
-        self.next(BesideName::Slice(number), Part::Slice(place), size_bytes).await
+        self.next(AttachmentName::Slice(number), Part::Slice(place), size_bytes).await
     }
 
     /// Ends the current file, and begins the image in the next viewport.
@@ -177,10 +177,10 @@ impl ImageReceiver {
     /// [`ReceiveError`].
     pub async fn next_viewport(&mut self, size: ViewportSize, size_bytes: u64) -> Result<(), ReceiveError> {
         let number = self.viewports.next(&size, size_bytes).map_err(ReceiveError::Invalid)?;
-        self.next(BesideName::Viewport(number), Part::Viewport(size), size_bytes).await
+        self.next(AttachmentName::Viewport(number), Part::Viewport(size), size_bytes).await
     }
 
-    async fn next(&mut self, name: BesideName, part: Part, size_bytes: u64) -> Result<(), ReceiveError> {
+    async fn next(&mut self, name: AttachmentName, part: Part, size_bytes: u64) -> Result<(), ReceiveError> {
         let upload = self.images.begin_file(&self.key, name).await?;
         match self.current.replace(Receiving { part, size_bytes, upload }) {
             Some(previous) => self.ended.add(previous).await,

@@ -125,7 +125,7 @@ pub fn domain_rules(core: &Core) -> Arc<DomainRules> {
     core.grabs.domains.current()
 }
 
-/// Whether the grab of this lease asks for files beside its image.
+/// Whether the grab of this lease asks for attachments.
 pub fn needs_files(core: &Core, token: LeaseToken) -> bool {
     core.queue.dispatcher.requested_files(token) != RequestedFiles::default()
 }

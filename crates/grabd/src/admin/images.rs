@@ -141,8 +141,8 @@ fn report(Moved { images, bytes, missing }: &Moved, from: &Location, to: &Locati
 
 /// Moves an image. Returns the bytes, 0 if it was moved before or deleted meanwhile; `None` if it is in neither place.
 async fn move_one(store: &Store, images: &Images, image: &StoredImage) -> anyhow::Result<Option<u64>> {
-    let StoredImage { key, besides } = image;
-    let pulled = images.pull(key, besides, FILE_LIMIT).await?;
+    let StoredImage { key, attachments } = image;
+    let pulled = images.pull(key, attachments, FILE_LIMIT).await?;
     if !discard_if_deleted(store, images, key).await? {
         return Ok(Some(0));
     }

@@ -1,4 +1,4 @@
-//! Serves images, and the files beside them, at their unguessable URLs.
+//! Serves images and attachments at their unguessable URLs.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Router, middleware};
-use grabd_domain::capture::{BesideName, FileKind};
+use grabd_domain::capture::{AttachmentName, FileKind};
 use grabd_domain::grabs::{FileKey, ImageKey};
 use grabd_edge::{allow_methods, error_response};
-use grabd_engine::{Core, FileBeside, Image};
+use grabd_engine::{Core, Attachment, Image};
 use grabd_http::{allow_any_origin, known_tags};
 use grabd_images::{Content, Error, Found, ImageFile, ResponseHeaders};
 use grabd_proto::v1::ErrorCode;
@@ -43,11 +43,11 @@ struct FileRequest<'a> {
     delivery: Delivery,
 }
 
-/// `/i/{2}/{2}/{key}` for images, and `/f/{key}/{name}` for the files beside them.
+/// `/i/{2}/{2}/{key}` for images, and `/f/{key}/{name}` for attachments.
 pub(super) fn router(core: Core, delivery: Delivery) -> Router {
     Router::new()
         .route("/i/{first}/{second}/{file}", allow_methods("GET, HEAD, OPTIONS", get(image)))
-        .route("/f/{key}/{name}", allow_methods("GET, HEAD, OPTIONS", get(file_beside)))
+        .route("/f/{key}/{name}", allow_methods("GET, HEAD, OPTIONS", get(attachment)))
         .layer(middleware::from_fn(allow_any_origin))
         .with_state(ImagesState { core, delivery })
 }
@@ -75,9 +75,9 @@ async fn image(
     deliver(image, key.as_str(), key.format().media_type(), disposition, request).await
 }
 
-/// A file beside an image. The content comes from a page that is not trusted: HTML is only ever downloaded, and would be
+/// An attachment. The content comes from a page that is not trusted: HTML is only ever downloaded, and would be
 /// sandboxed without scripts and without an origin if it were shown.
-async fn file_beside(
+async fn attachment(
     State(ImagesState { core, delivery }): State<ImagesState>,
     segments: Result<Segments<(String, String)>, PathRejection>,
     method: Method,
@@ -85,17 +85,17 @@ async fn file_beside(
 ) -> Response {
     let Ok(Segments((key, name))) = segments else { return missing() };
     let Some(key) = FileKey::parse(&key) else { return missing() };
-    let FileBeside { name, format, content } = match core.file(&key).await {
+    let Attachment { name, format, content } = match core.file(&key).await {
         Ok(Some(file)) if file.name.file_name(file.format) == name => file,
         Ok(_) => return missing(),
         Err(error) if error.is_busy() => return busy(),
         Err(error) => return failed(&error),
     };
     let attachment = match name {
-        BesideName::Also(FileKind::Html) => Some("attachment; filename=\"page.html\""),
+        AttachmentName::Also(FileKind::Html) => Some("attachment; filename=\"page.html\""),
         // Browsers do not show sandboxed PDFs.
-        BesideName::Also(FileKind::Pdf) => Some("attachment; filename=\"page.pdf\""),
-        BesideName::Also(
+        AttachmentName::Also(FileKind::Pdf) => Some("attachment; filename=\"page.pdf\""),
+        AttachmentName::Also(
             FileKind::Text
             | FileKind::Markdown
             | FileKind::Links
@@ -104,8 +104,8 @@ async fn file_beside(
             | FileKind::Report
             | FileKind::Difference,
         )
-        | BesideName::Slice(_)
-        | BesideName::Viewport(_) => None,
+        | AttachmentName::Slice(_)
+        | AttachmentName::Viewport(_) => None,
     };
     let request = FileRequest { headers: &headers, is_head: method == Method::HEAD, delivery };
     let disposition = attachment.map(HeaderValue::from_static);

@@ -1,6 +1,6 @@
-//! Files beside the images of grabs, by the keys of their URLs. Triggers delete the rows of deleted images.
+//! Attachments of grabs, by the keys of their URLs. Triggers delete the rows of deleted images.
 
-use grabd_domain::capture::{BesideName, FileKind};
+use grabd_domain::capture::{AttachmentName, FileKind};
 use sea_orm::entity::prelude::*;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -28,25 +28,25 @@ const FIRST_SLICE: i16 = 64;
 
 /// The stored number of a file: that of its kind, or of its place among the slices or viewports. A grab has at most one file of each
 /// number.
-pub(crate) fn kind(name: BesideName) -> i16 {
+pub(crate) fn kind(name: AttachmentName) -> i16 {
     match name {
-        BesideName::Also(FileKind::Html) => 0,
-        BesideName::Also(FileKind::Text) => 1,
-        BesideName::Also(FileKind::Markdown) => 2,
-        BesideName::Also(FileKind::Links) => 3,
-        BesideName::Also(FileKind::Pdf) => 4,
-        BesideName::Also(FileKind::Report) => 5,
-        BesideName::Also(FileKind::Elements) => 6,
-        BesideName::Also(FileKind::Difference) => 8,
-        BesideName::Also(FileKind::Marks) => 9,
-        BesideName::Slice(number) => FIRST_SLICE + i16::from(number.get()) - 1,
-        BesideName::Viewport(number) => FIRST_VIEWPORT + i16::from(number.get()) - 1,
+        AttachmentName::Also(FileKind::Html) => 0,
+        AttachmentName::Also(FileKind::Text) => 1,
+        AttachmentName::Also(FileKind::Markdown) => 2,
+        AttachmentName::Also(FileKind::Links) => 3,
+        AttachmentName::Also(FileKind::Pdf) => 4,
+        AttachmentName::Also(FileKind::Report) => 5,
+        AttachmentName::Also(FileKind::Elements) => 6,
+        AttachmentName::Also(FileKind::Difference) => 8,
+        AttachmentName::Also(FileKind::Marks) => 9,
+        AttachmentName::Slice(number) => FIRST_SLICE + i16::from(number.get()) - 1,
+        AttachmentName::Viewport(number) => FIRST_VIEWPORT + i16::from(number.get()) - 1,
     }
 }
 
 /// `None` for kinds of a later version.
-pub(crate) fn read_kind(number: i16) -> Option<BesideName> {
-    BesideName::all().find(|of| kind(*of) == number)
+pub(crate) fn read_kind(number: i16) -> Option<AttachmentName> {
+    AttachmentName::all().find(|of| kind(*of) == number)
 }
 
 #[cfg(test)]
@@ -57,9 +57,9 @@ mod tests {
 
     #[test]
     fn each_file_has_a_number_of_its_own() {
-        let numbers: HashSet<i16> = BesideName::all().map(kind).collect();
-        assert_eq!(numbers.len(), BesideName::all().count());
-        assert!(BesideName::all().all(|name| read_kind(kind(name)) == Some(name)));
+        let numbers: HashSet<i16> = AttachmentName::all().map(kind).collect();
+        assert_eq!(numbers.len(), AttachmentName::all().count());
+        assert!(AttachmentName::all().all(|name| read_kind(kind(name)) == Some(name)));
         assert_eq!((read_kind(63), read_kind(128), read_kind(-1)), (None, None, None));
     }
 }

@@ -9,7 +9,7 @@ use sea_orm::sea_query::ExprTrait;
 pub(crate) struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub(crate) team_id: Uuid,
-    /// Of images of live grabs, and of the files beside them.
+    /// Of images of live grabs, and of their attachments.
     pub(crate) bytes: i64,
     /// Of rows of test keys.
     pub(crate) test_bytes: i64,

@@ -1,6 +1,6 @@
-//! The files beside an image. Their rows are added with the image, and deleted by triggers when the image is.
+//! The attachments. Their rows are added with the image, and deleted by triggers when the image is.
 
-use grabd_domain::capture::BesideName;
+use grabd_domain::capture::AttachmentName;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::RenderMetadata;
 use grabd_domain::ids::{GrabId, TeamId};
@@ -18,11 +18,11 @@ pub(super) async fn add_files(
     (grab, team, environment): (GrabId, TeamId, Environment),
     metadata: &RenderMetadata,
 ) -> Result<()> {
-    let files = metadata.files.iter().map(|file| (BesideName::Also(file.kind), &file.key, file.bytes));
+    let files = metadata.files.iter().map(|file| (AttachmentName::Also(file.kind), &file.key, file.bytes));
     let slices = metadata.numbered_slices();
-    let slices = slices.map(|(number, slice)| (BesideName::Slice(number), &slice.key, slice.bytes));
+    let slices = slices.map(|(number, slice)| (AttachmentName::Slice(number), &slice.key, slice.bytes));
     let viewports = metadata.numbered_viewports();
-    let viewports = viewports.map(|(number, image)| (BesideName::Viewport(number), &image.key, image.bytes));
+    let viewports = viewports.map(|(number, image)| (AttachmentName::Viewport(number), &image.key, image.bytes));
     let rows: Vec<_> = files
         .chain(slices)
         .chain(viewports)

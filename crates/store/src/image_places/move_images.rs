@@ -3,7 +3,7 @@
 //! An image is marked before it is copied, and unmarked when it is known whether it was deleted meanwhile. So a copy of
 //! a deleted image is found again after a crash, although no grab has it.
 
-use grabd_domain::capture::BesideName;
+use grabd_domain::capture::AttachmentName;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::ImageKey;
 use grabd_domain::ids::GrabId;
@@ -21,8 +21,8 @@ use crate::entities::{grab, grab_file, image_move};
 pub struct StoredImage {
     /// Its key.
     pub key: ImageKey,
-    /// The files beside it.
-    pub besides: Vec<BesideName>,
+    /// The attachments.
+    pub attachments: Vec<AttachmentName>,
 }
 
 /// Some images in the order of their grabs.
@@ -66,9 +66,9 @@ impl ImageStore<'_> {
             .await?;
         let mut images = Vec::with_capacity(rows.len());
         for (id, key) in rows {
-            let besides =
+            let attachments =
                 files.iter().filter(|(grab, _)| *grab == id).filter_map(|(_, kind)| grab_file::read_kind(*kind));
-            images.push(StoredImage { key: grab::read_key(&key)?, besides: besides.collect() });
+            images.push(StoredImage { key: grab::read_key(&key)?, attachments: besides.collect() });
         }
         Ok(StoredImagePage { images, last: ids.last().copied().map(GrabId) })
     }

@@ -1,8 +1,8 @@
-//! Files beside images.
+//! Attachments.
 
 use std::time::Duration;
 
-use grabd_domain::capture::{BesideName, FileKind, SliceNumber};
+use grabd_domain::capture::{AttachmentName, FileKind, SliceNumber};
 use grabd_domain::credentials::Environment::{Live, Test};
 use grabd_domain::grabs::{FileKey, GrabFile, GrabSlice, ImageKey, SlicePlace, State};
 use grabd_domain::ids::{GrabId, TeamId};
@@ -46,7 +46,7 @@ on_both! {
         let (_, _, other) = done(db, team).await;
         let size = db.store.grabs().stored_bytes(team).await.unwrap();
         let found = db.store.grabs().find_file(&files[1].key).await.unwrap().unwrap();
-        assert_eq!((found.name, found.image, found.placeholder_of), (BesideName::Also(FileKind::Pdf), image, None));
+        assert_eq!((found.name, found.image, found.placeholder_of), (AttachmentName::Also(FileKind::Pdf), image, None));
         assert!(!is_found(db, &file(db, FileKind::Pdf, 1)).await, "an unknown key");
         assert_eq!(db.store.credits().verify_ledger().await.unwrap(), []);
 
@@ -72,7 +72,7 @@ on_both! {
         assert_eq!(db.store.grabs().stored_bytes(team).await.unwrap(), without + 64 * 3);
         for (slice, number) in slices.iter().zip(SliceNumber::all()) {
             let found = db.store.grabs().find_file(&slice.key).await.unwrap().unwrap();
-            assert_eq!((found.name, &found.image), (BesideName::Slice(number), &leased.upload_key));
+            assert_eq!((found.name, &found.image), (AttachmentName::Slice(number), &leased.upload_key));
         }
         assert!(db.store.grabs().delete_grab(team, Live, leased.grab, NOW).await.unwrap());
         for slice in &slices {
@@ -126,7 +126,7 @@ on_both! {
         let new = NewPlaceholder { id, team, key: None, spec: spec(), now: NOW, outcome, idempotency: None, fingerprint: None, ceiling: None };
         assert_eq!(db.store.grabs().create_placeholder(new).await.unwrap(), PlaceholderOutcome::Stored);
         let found = db.store.grabs().find_file(&key).await.unwrap().unwrap();
-        assert_eq!((found.name, found.placeholder_of), (BesideName::Also(FileKind::Text), Some(spec())));
+        assert_eq!((found.name, found.placeholder_of), (AttachmentName::Also(FileKind::Text), Some(spec())));
         assert_eq!(db.store.grabs().stored_bytes(team).await.unwrap(), 0);
         assert!(db.store.grabs().delete_grab(team, Test, id, NOW).await.unwrap());
         assert_eq!(db.store.grabs().find_file(&key).await.unwrap(), None);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use askama::filters::Safe;
-use grabd_domain::capture::{BesideName, CaptureSpec, FileKind};
+use grabd_domain::capture::{AttachmentName, CaptureSpec, FileKind};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{
     BlockedRequests, Challenge, Consent, ConsentResult, Failure, FailureReason, Findings, Grab, OpenGraph, PageInfo,
@@ -61,7 +61,7 @@ pub(crate) struct ImageView {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) alt: String,
-    /// The files beside it.
+    /// The attachments.
     pub(crate) files: Vec<FileLink>,
     /// What changed since an earlier image.
     pub(crate) difference: Option<DifferenceView>,
@@ -78,7 +78,7 @@ pub(crate) struct DifferenceView {
     pub(crate) path: Option<String>,
 }
 
-/// A file beside an image.
+/// An attachment.
 pub(crate) struct FileLink {
     pub(crate) path: String,
     /// The name under which it is saved.
@@ -225,17 +225,17 @@ fn file_links(grab: &Grab, metadata: &RenderMetadata) -> Vec<FileLink> {
 
 fn file_link(grab: &Grab, file: &ShownFile<'_>) -> FileLink {
     let label = match file.name {
-        BesideName::Also(FileKind::Html) => "HTML".into(),
-        BesideName::Also(FileKind::Text) => "Text".into(),
-        BesideName::Also(FileKind::Markdown) => "Markdown".into(),
-        BesideName::Also(FileKind::Links) => "Links".into(),
-        BesideName::Also(FileKind::Elements) => "Elements".into(),
-        BesideName::Also(FileKind::Marks) => "Marks".into(),
-        BesideName::Also(FileKind::Pdf) => "PDF".into(),
-        BesideName::Also(FileKind::Report) => "Report".into(),
-        BesideName::Also(FileKind::Difference) => "Difference".into(),
-        BesideName::Slice(number) => format!("Slice {}", number.get()).into(),
-        BesideName::Viewport(number) => match file.viewport {
+        AttachmentName::Also(FileKind::Html) => "HTML".into(),
+        AttachmentName::Also(FileKind::Text) => "Text".into(),
+        AttachmentName::Also(FileKind::Markdown) => "Markdown".into(),
+        AttachmentName::Also(FileKind::Links) => "Links".into(),
+        AttachmentName::Also(FileKind::Elements) => "Elements".into(),
+        AttachmentName::Also(FileKind::Marks) => "Marks".into(),
+        AttachmentName::Also(FileKind::Pdf) => "PDF".into(),
+        AttachmentName::Also(FileKind::Report) => "Report".into(),
+        AttachmentName::Also(FileKind::Difference) => "Difference".into(),
+        AttachmentName::Slice(number) => format!("Slice {}", number.get()).into(),
+        AttachmentName::Viewport(number) => match file.viewport {
             Some(size) => format!("{} × {}", size.viewport_width, size.viewport_height).into(),
             None => format!("Viewport {}", number.get()).into(),
         },

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use futures::TryStreamExt;
-use grabd_domain::capture::BesideName;
+use grabd_domain::capture::AttachmentName;
 use grabd_domain::grabs::ImageKey;
 use grabd_images::{Content, Error, Found, ImageFile, Images, Upload};
 use grabd_tests::leftovers::files_below;
@@ -27,7 +27,7 @@ async fn read(file: &ImageFile) -> Result<Option<Vec<u8>>> {
 }
 
 #[tokio::test]
-async fn image_and_all_files_beside_it_are_stored_read_and_deleted() -> Result<()> {
+async fn image_and_all_attachments_it_are_stored_read_and_deleted() -> Result<()> {
     let (server, scratch) = (S3Server::start().await?, tempfile::tempdir()?);
     let images = Images::open(&server.options(scratch.path()))?;
     assert!(images.needs_lookup());
@@ -38,7 +38,7 @@ async fn image_and_all_files_beside_it_are_stored_read_and_deleted() -> Result<(
     let mut uploads = vec![images.begin(&key()).await?];
     uploads[0].write(Bytes::from_static(b"the ")).await?;
     uploads[0].write(Bytes::from_static(b"image")).await?;
-    for name in BesideName::all() {
+    for name in AttachmentName::all() {
         let mut upload = images.begin_file(&key(), name).await?;
         upload.write(Bytes::from(format!("{name:?}"))).await?;
         upload.close().await?;
@@ -48,8 +48,8 @@ async fn image_and_all_files_beside_it_are_stored_read_and_deleted() -> Result<(
     Upload::finish_all(uploads, LIMIT).await?;
     drop(abandoned);
     assert_eq!(read(&images.image(&key())).await?.as_deref(), Some(&b"the image"[..]));
-    for name in BesideName::all() {
-        assert_eq!(read(&images.beside(&key(), name)).await?, Some(format!("{name:?}").into_bytes()));
+    for name in AttachmentName::all() {
+        assert_eq!(read(&images.attachment(&key(), name)).await?, Some(format!("{name:?}").into_bytes()));
     }
     images.put_thumbnail(&key(), Bytes::from_static(b"small")).await?;
     assert_eq!(images.thumbnail(&key()).await?, Some(Bytes::from_static(b"small")));
@@ -57,7 +57,7 @@ async fn image_and_all_files_beside_it_are_stored_read_and_deleted() -> Result<(
     assert_eq!(std::fs::read(copy.path())?, b"the image");
     drop(copy);
     assert_eq!(files_below(scratch.path())?.len(), 0, "temporary files remain");
-    assert_eq!(server.objects()?.len(), BesideName::all().count() + 2);
+    assert_eq!(server.objects()?.len(), AttachmentName::all().count() + 2);
     for _ in 0..2 {
         images.delete(&key()).await?;
         assert!(server.objects()?.is_empty());

@@ -1,4 +1,4 @@
-//! Makes the files beside the image, after it was taken: from the same document, in the same state.
+//! Makes the attachments after the image was taken: from the same document, in the same state.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

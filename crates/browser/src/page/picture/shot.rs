@@ -45,7 +45,7 @@ pub(in crate::page) struct Shot {
     pub(in crate::page) image: Bytes,
     pub(in crate::page) width: u32,
     pub(in crate::page) height: u32,
-    /// The memory for the files beside it. None if the whole budget is smaller.
+    /// The memory for the attachments. None if the whole budget is smaller.
     pub(in crate::page) for_files: Option<Reservation>,
     /// False if frames of other sites are missing in it.
     pub(in crate::page) frames_painted: bool,
@@ -278,7 +278,7 @@ fn is_temporary(message: &str) -> bool {
 
 /// Decodes an image of at most `max_bytes` bytes, in the buffer of its text.
 ///
-/// Of the memory, `for_files` bytes are left for the files beside it, or what there is beyond the image.
+/// Of the memory, `for_files` bytes are left for the attachments, or what there is beyond the image.
 fn decode(text: Vec<u8>, max_bytes: u64, mut memory: Reservation, for_files: u64) -> Result<Shot, CaptureError> {
     let image = decode_in_place(text).ok_or_else(|| invalid_image("is not base64"))?;
     if image.is_empty() {

@@ -1,4 +1,4 @@
-//! Takes images of the same document in further viewports, after the image and the files beside it.
+//! Takes images of the same document in further viewports, after the image and the attachments.
 
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ pub(crate) mod placeholders;
 use std::time::Duration;
 
 use grabd_domain::Fault;
-use grabd_domain::capture::{BesideName, CaptureSpec, FileKind};
+use grabd_domain::capture::{AttachmentName, CaptureSpec, FileKind};
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::grabs::{Difference, Failure, FileKey, Grab, GrabFile, ImageKey, RenderMetadata, State};
@@ -90,7 +90,7 @@ pub(super) async fn compare(
     let (earlier_picture, later) =
         timeout(LOAD_LIMIT, load).await.map_err(|_| Error::TooSlow).and_then(|loaded| loaded).map_err(not_completed)?;
     let upload =
-        images.begin_file(key, BesideName::Also(FileKind::Difference)).await.map_err(NotCompleted::NotStored)?;
+        images.begin_file(key, AttachmentName::Also(FileKind::Difference)).await.map_err(NotCompleted::NotStored)?;
     let (changed, upload) =
         measure(&core.tasks, &core.grabs.memory, earlier_picture, later, upload).await.map_err(not_completed)?;
     let bytes = upload.bytes();

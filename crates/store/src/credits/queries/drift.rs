@@ -58,7 +58,7 @@ pub enum Drift {
     JobMissing(GrabId),
     /// A job's grab has ended or does not exist.
     StaleJob(GrabId),
-    /// The recorded size of a team's images and of the files beside them differs from the sum of their sizes.
+    /// The recorded size of a team's images and of their attachments differs from the sum of their sizes.
     StoredBytes {
         /// The team.
         team: TeamId,

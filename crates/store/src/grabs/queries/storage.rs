@@ -39,7 +39,7 @@ impl Grabs<'_> {
         Ok(team_storage::read(row.as_ref()))
     }
 
-    /// The size of all images of a team's live grabs and of the files beside them, in bytes. One index lookup.
+    /// The size of all images of a team's live grabs and of their attachments, in bytes. One index lookup.
     ///
     /// # Errors
     /// Database errors only.

@@ -1,7 +1,7 @@
 //! Images due for deletion.
 
 use grabd_domain::Timestamp;
-use grabd_domain::capture::{BesideName, CaptureSpec};
+use grabd_domain::capture::{AttachmentName, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{FileKey, ImageKey};
 use sea_orm::sea_query::{Expr, ExprTrait, JoinType};
@@ -11,11 +11,11 @@ use crate::areas::Grabs;
 use crate::entities::{grab, grab_file, image_gc};
 use crate::{Error, Result, codes};
 
-/// A file beside an image.
+/// An attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredFile {
     /// Which file it is.
-    pub name: BesideName,
+    pub name: AttachmentName,
     /// The image that it is beside.
     pub image: ImageKey,
     /// The capture spec of a placeholder, whose files are not stored but made again.
