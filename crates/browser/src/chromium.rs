@@ -89,15 +89,16 @@ impl Renderer for Chromium {
     async fn render(&self, task: RenderTask) -> Result<Capture, RenderError> {
         let started = Instant::now();
         let span = tracing::info_span!("browser.render", grab.id = %task.id, alone = task.alone);
-        let picture = async {
+        let capture = async {
             tokio::select! {
                 biased;
                 () = self.shared.shutdown.cancelled() => Err(RenderError::Lost("the service is ending".into())),
-                picture = self.shared.render(&task, started + task.time_limit()) => picture,
+                capture = self.shared.render(&task, started + task.time_limit()) => capture,
             }
         };
-        let page::Picture { image, metadata, files, slices, viewports } = picture.instrument(span).await?;
+        let capture = capture.instrument(span).await?;
+        // With the wait for a browser.
         let execution_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
-        Ok(Capture { image, metadata, execution_ms, files, slices, viewports })
+        Ok(Capture { execution_ms, ..capture })
     }
 }

@@ -14,7 +14,7 @@
 mod cdp;
 mod chromium;
 mod jail;
-mod lists;
+mod blocklists;
 mod options;
 mod page;
 mod probe;
@@ -26,7 +26,7 @@ mod writing_systems;
 
 pub use chromium::Chromium;
 pub use jail::{Jail, NetworkJail, launcher};
-pub use lists::{FilterLists, ListError, ListReport};
+pub use blocklists::{FilterLists, ListError, ListReport};
 pub use options::{FrameMode, Options};
 pub use probe::{Finding, probe};
 pub use process::{BrowserUser, find_executable, short_name};

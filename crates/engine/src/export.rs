@@ -16,7 +16,7 @@ use grabd_store::{Error, Store};
 use serde_json::{Value, json};
 
 use crate::billing::find_payer;
-use crate::core::Core;
+use crate::service::Core;
 use crate::grabs::ArchiveError;
 
 /// Rows in memory at a time.

@@ -7,7 +7,7 @@ use grabd_domain::Fault;
 use grabd_domain::faults::Field;
 use grabd_domain::target::{TargetHost, TargetUrl};
 
-use crate::core::Core;
+use crate::service::Core;
 
 /// Checks the URL of a page, without a lookup: addresses must be public, and the operator's rules allow the domain.
 ///

@@ -4,7 +4,7 @@ use tokio::sync::mpsc;
 
 use crate::bus;
 use crate::cluster::membership;
-use crate::core::Core;
+use crate::service::Core;
 use crate::mail::{self, MailMessage, Smtp};
 use crate::queue::{cleanup, hints, lease_loop, sweep};
 use crate::storage;

@@ -212,7 +212,7 @@ where
     <T::ResponseBody as HttpBody>::Error: Into<StdError> + Send,
     R: Renderer,
 {
-    // Capacity for the hello and a condition, too.
+    // Capacity for the hello and a status, too.
     let (outbox, requests) = mpsc::channel(slots.slots() * MESSAGES_PER_SLOT + 2);
     let hello = AttachRequest { message: Some(Request::Hello(slots.hello())) };
     outbox.send(hello).await.map_err(|_| Status::internal("the outgoing channel is closed"))?;
@@ -231,9 +231,9 @@ where
         let message = tokio::select! {
             message = responses.message() => message?,
             _ = heartbeat.tick() => {
-                let condition = Request::Condition(condition(&worker.renderer));
+                let status = Request::Condition(to_condition(&worker.renderer));
                 // The channel is full only when the core does not receive; the heartbeat would be lost anyway.
-                let _ = outbox.try_send(AttachRequest { message: Some(condition) });
+                let _ = outbox.try_send(AttachRequest { message: Some(status) });
                 continue;
             }
             next = offers.next() => {
@@ -346,7 +346,7 @@ fn released(cause: &str) -> AttemptReport {
     AttemptReport::Other(FinishResult::Released(Released { cause: cause.to_owned() }))
 }
 
-fn condition<R: Renderer>(renderer: &R) -> WireCondition {
+fn to_condition<R: Renderer>(renderer: &R) -> WireCondition {
     let RendererStatus { browser, restarts, memory_bytes, is_jailed, jail, is_tested, self_test } = renderer.status();
     let restarts = restarts.into_iter().collect();
     WireCondition { browser, restarts, memory_bytes, is_jailed, jail, is_tested, self_test }
@@ -446,7 +446,7 @@ async fn upload_image<R>(
         Some(sha256) => {
             // Its memory is free for others from here on.
             capture.image = Bytes::new();
-            AttemptReport::Picture(capture, Some(Uploaded { size_bytes, sha256 }))
+            AttemptReport::Captured(capture, Some(Uploaded { size_bytes, sha256 }))
         }
         None => to_wire(Ok(capture)),
     }

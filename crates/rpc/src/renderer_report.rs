@@ -26,7 +26,7 @@ const PART_BYTES: usize = 256 << 10;
 /// The result of an attempt, as it is sent.
 pub(crate) enum AttemptReport {
     /// An image, sent in parts unless it was uploaded.
-    Picture(Capture, Option<Uploaded>),
+    Captured(Capture, Option<Uploaded>),
     /// Any other result, sent as one message.
     Other(FinishResult),
 }
@@ -43,7 +43,7 @@ pub(crate) struct Uploaded {
 /// The result of a render whose image was not uploaded.
 pub(crate) fn to_wire(outcome: Result<Capture, RenderError>) -> AttemptReport {
     AttemptReport::Other(match outcome {
-        Ok(capture) => return AttemptReport::Picture(capture, None),
+        Ok(capture) => return AttemptReport::Captured(capture, None),
         Err(RenderError::Page { failure, metadata }) => FinishResult::Failure(PageFailure {
             code: failure.reason.code().as_str().to_owned(),
             message: failure.message,
@@ -118,7 +118,7 @@ pub(crate) async fn report<T>(
         let mut wait = REPORT_RETRY_DELAY;
         loop {
             let accepted = match &result {
-                AttemptReport::Picture(capture, uploaded) => {
+                AttemptReport::Captured(capture, uploaded) => {
                     let parts = tokio_stream::iter(parts(&grab_id, &lease_token, capture, uploaded.as_ref()));
                     core.finish_picture(parts).await.map(|response| response.into_inner().accepted)
                 }

@@ -290,7 +290,7 @@ async fn receive_messages(session: &RendererSession, inbound: &mut Streaming<Att
                 Ok(slots) => session.ready(slots),
                 Err(_) => return,
             },
-            Some(Message::Condition(reported)) => session.record_heartbeat(condition(reported)),
+            Some(Message::Condition(reported)) => session.record_heartbeat(renderer_status(reported)),
             Some(Message::Stage(reported)) => record_stage(session, &reported),
             Some(Message::Draining(_)) => session.drain(),
             // What cannot be read is ignored: the account then pays less.
@@ -317,7 +317,7 @@ fn record_stage(session: &RendererSession, reported: &AssignmentStage) {
     }
 }
 
-fn condition(reported: WireCondition) -> RendererStatus {
+fn renderer_status(reported: WireCondition) -> RendererStatus {
     let WireCondition { browser, restarts, memory_bytes, is_jailed, jail, is_tested, self_test } = reported;
     let short = |text| shortened(text, STATUS_BYTES);
     let restarts = restarts.into_iter().take(MAX_REASONS).map(|(reason, count)| (short(reason), count)).collect();

@@ -67,13 +67,13 @@ impl Store {
         self.database.plan_migration().await
     }
 
-    /// Makes this process the only service on the database, as long as the lock is held. Waits up to `patience` for a
+    /// Makes this process the only service on the database, as long as the lock is held. Waits up to `wait` for a
     /// service that is about to exit. The inner error is the service that uses the database. Commands need no lock.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the database cannot be reached.
-    pub async fn lock_service(&self, patience: Duration) -> Result<Result<ServiceLock, OtherService>, Error> {
-        self.database.lock_service(LockMode::Alone, patience).await
+    pub async fn lock_service(&self, wait: Duration) -> Result<Result<ServiceLock, OtherService>, Error> {
+        self.database.lock_service(LockMode::Alone, wait).await
     }
 
     /// The same for a process of a cluster: other processes of the cluster may use the database too. The inner error is
@@ -81,8 +81,8 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::lock_service`].
-    pub async fn lock_cluster(&self, patience: Duration) -> Result<Result<ServiceLock, OtherService>, Error> {
-        self.database.lock_service(LockMode::Shared, patience).await
+    pub async fn lock_cluster(&self, wait: Duration) -> Result<Result<ServiceLock, OtherService>, Error> {
+        self.database.lock_service(LockMode::Shared, wait).await
     }
 
     /// Connects to the server for notifications on this channel, as an identifier. They are never the only way to learn

@@ -10,12 +10,12 @@ use grabd_engine::accounts::{self, Invitation, InvitationSignUpError, Session, T
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
-use crate::accounts::start_session;
+use crate::sign_in::start_session;
 use crate::client_ip::ClientIp;
 use crate::extract::{UncheckedForm, Visit, VisitorPage};
 use crate::fields::{PASSWORD_HINT, password_field, password_message};
 use crate::form::{Field, FieldError, Form};
-use crate::limits::RateLimited;
+use crate::rate_limits::RateLimited;
 use crate::next::NextPath;
 use crate::page::{Layout, page};
 use crate::paths::{self, SIGN_IN};

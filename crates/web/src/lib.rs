@@ -16,7 +16,7 @@
 //! which creates and uses passkeys, and `assets/site.js` of all pages.
 
 mod account;
-mod accounts;
+mod sign_in;
 mod apps;
 mod assets;
 mod billing;
@@ -31,7 +31,7 @@ mod form;
 mod grabs;
 mod invitation;
 mod keys;
-mod limits;
+mod rate_limits;
 mod line_breaks;
 mod next;
 mod number;

@@ -10,7 +10,7 @@ use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
 
 use crate::form::FormError;
-use crate::limits::RateLimited;
+use crate::rate_limits::RateLimited;
 use crate::page::{Layout, page};
 use crate::time_format::wait;
 

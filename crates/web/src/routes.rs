@@ -14,7 +14,7 @@ use crate::problem::Problem;
 use crate::response::{self, FORM, READ, WRITE};
 use crate::state::Web;
 use crate::{
-    account, accounts, apps, billing, docs, grabs, invitation, keys, oauth, operator, paths, samples, start, teams,
+    account, apps, billing, docs, grabs, invitation, keys, oauth, operator, paths, samples, sign_in, start, teams,
     webhooks,
 };
 
@@ -58,16 +58,16 @@ fn routes(web: &Web) -> Vec<Route> {
     let authorize = get(oauth::authorize::show).post(oauth::authorize::decide);
     vec![
         (oauth::authorize_path(&web.core.oauth().issuer), FORM, authorize),
-        (paths::SIGN_IN.to_owned(), FORM, get(accounts::sign_in::show).post(accounts::sign_in::submit)),
-        (paths::SIGN_IN_CODE.to_owned(), FORM, get(accounts::code::show).post(accounts::code::submit)),
+        (paths::SIGN_IN.to_owned(), FORM, get(sign_in::with_password::show).post(sign_in::with_password::submit)),
+        (paths::SIGN_IN_CODE.to_owned(), FORM, get(sign_in::code::show).post(sign_in::code::submit)),
         (
             paths::SIGN_IN_PASSKEY.to_owned(),
             FORM,
-            get(accounts::passkey::redirect_to_page).post(accounts::passkey::submit),
+            get(sign_in::passkey::redirect_to_page).post(sign_in::passkey::submit),
         ),
-        (paths::PASSKEY_CHALLENGE.to_owned(), READ, get(accounts::passkey::challenge)),
-        (accounts::SIGN_UP.to_owned(), FORM, get(accounts::sign_up::show).post(accounts::sign_up::submit)),
-        ("/sign-out".to_owned(), WRITE, post(accounts::sign_out::submit)),
+        (paths::PASSKEY_CHALLENGE.to_owned(), READ, get(sign_in::passkey::challenge)),
+        (sign_in::SIGN_UP.to_owned(), FORM, get(sign_in::sign_up::show).post(sign_in::sign_up::submit)),
+        ("/sign-out".to_owned(), WRITE, post(sign_in::sign_out::submit)),
         (apps::PATH.to_owned(), READ, get(apps::list::show)),
         ("/apps/{grant}/disconnect".to_owned(), WRITE, post(apps::disconnect::submit)),
         (start::PATH.to_owned(), FORM, get(start::show).post(start::submit)),
@@ -91,14 +91,14 @@ fn routes(web: &Web) -> Vec<Route> {
         (grabs::EVENTS.to_owned(), READ, get(grabs::events::watch_one)),
         (grabs::THUMBNAIL.to_owned(), READ, get(grabs::thumbnail::show)),
         (grabs::DELETE.to_owned(), FORM, get(grabs::delete::show).post(grabs::delete::submit)),
-        (accounts::FORGOTTEN.to_owned(), FORM, get(accounts::forgotten::show).post(accounts::forgotten::submit)),
+        (sign_in::FORGOTTEN.to_owned(), FORM, get(sign_in::forgotten::show).post(sign_in::forgotten::submit)),
         (
-            accounts::verify_email::PATH.to_owned(),
+            sign_in::verify_email::PATH.to_owned(),
             FORM,
-            get(accounts::verify_email::show).post(accounts::verify_email::submit),
+            get(sign_in::verify_email::show).post(sign_in::verify_email::submit),
         ),
-        (accounts::verify_email::SEND.to_owned(), WRITE, post(accounts::verify_email::send)),
-        ("/new-password".to_owned(), FORM, get(accounts::new_password::show).post(accounts::new_password::submit)),
+        (sign_in::verify_email::SEND.to_owned(), WRITE, post(sign_in::verify_email::send)),
+        ("/new-password".to_owned(), FORM, get(sign_in::new_password::show).post(sign_in::new_password::submit)),
         (account::PATH.to_owned(), READ, get(account::show::show)),
         ("/account/password".to_owned(), FORM, get(account::show::redirect_to_page).post(account::password::submit)),
         (account::delete::DELETE.to_owned(), FORM, get(account::delete::show).post(account::delete::submit)),

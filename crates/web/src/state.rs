@@ -7,7 +7,7 @@ use grabd_engine::Core;
 use crate::assets::Assets;
 use crate::cookies::Cookies;
 use crate::docs::{Library, ReferencePassage};
-use crate::limits::Limits;
+use crate::rate_limits::Limits;
 
 /// The shared state of all requests.
 pub(crate) struct Web {

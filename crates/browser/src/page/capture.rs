@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use chromiumoxide::cdp::browser_protocol::page::{HandleJavaScriptDialogParams, Viewport as Clip};
 use grabd_domain::capture::{FileKind, WaitUntil};
 use grabd_domain::grabs::{Findings, PageInfo, RenderMetadata, SettledBy, Stage, Timings, Warning};
-use grabd_domain::render::{CapturedFile, CapturedSlice, CapturedViewport, RenderTask};
+use grabd_domain::render::{Capture, RenderTask};
 use tokio::time::Instant;
 
 use crate::cdp::PausedRequest;
@@ -15,7 +14,7 @@ use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::state::PageState;
 use crate::page::findings::{extract, metadata, report, verdict};
-use crate::page::limits::Limits;
+use crate::page::capture_limits::Limits;
 use crate::page::load::clock::TimeMode;
 use crate::page::load::settle::{self, Ready, Settled};
 use crate::page::load::watch::{Document, Excess, Gone, REQUESTER_WAIT, WatchState};
@@ -31,15 +30,6 @@ const WORKER_CHECK: Duration = Duration::from_millis(20);
 /// Dialogs that are dismissed before the capture fails.
 const MAX_DIALOGS: u32 = 10;
 
-/// A captured image and its metadata.
-pub(crate) struct Picture {
-    pub(crate) image: Bytes,
-    pub(crate) metadata: RenderMetadata,
-    pub(crate) files: Vec<CapturedFile>,
-    pub(crate) slices: Vec<CapturedSlice>,
-    pub(crate) viewports: Vec<CapturedViewport>,
-}
-
 /// Captures what `task` requests, in a tab that is used for nothing else. The caller cancels it at `deadline`.
 ///
 /// Cancel-safe: it owns nothing, and the caller disposes of the tab.
@@ -49,7 +39,7 @@ pub(crate) async fn capture(
     limits: Limits,
     time: TimeMode,
     deadline: Instant,
-) -> Result<Picture, CaptureError> {
+) -> Result<Capture, CaptureError> {
     let context = CaptureContext::new(tab, task, limits, time, deadline);
     tab.watch.reset();
     if context.interception.has_headers() {
@@ -151,7 +141,7 @@ async fn explain_end(context: &CaptureContext<'_>, gone: Gone) -> CaptureError {
 }
 
 /// Runs the steps. Those after the navigation are run again for every document that replaces another.
-async fn take_steps(context: &CaptureContext<'_>) -> Result<Picture, CaptureError> {
+async fn take_steps(context: &CaptureContext<'_>) -> Result<Capture, CaptureError> {
     requested::set_appearance(context).await?;
     requested::set_network(context).await?;
     if context.spec.also.contains(&FileKind::Report) {
@@ -224,7 +214,7 @@ async fn take_image(
     context: &CaptureContext<'_>,
     document: &Document,
     ready: Ready,
-) -> Result<Option<Picture>, CaptureError> {
+) -> Result<Option<Capture>, CaptureError> {
     if context.is_late() && !navigate::stop(context, document).await? {
         return Ok(None);
     }
@@ -310,14 +300,15 @@ async fn take_image(
     // The image must not be kept if the document is replaced: its files would be those of another one.
     let shown = (ImageSize { width: shot.width, height: shot.height }, area.clip.as_ref());
     let mut memory = shot.for_files;
-    let beside = async {
+    let attachments = async {
         let slices = slices::make(context, &shot.image, shown, &mut memory).await?;
         Ok((extract::files(context, shown, &mut memory, &mut metadata).await?, slices))
     };
-    let Some((files, slices)) = context.unless_replaced(document, beside).await? else { return Ok(None) };
+    let Some((files, slices)) = context.unless_replaced(document, attachments).await? else { return Ok(None) };
     // Last: they change the layout of the page.
     let viewports = viewports::take(context, document, &mut memory).await?;
-    Ok(Some(Picture { image: shot.image, metadata, files, slices, viewports }))
+    let execution_ms = millis_between(context.began, Instant::now());
+    Ok(Some(Capture { image: shot.image, metadata, execution_ms, files, slices, viewports }))
 }
 
 /// Stops what moves, applies the caller's changes a last time, and reads what [`metadata::about`] returns.
@@ -348,12 +339,14 @@ async fn has_one_colour(shot: &Shot) -> bool {
 fn timings(context: &CaptureContext<'_>, shot_at: Instant) -> Timings {
     let (committed_at, loaded_at) = context.tab.watch.read(|seen| (seen.committed_at, seen.loaded_at));
     let committed_at = committed_at.unwrap_or(context.began);
-    let since =
-        |from: Instant, to: Instant| u32::try_from(to.saturating_duration_since(from).as_millis()).unwrap_or(u32::MAX);
     Timings {
-        navigate_ms: since(context.began, committed_at),
-        load_ms: loaded_at.map(|loaded_at| since(committed_at, loaded_at)),
-        settle_ms: since(loaded_at.unwrap_or(committed_at), shot_at),
-        shot_ms: since(shot_at, Instant::now()),
+        navigate_ms: millis_between(context.began, committed_at),
+        load_ms: loaded_at.map(|loaded_at| millis_between(committed_at, loaded_at)),
+        settle_ms: millis_between(loaded_at.unwrap_or(committed_at), shot_at),
+        shot_ms: millis_between(shot_at, Instant::now()),
     }
+}
+
+fn millis_between(from: Instant, to: Instant) -> u32 {
+    u32::try_from(to.saturating_duration_since(from).as_millis()).unwrap_or(u32::MAX)
 }

@@ -15,10 +15,10 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use crate::cdp::CallError;
-use crate::lists::Blocklist;
+use crate::blocklists::Blocklist;
 use crate::page::change::consent::ConsentProgress;
 use crate::page::error::CaptureError;
-use crate::page::limits::Limits;
+use crate::page::capture_limits::Limits;
 use crate::page::load::clock::{Clock, TimeMode};
 use crate::page::load::intercept::Interception;
 use crate::page::load::watch::Document;
@@ -32,7 +32,7 @@ const LOAD_LIMIT: Duration = Duration::from_secs(10);
 const SHOT_RESERVE: Duration = Duration::from_secs(5);
 
 /// The time for a waiting script to report that its time is up.
-const GRACE: Duration = Duration::from_millis(500);
+const SCRIPT_GRACE: Duration = Duration::from_millis(500);
 
 /// A capture in progress.
 pub(super) struct CaptureContext<'a> {
@@ -184,7 +184,7 @@ impl<'a> CaptureContext<'a> {
         function: &str,
         arguments: &impl Serialize,
     ) -> Result<Option<T>, CaptureError> {
-        match script::call(self.tab, self.remaining() + GRACE, function, arguments).await {
+        match script::call(self.tab, self.remaining() + SCRIPT_GRACE, function, arguments).await {
             // The document was replaced, which the caller notices by itself.
             Err(CallError::Refused { .. }) => Ok(None),
             result => Ok(result?),

@@ -8,7 +8,7 @@ use grabd_domain::capture::Viewport;
 
 use crate::cdp::Client;
 use crate::page::identity::Identity;
-use crate::page::load::frames::Frames;
+use crate::page::load::frame_drawing::Frames;
 use crate::page::load::watch::{Gone, Watch};
 use crate::proxy;
 

@@ -11,10 +11,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::connection;
-use super::limits::Limits;
+use super::listener_limits::Limits;
 use super::state::{ListenerState, Mode};
 use super::unreached::UnreachedTarget;
-use crate::lists::Blocklist;
+use crate::blocklists::Blocklist;
 
 /// The listener of one grab. Dropping it closes the socket and all connections.
 pub(crate) struct Listener {

@@ -7,14 +7,14 @@
 //! `sockets` provides listening sockets. `listener` accepts connections, which share a `state`. `connection` serves one
 //! connection, whose requests share a `session`. `plain` forwards http, `tunnel` answers CONNECT. `target` parses the
 //! request target. `headers` selects the fields to forward. `unreached` records failed targets. `meter` counts bytes up
-//! to the `limits`. `crate::lists` can refuse further hosts, for one grab.
+//! to the `limits`. `crate::blocklists` can refuse further hosts, for one grab.
 //!
 //! *Invariant:* nothing here resolves a name or connects without the guard, follows a redirect, or returns a page of
 //! its own: a request that is not forwarded ends as a network error.
 
 mod connection;
 mod headers;
-mod limits;
+mod listener_limits;
 mod listener;
 mod meter;
 mod plain;
@@ -35,7 +35,7 @@ use grabd_egress::Guard;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::limits::Limits;
+use self::listener_limits::Limits;
 pub(crate) use self::listener::Listener;
 pub(crate) use self::sockets::OpenError;
 use self::sockets::SocketSource;

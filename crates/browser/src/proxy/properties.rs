@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 
 use super::connection::server_builder;
 use super::headers::{for_browser, for_origin};
-use super::limits::Limits;
+use super::listener_limits::Limits;
 use super::target::{Destination, Target, parse_host, target};
 
 /// Hop-by-hop fields (RFC 9110 section 7.6.1), in addition to those that begin with `proxy-`.

@@ -9,11 +9,11 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::limits::Limits;
+use super::listener_limits::Limits;
 use super::meter::Meter;
 use super::target::Destination;
 use super::unreached::UnreachedTargets;
-use crate::lists::Blocklist;
+use crate::blocklists::Blocklist;
 
 /// State shared by the connections of one listener.
 pub(super) struct ListenerState {

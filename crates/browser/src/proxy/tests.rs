@@ -1,6 +1,6 @@
 //! Tests of the proxy over real sockets, with an origin that records requests.
 
-mod limits;
+mod grab_limits;
 mod plain;
 mod refusals;
 mod sockets;

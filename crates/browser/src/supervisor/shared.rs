@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Failure, FailureReason};
-use grabd_domain::render::{RenderError, RenderTask};
+use grabd_domain::render::{Capture, RenderError, RenderTask};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ use super::setup::Setup;
 use super::start::StartError;
 use crate::Options;
 use crate::jail::Jail;
-use crate::page::{self, CaptureError, Excess, Limits, Picture, TimeMode, UNRESPONSIVE};
+use crate::page::{self, CaptureError, Excess, Limits, TimeMode, UNRESPONSIVE};
 
 /// How long a timed-out grab waits to learn whether its browser hangs.
 const RESPONSE_CHECK_LIMIT: Duration = Duration::from_secs(2);
@@ -108,7 +108,7 @@ impl Shared {
     }
 
     /// Makes one attempt at a grab.
-    pub(crate) async fn render(self: &Arc<Self>, task: &RenderTask, deadline: Instant) -> Result<Picture, RenderError> {
+    pub(crate) async fn render(self: &Arc<Self>, task: &RenderTask, deadline: Instant) -> Result<Capture, RenderError> {
         let timed_out = |what: &str| RenderError::Lost(format!("no {what} in time"));
         let slot = self.slots.clone().acquire_owned();
         let slot = timeout_at(deadline, slot).await.map_err(|_| timed_out("free slot"))?;
@@ -135,7 +135,7 @@ impl Shared {
         task: &RenderTask,
         occupancy: Arc<Occupancy>,
         deadline: Instant,
-    ) -> Result<Picture, RenderError> {
+    ) -> Result<Capture, RenderError> {
         let starting = timeout_at(deadline, self.start_browser(1, 1)).await;
         let browser = match starting {
             Ok(Ok(browser)) => DedicatedBrowser { browser, shared: self.clone(), occupancy },
@@ -171,7 +171,7 @@ impl Shared {
         lease: impl Fn() -> L,
         task: &RenderTask,
         deadline: Instant,
-    ) -> Result<Picture, RenderError>
+    ) -> Result<Capture, RenderError>
     where
         L: Future<Output = Result<Lease, RenderError>>,
     {
@@ -197,7 +197,7 @@ impl Shared {
         task: &RenderTask,
         time: TimeMode,
         deadline: Instant,
-    ) -> Result<Picture, CaptureError> {
+    ) -> Result<Capture, CaptureError> {
         let browser = lease.browser();
         let capture = page::capture(lease.tab(), task, self.limits.clone(), time, deadline);
         let ended = timeout_at(deadline, capture).await;
@@ -226,7 +226,7 @@ impl Shared {
     }
 
     /// The result of a grab that did not end in time. A frame that is stuck waits for the page.
-    async fn timed_out(&self, browser: &Browser, task: &RenderTask, is_stuck: bool) -> Result<Picture, CaptureError> {
+    async fn timed_out(&self, browser: &Browser, task: &RenderTask, is_stuck: bool) -> Result<Capture, CaptureError> {
         // A busy page does not mean that the browser hangs, so ask the browser.
         match timeout(RESPONSE_CHECK_LIMIT, browser.is_responsive()).await {
             Ok(true) if is_stuck || browser.can_draw().await => {

@@ -15,7 +15,7 @@ use super::message::Id;
 use super::responder::CallResponder;
 use super::tools::ToolFuture;
 use crate::rest::headers::{self, PRIVATE_NO_STORE};
-use crate::rest::limits;
+use crate::rest::rate_limit_headers;
 
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// Interval of comments that keep proxies from closing an idle connection.

@@ -12,7 +12,7 @@ use super::json_rpc;
 use super::message::Id;
 use super::state::Mcp;
 use super::tools::{ToolResult, error_result, success_result};
-use crate::rest::limits;
+use crate::rest::rate_limit_headers;
 
 /// Builds the response to a finished call.
 pub(super) struct CallResponder {

@@ -24,7 +24,7 @@ use super::state::Mcp;
 use super::tools::Tools;
 use crate::rest::error::ApiError;
 use crate::rest::large_body::LargeBodies;
-use crate::rest::{allow_methods, call, common_headers, limits, request_layer};
+use crate::rest::{allow_methods, call, common_headers, rate_limit_headers, request_layer};
 use crate::transport::Transport;
 
 const ALLOWED: &str = "POST, OPTIONS";

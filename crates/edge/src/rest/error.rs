@@ -16,7 +16,7 @@ use tonic_types::StatusExt;
 
 use super::common_headers::ErrorAnchor;
 use super::headers;
-use super::limits;
+use super::rate_limit_headers;
 use super::request_id::request_id;
 
 /// Message of internal errors. The cause is only logged, with the request id.

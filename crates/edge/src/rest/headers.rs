@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::limits;
+use super::rate_limit_headers;
 
 /// Identifies the request in the log and in the response.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static(grabd_proto::reason::REQUEST_ID);

@@ -23,7 +23,7 @@ pub(crate) mod headers;
 mod idempotency_key;
 pub(crate) mod json;
 pub(crate) mod large_body;
-pub(crate) mod limits;
+pub(crate) mod rate_limit_headers;
 mod links;
 mod list;
 mod methods;

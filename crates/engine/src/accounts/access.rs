@@ -13,7 +13,7 @@ use grabd_store::oauth::TokenCaller;
 
 use super::rate_limits::RateLimitDecision;
 use super::waits::OPEN_WAITS_PER_REQUEST;
-use crate::core::Core;
+use crate::service::Core;
 use crate::digest;
 use crate::error::Error;
 

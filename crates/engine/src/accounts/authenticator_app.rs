@@ -8,7 +8,7 @@ use super::second_factor::{SecondFactorError, confirm};
 use super::second_factor_mail::{SecondFactorEvent, notify};
 use super::second_factor_setup;
 use super::sessions::Person;
-use crate::core::Core;
+use crate::service::Core;
 
 /// Sets the authenticator app, whose secret the form carries, in place of the former one. `app_code` is a code of the new
 /// app; `answer` is the second factor that the person has. Recovery codes and passkeys stay.

@@ -12,7 +12,7 @@ use super::pending_sign_in::{SignInOutcome, continue_sign_in};
 use super::sessions::Person;
 use super::trial::grant_trial;
 use super::tries::Source;
-use crate::core::Core;
+use crate::service::Core;
 use crate::digest;
 use crate::error::{Error, internal_from};
 use crate::mail::{MailMessage, templates};

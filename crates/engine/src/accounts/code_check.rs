@@ -9,7 +9,7 @@ use super::passkeys::verify::{PasskeyAnswer, PasskeyError, verify};
 use super::second_factor_mail::{SecondFactorEvent, notify};
 use super::tries::Source;
 use super::{recovery_codes, totp};
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::{Error, internal_from};
 
 /// Maximum length of what is read as a code, in bytes.

@@ -11,7 +11,7 @@ use super::operator_sign_in::record_operator;
 use super::pending_sign_in::PendingSignIn;
 use super::second_factor_mail::{SecondFactorEvent, notify};
 use super::sessions::new_session;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::{Error, internal_from};
 
 /// Why the second step of a sign-in failed.

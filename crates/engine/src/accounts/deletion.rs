@@ -13,7 +13,7 @@ use grabd_store::retention::DeletePersonOutcome;
 use super::change_password::{PasswordConfirmationError, confirm_password};
 use super::membership::{TeamError, find_team};
 use super::sessions::Person;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::{Error, internal_from};
 use crate::queue::{self, TEAM_DELETED, end_open_grabs};
 

@@ -10,7 +10,7 @@ use grabd_store::accounts::NewDevice;
 
 use super::sessions::find_session;
 use super::tries::Source;
-use crate::core::Core;
+use crate::service::Core;
 use crate::digest;
 use crate::error::Error;
 use crate::random;

@@ -3,7 +3,7 @@
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::accounts::FirstSteps;
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// What a team has used so far. `None` if the person is not a member, or hid it.

@@ -16,7 +16,7 @@ use super::passwords::{BUSY_RETRY_S, Busy, HashedFor};
 use super::sessions::{Person, open_first_session};
 use super::trial::grant_trial;
 use super::{TeamError, find_team};
-use crate::core::Core;
+use crate::service::Core;
 use crate::digest;
 use crate::error::{Error, internal_from};
 use crate::mail::{QueueFull, templates};

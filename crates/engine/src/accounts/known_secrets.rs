@@ -11,7 +11,7 @@ use grabd_store::Store;
 use grabd_store::accounts::{KnownSecret, TeamSecret};
 
 use super::membership::{TeamError, list_members};
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// A secret that is in use, and somebody who knows it.

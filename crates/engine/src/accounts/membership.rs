@@ -7,7 +7,7 @@ use grabd_domain::teams::{NameError, TeamName, TeamNameError};
 use grabd_store::accounts::TeamRuleError;
 
 use super::verification::is_verified;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::{Error, internal_from};
 use crate::random;
 

@@ -3,7 +3,7 @@
 use grabd_domain::accounts::Email;
 use grabd_domain::ids::UserId;
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Records the sign-in of a person, if they are an operator.

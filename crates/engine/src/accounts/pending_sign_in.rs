@@ -14,7 +14,7 @@ use grabd_domain::ids::UserId;
 use uuid::Uuid;
 
 use super::sessions::open_session;
-use crate::core::Core;
+use crate::service::Core;
 use crate::digest;
 use crate::error::Error;
 use crate::vault::Vault;

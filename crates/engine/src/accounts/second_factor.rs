@@ -12,7 +12,7 @@ use super::second_factor_mail::{SecondFactorEvent, notify};
 use super::sessions::Person;
 use super::tries::Source;
 use super::{recovery_codes, second_factor_setup};
-use crate::core::Core;
+use crate::service::Core;
 use crate::digest;
 use crate::error::{Error, internal_from};
 

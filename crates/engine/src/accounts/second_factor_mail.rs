@@ -2,7 +2,7 @@
 
 use grabd_domain::accounts::Email;
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::mail::templates;
 
 pub(super) use crate::mail::templates::SecondFactorEvent;

@@ -10,7 +10,7 @@ use grabd_domain::ids::UserId;
 
 use super::sessions::Person;
 use super::totp::{self, SECRET_BYTES};
-use crate::core::Core;
+use crate::service::Core;
 use crate::random;
 use crate::vault::Vault;
 

@@ -8,7 +8,7 @@ use grabd_store::accounts::NewSession;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::digest;
 use crate::error::Error;
 use crate::random;

@@ -8,7 +8,7 @@ use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::Store;
 use grabd_store::accounts::SuspendOutcome;
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::queue::end_open_grabs;
 

@@ -13,7 +13,7 @@ use grabd_store::accounts::{Key, KeyUsage, NewKey};
 use super::TeamError;
 use super::keys::{KeyLimits, generate};
 use super::membership::{find_team, require_verified};
-use crate::core::Core;
+use crate::service::Core;
 use crate::digest;
 use crate::random;
 

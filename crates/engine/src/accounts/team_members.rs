@@ -5,7 +5,7 @@ use grabd_domain::credentials::{Caller, Environment, Principal};
 use grabd_domain::ids::{TeamId, UserId};
 
 use super::access::take_request;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// A person acting for one of their active teams.

@@ -3,7 +3,7 @@
 use grabd_domain::Timestamp;
 use grabd_domain::ids::UserId;
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Grants the trial credits, if there are any and the person's address was verified at `verified_at`. At most once for

@@ -14,7 +14,7 @@ use grabd_domain::ids::UserId;
 use super::passwords::{BUSY_RETRY_S, Busy, HashedFor};
 use super::pending_sign_in::{SignInOutcome, continue_sign_in};
 use super::trial::grant_trial;
-use crate::core::Core;
+use crate::service::Core;
 use crate::digest;
 use crate::error::{Error, internal_from};
 use crate::mail::templates;

@@ -11,7 +11,7 @@ use super::ended_lease::EndedLease;
 use super::load::Load;
 use super::{SlotUse, whole_seconds};
 use crate::billing::find_payer;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Admits a live create, before anything is stored. Returns the payer that it is counted for: those of links have one of

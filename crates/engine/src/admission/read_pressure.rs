@@ -4,7 +4,7 @@ use grabd_domain::grabs::Class;
 
 use super::admit::load;
 use super::pressure::Pressure;
-use crate::core::Core;
+use crate::service::Core;
 
 impl Core {
     /// How busy the slots are. At most a second old, and what is known of other processes a few seconds.

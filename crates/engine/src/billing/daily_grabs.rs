@@ -7,7 +7,7 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::ids::TeamId;
 use grabd_store::grabs::DailyOutcomeCount;
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Days in the report, including today.

@@ -6,7 +6,7 @@ use grabd_domain::ids::TeamId;
 pub use grabd_store::credits::Holding;
 
 use super::stripe;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Maximum number of lots returned. A team has one lot for each purchase that is not used up.

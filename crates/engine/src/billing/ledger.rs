@@ -8,7 +8,7 @@ use grabd_store::Store;
 pub use grabd_store::credits::Entry;
 
 use super::csv;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Maximum number of entries on a page.

@@ -7,7 +7,7 @@ use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::Error;
 use grabd_store::low_balance::LowBalance;
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::internal_from;
 use crate::mail::templates;
 use crate::webhooks::low_balance_message;

@@ -1,6 +1,6 @@
 //! The prepaid packages of the price list.
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::pricing::Package;
 
 /// All packages, in the order of the price list.

@@ -4,7 +4,7 @@ use grabd_domain::admission::Payer;
 use grabd_domain::ids::TeamId;
 
 use super::source::FREE_REFERENCES;
-use crate::core::Core;
+use crate::service::Core;
 use crate::digest;
 use crate::error::Error;
 

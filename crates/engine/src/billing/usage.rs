@@ -5,7 +5,7 @@ use grabd_domain::credits::{Balance, Plan};
 use grabd_domain::limits::USAGE_WINDOW;
 use grabd_store::grabs::GrabCounts;
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Balance, plan and counts of a team.

@@ -8,7 +8,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::{Cluster, INTERVAL, TIMEOUT};
 use crate::admission;
-use crate::core::Core;
+use crate::service::Core;
 use crate::random;
 
 /// Maximum difference between this machine's clock and the database's. Leases and deadlines are judged by the clock of

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::Role;
-use crate::core::Core;
+use crate::service::Core;
 
 /// Maximum wait for the leases of a process that stops: the longest render, and its report.
 const FINISH: Duration = Duration::from_secs(30);

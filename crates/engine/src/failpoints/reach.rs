@@ -5,7 +5,7 @@ use grabd_domain::ids::{GrabId, LeaseToken};
 use super::Step;
 #[cfg(debug_assertions)]
 use super::armed::Action;
-use crate::core::Core;
+use crate::service::Core;
 
 /// Marks that a step was reached, and runs the action of a failpoint armed for it. `lease` is the lease it may lose.
 ///

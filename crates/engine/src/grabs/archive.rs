@@ -18,7 +18,7 @@ use tokio_util::io::ReaderStream;
 
 use super::image::{Image, ImageError};
 use crate::billing::find_payer;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::internal_from;
 
 /// The most bytes of the images of one archive.

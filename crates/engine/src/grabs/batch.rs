@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 use super::create;
 use super::request::{CreateRequest, CreateResult};
 use crate::accounts::{RateLimitDecision, own_async_queue, take_request};
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Maximum number of grabs in one batch.

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::idempotency;
 use super::request::{CreateRequest, CreateResult};
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::storage;
 

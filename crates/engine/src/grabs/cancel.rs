@@ -8,7 +8,7 @@ use grabd_domain::ids::GrabId;
 use grabd_store::grabs::{EndedGrab, FailGrab, FailureSource};
 
 use crate::admission::{self, SlotUse};
-use crate::core::Core;
+use crate::service::Core;
 use crate::queue;
 
 /// Maximum number of tries. If the database is unavailable for longer, the grab continues to its end.

@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use super::cancel::cancel;
 use super::create::{self, OpenGrab, Submitted};
 use super::request::{CreateRequest, CreateResult, ValidCreate, Validated};
-use super::test_create;
+use super::placeholder_create;
 use super::watch::Follow;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::queue::watchers::GrabUpdate;
 

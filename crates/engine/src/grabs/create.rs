@@ -18,7 +18,7 @@ use tracing::Instrument;
 use super::request::{CreateRequest, CreateResult, ValidCreate, Validated};
 use super::{cached, compare, idempotency, test_create, upload};
 use crate::admission::{self, SlotUse};
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::failpoints::{self, Step};
 use crate::queue::watchers::Subscription;

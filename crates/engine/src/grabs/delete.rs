@@ -6,7 +6,7 @@ use grabd_domain::grabs::{ImageKey, State};
 use grabd_domain::ids::GrabId;
 
 use super::get;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Makes the image unreachable and deletes its file. Idempotent.

@@ -13,10 +13,10 @@ use grabd_domain::limits::COMPARE_LIMIT;
 use grabd_images::Upload;
 use grabd_store::grabs::{Completion, EndedGrab, FailGrab, FailureSource};
 
-use super::final_steps;
+use super::run_final_steps;
 use super::not_completed::NotCompleted;
 use crate::admission::{self, SlotUse};
-use crate::core::Core;
+use crate::service::Core;
 use crate::failpoints::{self, Step};
 use crate::image_digest::ImageDigest;
 use crate::metrics::ImageWay;

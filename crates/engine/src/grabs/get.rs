@@ -5,7 +5,7 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::Grab;
 use grabd_domain::ids::GrabId;
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Returns a grab of the caller's team and environment.

@@ -7,7 +7,7 @@ use grabd_images::ImageFile;
 use grabd_store::grabs::{ShownImage, StoredFile};
 
 use super::derived;
-use crate::core::Core;
+use crate::service::Core;
 use crate::placeholder;
 
 impl Core {

@@ -8,7 +8,7 @@ use grabd_domain::ids::GrabId;
 use grabd_domain::limits::{DEFAULT_PAGE_SIZE, PAGE_SIZE};
 use grabd_store::grabs::{Cursor, GrabList, PageRequest};
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// A list request, not validated yet.

@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use super::derived::{self, Derived, Error, Picture, Source};
 use super::not_completed::NotCompleted;
-use crate::core::Core;
+use crate::service::Core;
 use crate::random;
 
 /// Memory for rows, marks and encoding.

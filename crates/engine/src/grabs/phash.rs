@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::derived::{self, Error, Picture, Source};
-use crate::core::Core;
+use crate::service::Core;
 
 /// Memory for rows and the decoder of PNG.
 const ROWS_BYTES: u64 = 1 << 20;

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 
-use super::test_create;
-use crate::core::Core;
+use super::placeholder_create;
+use crate::service::Core;
 use crate::error::Error;
 use crate::targets;
 

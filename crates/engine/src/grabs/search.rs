@@ -7,7 +7,7 @@ use grabd_domain::ids::GrabId;
 use grabd_domain::{Day, Fault};
 use grabd_store::grabs::{Cursor, PageRequest};
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Grabs that are read at a time.

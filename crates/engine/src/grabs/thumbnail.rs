@@ -20,7 +20,7 @@ use super::get;
 use super::image::Image;
 use crate::billing::find_payer;
 use crate::cache::Cache;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::IMAGES_BUSY;
 
 /// The fault of a grab that has no thumbnail.

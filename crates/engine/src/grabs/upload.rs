@@ -18,7 +18,7 @@ use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
 use super::not_completed::NotCompleted;
-use crate::core::Core;
+use crate::service::Core;
 use crate::outgoing::RequestError;
 use crate::targets;
 

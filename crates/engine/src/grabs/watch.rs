@@ -9,7 +9,7 @@ use grabd_domain::ids::GrabId;
 use tokio::time::Instant;
 
 use super::get;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::queue::watchers::{GrabUpdate, Subscription};
 

@@ -7,9 +7,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::in_flight::{Capture, LinkError, LinkResult, Outcome};
-use super::limits;
+use super::link_limits;
 use super::signed::SignedLink;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::grabs::{self, CreateRequest, Validated};
 

@@ -2,7 +2,7 @@
 
 mod create_once;
 mod in_flight;
-mod limits;
+mod link_limits;
 mod open;
 mod secret;
 mod signed;

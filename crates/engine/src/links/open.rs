@@ -16,7 +16,7 @@ use super::in_flight::{LinkError, LinkResult};
 use super::secret::unseal;
 use super::signed::SignedLink;
 use crate::accounts::RateLimitDecision;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::grabs::{CreateRequest, CreateResult};
 

@@ -9,7 +9,7 @@ use grabd_store::accounts::ShownLinkSecret;
 
 use crate::accounts::{TeamError, find_team};
 use crate::clock::Clock;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::random;
 use crate::vault::{DecryptError, Vault};

@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 use super::outbox::{Outbox, Outgoing};
 use super::queue::{MailMessage, QUEUE_CAPACITY};
 use super::smtp::Smtp;
-use crate::core::Core;
+use crate::service::Core;
 
 /// Time limit of one try, from the connection to the server's last reply.
 const TRY_TIMEOUT: Duration = Duration::from_secs(30);

@@ -7,7 +7,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::{Metrics, ModeLabel, SlotLabel, WorkLabel, mode};
 use crate::admission::{Pressure, QueuePressure};
-use crate::core::Core;
+use crate::service::Core;
 
 impl Core {
     /// Registers the metrics of the core and of the address guard.

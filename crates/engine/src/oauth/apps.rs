@@ -6,7 +6,7 @@ use grabd_domain::ids::{GrantId, UserId};
 use grabd_domain::oauth::OauthScope;
 use grabd_store::oauth::Connection;
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// An app with a valid grant.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::clients::{self, Client, ClientError};
 use super::form::{Fields, Form, RepeatedField};
 use crate::accounts::is_verified;
-use crate::core::Core;
+use crate::service::Core;
 use crate::digest;
 use crate::error::{Error, internal_from};
 use crate::random;

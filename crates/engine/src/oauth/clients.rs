@@ -3,7 +3,7 @@
 use grabd_domain::oauth::{ClientId, RedirectUri};
 
 use super::documents::{DocumentError, Fetcher};
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::{Error, internal_from};
 
 /// A client that may request authorization.

@@ -3,7 +3,7 @@
 use grabd_domain::oauth::{AuthMethod, OauthScope};
 use serde_json::{Value, json};
 
-use crate::core::Core;
+use crate::service::Core;
 
 /// A protected resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use grabd_store::oauth::NewClient;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::digest;
 use crate::error::Error;
 use crate::random;

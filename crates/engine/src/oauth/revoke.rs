@@ -5,7 +5,7 @@ use grabd_store::oauth::RevokeOutcome;
 
 use super::form::{Fields, Form};
 use super::token::{TokenError, authenticate};
-use crate::core::Core;
+use crate::service::Core;
 use crate::digest;
 
 /// Revokes a token at once: a refresh token with its whole grant, an access token alone. Unknown and expired tokens

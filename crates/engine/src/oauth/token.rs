@@ -10,7 +10,7 @@ use grabd_store::oauth::{Exchange, NewTokenPair, Refresh, TokenOutcome};
 use serde::Serialize;
 
 use super::form::{Fields, Form, RepeatedField};
-use crate::core::Core;
+use crate::service::Core;
 use crate::digest;
 use crate::error::Error;
 use crate::random;

@@ -4,7 +4,7 @@ use grabd_domain::Timestamp;
 use grabd_store::audit::AuditEntry;
 
 use super::Operator;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Entries on a page.

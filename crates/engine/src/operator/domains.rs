@@ -6,7 +6,7 @@ use grabd_domain::domains::{Domain, DomainRule};
 use grabd_store::operator::StoredDomainRule;
 
 use super::Operator;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::queue::sweep;
 

@@ -3,7 +3,7 @@
 use grabd_store::operator::{FailedGrab, FailureCursor};
 
 use super::Operator;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Failures on a page.

@@ -8,7 +8,7 @@ use grabd_store::credits::Grant;
 use grabd_store::credits::{OperatorGrant, OperatorGrantOutcome};
 
 use super::Operator;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Credits of one grant.

@@ -10,7 +10,7 @@ mod audit;
 mod domains;
 mod failures;
 mod grant;
-mod limits;
+mod limit_overrides;
 mod overview;
 mod service_limits;
 mod suspend;
@@ -24,7 +24,7 @@ pub use domains::{
 };
 pub use failures::{FailuresPage, list_failures};
 pub use grant::{CREDITS, GrantFormError, NewGrant, REASON_CHARS, grant};
-pub use limits::change_limits;
+pub use limit_overrides::change_limits;
 pub use overview::{LATE_AFTER, Overview, QUEUE_TEAMS, overview};
 pub use service_limits::{ServiceLimits, service_limits};
 pub use suspend::{restore, suspend};
@@ -44,7 +44,7 @@ pub use grabd_store::operator::{
 pub use team_limits::{LimitRow, LimitSettings, limit_rows};
 
 use crate::accounts::{Person, Session, find_second_factor};
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Proof that the caller is an operator.

@@ -9,7 +9,7 @@ use grabd_store::nodes::Node;
 use grabd_store::operator::{DeliveryBacklog, OutcomeCount, Queue};
 
 use super::Operator;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::queue::AttachedRenderer;
 use crate::renderers::HEARTBEAT_INTERVAL;

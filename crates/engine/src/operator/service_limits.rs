@@ -6,7 +6,7 @@ use grabd_domain::domains::{Domain, DomainRule};
 
 use super::LimitSettings;
 use super::Operator;
-use crate::core::Core;
+use crate::service::Core;
 
 /// The limits and retention periods.
 #[derive(Clone, Debug)]

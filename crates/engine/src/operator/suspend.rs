@@ -5,7 +5,7 @@ use grabd_store::accounts::SuspendOutcome;
 
 use super::Operator;
 use crate::accounts;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::queue;
 

@@ -12,7 +12,7 @@ use grabd_store::operator::FailedGrab;
 use super::Operator;
 use super::{LimitRow, limit_rows};
 use crate::billing::MAX_HOLDINGS;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Failed grabs in the view.

@@ -8,7 +8,7 @@ use grabd_store::accounts::Team;
 use grabd_store::operator::{TeamCursor, TeamFilter, TeamSummary};
 
 use super::Operator;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Teams on a page.

@@ -18,7 +18,7 @@ use super::retention;
 use super::shorten;
 use super::step::step;
 use crate::billing::low_balance;
-use crate::core::Core;
+use crate::service::Core;
 
 const INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum number of lots expired, and of image files deleted, at a time.
@@ -67,7 +67,7 @@ async fn clean_up(core: &Core, clock: &mut ClockCheck) {
     step(core, "revoked_keys", purge(TIME, || store.retention().purge_revoked_keys(now, PURGE))).await;
     step(core, "sessions", purge(TIME, || store.accounts().purge_sessions(now, PURGE))).await;
     step(core, "challenges", purge(TIME, || store.accounts().purge_challenges(now, PURGE))).await;
-    step(core, "links", purge(TIME, || store.accounts().purge_links(now, PURGE))).await;
+    step(core, "links", purge(TIME, || store.accounts().purge_email_tokens(now, PURGE))).await;
     step(core, "devices", purge(TIME, || store.accounts().purge_devices(now, PURGE))).await;
     step(core, "oauth", purge(TIME, || store.oauth().purge_oauth(now, PURGE))).await;
     step(core, "disputes", async { store.credits().settle_disputes(now, BATCH).await.map(drop) }).await;

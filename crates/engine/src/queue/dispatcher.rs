@@ -51,7 +51,7 @@ struct Session {
     /// Whether the renderer stops. None of its slots is idle then.
     is_draining: bool,
     attached_at: Timestamp,
-    /// The last reported condition, and when it was received.
+    /// The last reported status, and when it was received.
     heartbeat: Option<(RendererStatus, Timestamp)>,
 }
 
@@ -115,7 +115,7 @@ pub struct AttachedRenderer {
     pub slots: usize,
     /// Number of slots in use.
     pub busy: usize,
-    /// The last reported condition, and when it was received.
+    /// The last reported status, and when it was received.
     pub heartbeat: Option<(RendererStatus, Timestamp)>,
 }
 
@@ -333,10 +333,10 @@ impl Dispatcher {
         self.lock().held_back = true;
     }
 
-    /// Records the condition reported by a session.
-    pub(crate) fn record_heartbeat(&self, id: SessionId, condition: RendererStatus, now: Timestamp) {
+    /// Records the status reported by a session.
+    pub(crate) fn record_heartbeat(&self, id: SessionId, status: RendererStatus, now: Timestamp) {
         if let Some(session) = self.lock().sessions.get_mut(&id) {
-            session.heartbeat = Some((condition, now));
+            session.heartbeat = Some((status, now));
         }
     }
 

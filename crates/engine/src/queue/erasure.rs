@@ -5,7 +5,7 @@ use grabd_store::Error;
 use grabd_store::retention::Erasure;
 
 use super::{TEAM_DELETED, end_open_grabs, record_end};
-use crate::core::Core;
+use crate::service::Core;
 
 /// Maximum number of grabs, and of deliveries, deleted in one transaction, which must not delay others.
 const ROWS: u32 = 250;

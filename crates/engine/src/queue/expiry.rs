@@ -7,7 +7,7 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use grabd_store::Error;
 
-use crate::core::Core;
+use crate::service::Core;
 
 /// Accounts that are examined at a time.
 const EXAMINED: u32 = 50;

@@ -8,7 +8,7 @@ use grabd_store::Error;
 
 use crate::admission::{self, SlotUse};
 use crate::bus::{Changed, Hints};
-use crate::core::Core;
+use crate::service::Core;
 
 /// Maximum number of grabs that are read at a time.
 const BATCH: usize = 1000;

@@ -10,7 +10,7 @@ use grabd_store::grabs::{LeaseRequest, LeasedJob};
 
 use super::secrets::unseal;
 use super::{Lease, OpenSlots, Reservation, hints};
-use crate::core::Core;
+use crate::service::Core;
 use crate::failpoints::{self, Step};
 use crate::random;
 

@@ -2,7 +2,7 @@
 
 use grabd_domain::grabs::{Grab, State};
 
-use crate::core::Core;
+use crate::service::Core;
 
 /// Logs and counts the end of a grab, and notifies watchers and the webhook sender. The end must be stored already.
 pub(crate) fn record_end(core: &Core, grab: Grab) {

@@ -16,7 +16,7 @@ use grabd_store::retention::PurgedGrabs;
 
 use super::progress::RetentionProgress;
 use super::step::step;
-use crate::core::Core;
+use crate::service::Core;
 
 /// Maximum number of grabs in one transaction, which must not delay others.
 pub(super) const GRABS: u32 = 250;

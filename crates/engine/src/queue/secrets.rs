@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use grabd_domain::capture::{CaptureSpec, OptionValue};
 use grabd_domain::ids::GrabId;
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::vault::Vault;
 

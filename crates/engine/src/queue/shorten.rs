@@ -7,7 +7,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::limits::ASYNC_DEADLINE;
 use grabd_store::Error;
 
-use crate::core::Core;
+use crate::service::Core;
 
 /// How long long options are kept after the end of their grab.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);

@@ -1,6 +1,6 @@
 //! One step of periodic work.
 
-use crate::core::Core;
+use crate::service::Core;
 
 /// Runs one step. Its error is logged and counted, and does not prevent the others.
 pub(super) async fn step(core: &Core, name: &'static str, work: impl Future<Output = Result<(), grabd_store::Error>>) {

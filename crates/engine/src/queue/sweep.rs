@@ -12,7 +12,7 @@ use super::record_end;
 use super::step::step;
 use crate::admission::{self, SlotUse};
 use crate::bus::Changed;
-use crate::core::Core;
+use crate::service::Core;
 use crate::failpoints::{self, Step};
 
 /// How often expired leases and deadlines, and states written by other processes, are checked. Watchers are to see

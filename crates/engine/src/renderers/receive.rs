@@ -6,7 +6,7 @@ use grabd_domain::grabs::{ImageKey, SlicePlace, ViewportSize};
 use grabd_domain::ids::LeaseToken;
 use grabd_images::{Images, Upload};
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::grabs::finish::{ReceivedFile, ReceivedFiles, ReceivedImage, ReceivedSlice, ReceivedViewport};
 use crate::image_digest::ImageDigest;
 use crate::queue::RequestedFiles;

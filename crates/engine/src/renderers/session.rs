@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::admission;
 use crate::cluster::NotMember;
-use crate::core::Core;
+use crate::service::Core;
 use crate::grabs::finish::{self, AttemptResult, OutcomeUnknown};
 use crate::queue::{RequestedFiles, SessionMessage, SessionSlots, sweep};
 use crate::random;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use grabd_images::UploadTarget;
 use tokio::time::timeout;
 
-use crate::core::Core;
+use crate::service::Core;
 use crate::queue::{FinalSteps, Lease};
 
 /// Time limit of signing. It waits only when temporary credentials are renewed.

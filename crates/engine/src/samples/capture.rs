@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::cache::Outcome;
 use super::image::{SampleError, SampleImage};
 use super::sample::{Place, Sample, SamplePage, SampleSite};
-use crate::core::Core;
+use crate::service::Core;
 use crate::{random, targets};
 
 /// Time limit of a render. The pages need a second.

@@ -11,7 +11,7 @@ use grabd_domain::storage::{Counted, StorageCeiling};
 use grabd_domain::team_limits::TeamLimit;
 
 use crate::billing::FREE_REFERENCES;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 const MEGABYTE: u64 = 1_000_000;

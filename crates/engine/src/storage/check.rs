@@ -8,7 +8,7 @@ use grabd_domain::team_limits::TeamLimit;
 use grabd_store::grabs::PayerStorage;
 
 use super::{Creator, Measured, Shortage};
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// How often the free space is measured.

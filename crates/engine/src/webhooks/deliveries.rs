@@ -12,7 +12,7 @@ use grabd_store::webhooks::{Deliveries, Message, ResendOutcome};
 use tokio::time::{Instant, timeout_at};
 
 use super::endpoints::{endpoint_of, get, not_found};
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::random;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use grabd_store::webhooks::DueDelivery;
 
-use crate::core::Core;
+use crate::service::Core;
 
 /// Deliveries read at a time.
 const PAGE: u32 = 1000;

@@ -13,7 +13,7 @@ use grabd_store::Store;
 use grabd_store::webhooks::{EndpointRef, NewEndpoint, NewEndpointSecret, RegisterOutcome};
 
 use super::secret::Secret;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::random;
 use crate::targets;

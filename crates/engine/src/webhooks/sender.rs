@@ -23,7 +23,7 @@ use super::message::compose;
 use super::post::{EndpointResponse, SignedMessage, post};
 use super::secret::Secret;
 use super::sign::{seconds, sign};
-use crate::core::Core;
+use crate::service::Core;
 use crate::outgoing::RequestError;
 use crate::random;
 

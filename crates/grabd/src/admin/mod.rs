@@ -10,7 +10,7 @@ mod images;
 mod key;
 mod known_secrets;
 mod ledger;
-mod limits;
+mod team_limits;
 mod nodes;
 mod output;
 mod secrets;

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::find_team::find_team;
 use super::key::link_credentials;
-use super::limits;
+use super::team_limits;
 use super::output::CommandOutput;
 use crate::config::Config;
 use crate::wiring;

@@ -14,7 +14,7 @@ use grabd_images::Location;
 use tower::ServiceExt;
 
 use super::first_run::{self, FirstTeam, Keys};
-use super::limits;
+use super::limits_in_force;
 use super::{RendererProcess, Service};
 use crate::config::{Config, LogFormat, ProcessRole};
 use crate::output::print_line;

@@ -8,7 +8,7 @@ mod grpc;
 mod health;
 mod http;
 mod images;
-mod limits;
+mod limits_in_force;
 mod listener;
 mod metrics;
 mod open_files;
@@ -35,7 +35,7 @@ pub use service::{Rendering, Service};
 
 /// Time from the first signal to the exit. The steps of a drain have their own limits, whose sum may exceed the time
 /// that a supervisor waits before it kills the process.
-const GRACE: Duration = Duration::from_secs(45);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(45);
 
 /// Serves until a signal arrives or the browser cannot be restarted. `launcher` is as in [`Service::start`]. If there is
 /// no team, a first one is created, and its keys are stored; they are printed only if `prints_keys`.
@@ -68,7 +68,7 @@ pub async fn run(
         () = signals.recv() => None,
         failure = serving => Some(failure?),
     };
-    banner::draining(&config, GRACE);
+    banner::draining(&config, SHUTDOWN_GRACE);
     let browser = service.browser().cloned();
     finish(service.drain(), browser, &mut signals).await;
     banner::stopped(&config);
@@ -87,7 +87,7 @@ async fn run_renderer(config: &Config, launcher: Option<&Path>) -> anyhow::Resul
         () = signals.recv() => None,
         failure = renderer.failed() => Some(failure),
     };
-    banner::draining(config, GRACE);
+    banner::draining(config, SHUTDOWN_GRACE);
     let browser = renderer.browser().clone();
     finish(renderer.drain(), Some(browser), &mut signals).await;
     banner::stopped(config);
@@ -121,7 +121,7 @@ async fn finish(drained: impl Future<Output = ()>, browser: Option<Chromium>, si
     let reason = tokio::select! {
         () = drained => return,
         () = signals.recv() => "second signal",
-        () = tokio::time::sleep(GRACE) => "the grace period has ended",
+        () = tokio::time::sleep(SHUTDOWN_GRACE) => "the grace period has ended",
     };
     tracing::warn!(why = reason, "stopping immediately; unfinished grabs continue at the next start");
     if let Some(browser) = browser {

@@ -115,7 +115,7 @@ impl Accounts<'_> {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn purge_links(self, now: Timestamp, limit: u32) -> Result<u64> {
+    pub async fn purge_email_tokens(self, now: Timestamp, limit: u32) -> Result<u64> {
         self.store.database.write(PurgeLinks { now, limit }).await
     }
 }

@@ -153,11 +153,11 @@ impl Database {
     pub(crate) async fn lock_service(
         &self,
         mode: LockMode,
-        patience: Duration,
+        wait: Duration,
     ) -> Result<Result<ServiceLock, OtherService>> {
         match &self.engine {
             Engine::Sqlite(_) => Ok(Ok(ServiceLock::unneeded())),
-            Engine::Postgres(postgres) => postgres.lock_service(mode, patience).await,
+            Engine::Postgres(postgres) => postgres.lock_service(mode, wait).await,
         }
     }
 

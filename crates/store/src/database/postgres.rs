@@ -97,9 +97,9 @@ impl Postgres {
     pub(crate) async fn lock_service(
         &self,
         mode: LockMode,
-        patience: Duration,
+        wait: Duration,
     ) -> Result<Result<ServiceLock, OtherService>> {
-        ServiceLock::acquire(&self.server, mode, patience).await
+        ServiceLock::acquire(&self.server, mode, wait).await
     }
 
     pub(crate) async fn notifications(&self, channel: &str) -> Result<Notifications> {

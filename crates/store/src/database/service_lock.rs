@@ -118,14 +118,14 @@ impl ServiceLock {
         Self { lost: None, tasks, _stop: CancellationToken::new().drop_guard() }
     }
 
-    /// Takes the lock. Waits up to `patience` for a service that is about to exit.
+    /// Takes the lock. Waits up to `wait` for a service that is about to exit.
     pub(super) async fn acquire(
         server: &Server,
         mode: LockMode,
-        patience: Duration,
+        wait: Duration,
     ) -> Result<Result<Self, OtherService>> {
         let locking = Arc::new(Locking { server: server.clone(), mode });
-        let last_attempt = tokio::time::sleep(patience);
+        let last_attempt = tokio::time::sleep(wait);
         tokio::pin!(last_attempt);
         let mut is_last = false;
         loop {

@@ -22,7 +22,7 @@ mod idempotency;
 mod images;
 mod key_usage;
 mod lease;
-mod limits;
+mod team_limits;
 mod list;
 mod list_plans;
 mod low_balance;

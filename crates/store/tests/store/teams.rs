@@ -374,7 +374,7 @@ on_both! {
         let new = invitation(db, team, ada, "bob@example.com", Role::Member);
         db.store.accounts().invite(new).await.unwrap().unwrap();
         db.store.accounts().create_password_reset([7; 32], ada, NOW + INVITATION_LIFE).await.unwrap();
-        assert_eq!(db.store.accounts().purge_links(NOW, 10).await.unwrap(), 0);
-        assert_eq!(db.store.accounts().purge_links(NOW + INVITATION_LIFE, 10).await.unwrap(), 2);
+        assert_eq!(db.store.accounts().purge_email_tokens(NOW, 10).await.unwrap(), 0);
+        assert_eq!(db.store.accounts().purge_email_tokens(NOW + INVITATION_LIFE, 10).await.unwrap(), 2);
     }
 }

@@ -205,9 +205,9 @@ on_both! {
             let found = db.store.accounts().find_verification(&[number; 32], NOW).await.unwrap();
             assert_eq!(found.is_some(), number >= 2, "{number}");
         }
-        assert_eq!(db.store.accounts().purge_links(NOW + VERIFICATION_LIFE + MOMENT, 99).await.unwrap(), 0);
-        assert_eq!(db.store.accounts().purge_links(NOW + VERIFICATION_LIFE + MOMENT * 3, 99).await.unwrap(), 2);
-        assert_eq!(db.store.accounts().purge_links(NOW + VERIFICATION_LIFE * 2, 2).await.unwrap(), 2, "limited");
+        assert_eq!(db.store.accounts().purge_email_tokens(NOW + VERIFICATION_LIFE + MOMENT, 99).await.unwrap(), 0);
+        assert_eq!(db.store.accounts().purge_email_tokens(NOW + VERIFICATION_LIFE + MOMENT * 3, 99).await.unwrap(), 2);
+        assert_eq!(db.store.accounts().purge_email_tokens(NOW + VERIFICATION_LIFE * 2, 2).await.unwrap(), 2, "limited");
     }
 
     async fn devices_are_limited_and_purged(db) {

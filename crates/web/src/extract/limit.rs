@@ -5,7 +5,7 @@ use http::HeaderMap;
 use http::request::Parts;
 
 use crate::client_ip::ClientIp;
-use crate::limits::{AddressLimit, Limit, Limits};
+use crate::rate_limits::{AddressLimit, Limit, Limits};
 use crate::problem::Problem;
 use crate::state::Web;
 

@@ -17,7 +17,7 @@ use http::{HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::form::FormError;
-use crate::limits::RateLimited;
+use crate::rate_limits::RateLimited;
 use crate::state::Web;
 
 /// An OAuth error response.

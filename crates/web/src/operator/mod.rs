@@ -10,7 +10,7 @@ mod domains;
 mod failures;
 mod grant;
 mod limit_table;
-mod limits;
+mod team_limits;
 mod navigation;
 mod overview;
 mod service_limits;
@@ -39,7 +39,7 @@ pub(crate) fn routes() -> [(&'static str, &'static str, MethodRouter<Arc<Web>>);
         ("/operator/teams/{team}/credits", FORM, get(grant::show).post(grant::submit)),
         ("/operator/teams/{team}/suspend", FORM, get(grant::show).post(suspend::suspend)),
         ("/operator/teams/{team}/restore", FORM, get(grant::show).post(suspend::restore)),
-        ("/operator/teams/{team}/limits", FORM, get(grant::show).post(limits::submit)),
+        ("/operator/teams/{team}/limits", FORM, get(grant::show).post(team_limits::submit)),
         (FAILURES, READ, get(failures::show)),
         (DOMAINS, FORM, get(domains::show).post(domains::add)),
         ("/operator/domains/{domain}/remove", FORM, get(domains::redirect_to_page).post(domains::remove)),

@@ -215,19 +215,19 @@ impl NodeRow {
 impl Renderer {
     fn of(attached: AttachedRenderer, now: Timestamp) -> Self {
         let AttachedRenderer { session, attached_at, slots, busy, heartbeat } = attached;
-        let (condition, told_at) =
-            heartbeat.map_or_else(|| (None, attached_at), |(condition, at)| (Some(condition), at));
-        let silence = now.since(told_at);
+        let (status, reported_at) =
+            heartbeat.map_or_else(|| (None, attached_at), |(status, at)| (Some(status), at));
+        let silence = now.since(reported_at);
         let is_late = silence > LATE_AFTER;
-        let knows = condition.is_some();
-        let condition = condition.unwrap_or_default();
-        let browser = match condition.browser.is_empty() {
-            true if knows => "being replaced".to_owned(),
+        let has_reported = status.is_some();
+        let status = status.unwrap_or_default();
+        let browser = match status.browser.is_empty() {
+            true if has_reported => "being replaced".to_owned(),
             true => "unknown".to_owned(),
-            false => condition.browser,
+            false => status.browser,
         };
-        let replaced: u64 = condition.restarts.values().sum();
-        let reasons: Vec<String> = condition.restarts.iter().map(|(why, count)| format!("{why} {count}")).collect();
+        let replaced: u64 = status.restarts.values().sum();
+        let reasons: Vec<String> = status.restarts.iter().map(|(why, count)| format!("{why} {count}")).collect();
         Self {
             name: renderer_name(session),
             is_late,
@@ -238,11 +238,11 @@ impl Renderer {
                 true => grouped(replaced),
                 false => format!("{} ({})", grouped(replaced), reasons.join(", ")),
             },
-            memory: size(condition.memory_bytes),
-            is_jailed: condition.is_jailed,
-            jail: condition.jail,
-            is_tested: condition.is_tested,
-            self_test: condition.self_test,
+            memory: size(status.memory_bytes),
+            is_jailed: status.is_jailed,
+            jail: status.jail,
+            is_tested: status.is_tested,
+            self_test: status.self_test,
             attached: attached_at.into(),
             last_report: match silence < Duration::from_secs(1) {
                 true => "just now".to_owned(),
@@ -318,8 +318,8 @@ mod tests {
     fn renderer(silence_ms: i64) -> Renderer {
         let now = Timestamp::from_ms(1_800_000_000_000);
         let restarts = [("memory".to_owned(), 3), ("grabs".to_owned(), 2)].into_iter().collect();
-        let condition = RendererStatus { browser: "Chromium 1".to_owned(), restarts, ..RendererStatus::default() };
-        let heartbeat = Some((condition, Timestamp::from_ms(now.as_ms() - silence_ms)));
+        let status = RendererStatus { browser: "Chromium 1".to_owned(), restarts, ..RendererStatus::default() };
+        let heartbeat = Some((status, Timestamp::from_ms(now.as_ms() - silence_ms)));
         let session: SessionId = "01993e1c-7b1a-7000-8000-0123456789ab".parse().unwrap();
         Renderer::of(AttachedRenderer { session, attached_at: now, slots: 4, busy: 1, heartbeat }, now)
     }

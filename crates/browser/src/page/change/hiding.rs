@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::lists::PageNames;
+use crate::blocklists::PageNames;
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 

@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::cdp::{CallError, RawResult};
 use crate::page::error::{CaptureError, UNRESPONSIVE};
-use crate::page::load::frames::{Frames, OnDemand};
+use crate::page::load::frame_drawing::{Frames, OnDemand};
 use crate::page::tab::Tab;
 
 /// The time between two frames.

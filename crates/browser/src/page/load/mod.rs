@@ -1,7 +1,7 @@
 //! Loads the page: navigates, answers its requests, and waits until it has settled.
 
 pub(super) mod clock;
-pub(super) mod frames;
+pub(super) mod frame_drawing;
 pub(super) mod intercept;
 pub(super) mod navigate;
 pub(super) mod outside;

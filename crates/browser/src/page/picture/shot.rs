@@ -19,7 +19,7 @@ use crate::cdp::{CallError, RawResult};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::load::clock::Clock;
-use crate::page::load::frames::{Frames, OnDemand};
+use crate::page::load::frame_drawing::{Frames, OnDemand};
 use crate::page::picture::area::CaptureArea;
 use crate::page::picture::scaled::Scaled;
 use crate::page::picture::scripts_disabled::ScriptsDisabled;

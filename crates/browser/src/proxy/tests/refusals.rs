@@ -7,7 +7,7 @@ use grabd_egress::EgressError;
 use super::super::UnreachedTarget;
 use super::*;
 use crate::FilterLists;
-use crate::lists::Blocklist;
+use crate::blocklists::Blocklist;
 
 fn unreached(host: &str, port: u16, refusal: EgressError) -> UnreachedTarget {
     UnreachedTarget { host: host.to_owned(), port, refusal }

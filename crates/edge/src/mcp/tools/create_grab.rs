@@ -129,6 +129,6 @@ fn failure(grab: Grab, metadata: &HeaderMap) -> ApiError {
     let (code, cause) = (grab.failure_reason(), grab.error_cause());
     let message = grab.error_message.unwrap_or_else(|| INTERNAL_MESSAGE.to_owned());
     let mut failure = ApiError::new(code, message).caused_by(cause);
-    crate::rest::limits::copy(metadata, &mut failure.headers);
+    crate::rest::rate_limit_headers::copy(metadata, &mut failure.headers);
     failure
 }

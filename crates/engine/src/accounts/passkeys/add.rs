@@ -20,7 +20,7 @@ use crate::accounts::recovery_codes;
 use crate::accounts::second_factor::{SecondFactorError, confirm};
 use crate::accounts::second_factor_mail::{SecondFactorEvent, notify};
 use crate::accounts::sessions::Person;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::{Error, internal_from};
 use crate::{digest, random};
 

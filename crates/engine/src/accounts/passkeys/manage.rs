@@ -10,7 +10,7 @@ use crate::accounts::code_check::FactorAnswer;
 use crate::accounts::second_factor::{SecondFactorError, confirm};
 use crate::accounts::second_factor_mail::{SecondFactorEvent, notify};
 use crate::accounts::sessions::Person;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::{Error, internal_from};
 
 /// A passkey in the list of its person.

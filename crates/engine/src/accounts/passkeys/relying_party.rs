@@ -4,7 +4,7 @@ use grabd_domain::accounts::CHALLENGE_LIFE;
 use url::{Host, Url};
 use webauthn_rs_core::WebauthnCore;
 
-use crate::core::Core;
+use crate::service::Core;
 
 /// Whether people can use passkeys: browsers allow them only with TLS or on `localhost`, and never for an IP address.
 pub fn has_passkeys(core: &Core) -> bool {

@@ -8,7 +8,7 @@ use super::verify::{PasskeyAnswer, PasskeyError, verify};
 use crate::accounts::operator_sign_in::record_operator;
 use crate::accounts::pending_sign_in::PendingSignIn;
 use crate::accounts::sessions::new_session;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::{Error, internal_from};
 
 /// Why a sign-in with a passkey failed.

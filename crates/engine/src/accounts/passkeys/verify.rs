@@ -8,7 +8,7 @@ use webauthn_rs_core::proto::{AuthenticationState, Credential, PublicKeyCredenti
 
 use super::relying_party::relying_party;
 use super::sealed;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::{Error, internal_from};
 
 /// What the token of a challenge is sealed for, so that nothing else that is sealed can be used as one.

@@ -15,7 +15,7 @@ use url::form_urlencoded;
 
 use super::{CURRENCY, Stripe};
 use crate::billing::Package;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::outgoing::RequestError;
 use crate::random;

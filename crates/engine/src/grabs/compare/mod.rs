@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use self::measure::{Changed, measure};
 use super::derived::{Derived, Error, Picture, Source};
 use super::not_completed::NotCompleted;
-use crate::core::Core;
+use crate::service::Core;
 use crate::random;
 
 /// Time limit of loading both images from an object store.

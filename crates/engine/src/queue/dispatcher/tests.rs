@@ -119,10 +119,10 @@ fn closed_dispatcher_leases_nothing() {
 fn renderers_reports_slots_and_the_last_heartbeat() {
     let (dispatcher, id, _messages) = attached(3);
     let reserved = dispatcher.reserve(free(1), 0).unwrap();
-    let condition = RendererStatus { browser: "Chromium 1".to_owned(), ..RendererStatus::default() };
+    let status = RendererStatus { browser: "Chromium 1".to_owned(), ..RendererStatus::default() };
     dispatcher.record_heartbeat(id, RendererStatus::default(), Timestamp::from_ms(1));
-    dispatcher.record_heartbeat(id, condition.clone(), Timestamp::from_ms(2));
-    let (now, heartbeat) = (Timestamp::from_ms(0), Some((condition, Timestamp::from_ms(2))));
+    dispatcher.record_heartbeat(id, status.clone(), Timestamp::from_ms(2));
+    let (now, heartbeat) = (Timestamp::from_ms(0), Some((status, Timestamp::from_ms(2))));
     let expected = AttachedRenderer { session: id, attached_at: now, slots: 3, busy: 1, heartbeat };
     assert_eq!(dispatcher.renderers(), std::slice::from_ref(&expected));
     drop(reserved);

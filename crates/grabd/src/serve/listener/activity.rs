@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-use super::limits::Timeouts;
+use super::connection_limits::Timeouts;
 
 /// The connection preface of HTTP/2 (RFC 9113 section 3.4).
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

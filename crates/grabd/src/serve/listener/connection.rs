@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::activity::{Action, ConnectionActivity};
 use super::limiter::ConnectionPermit;
-use super::limits::Timeouts;
+use super::connection_limits::Timeouts;
 use super::response::ResponseBody;
 
 /// Checks per shortest timeout. Each timeout is exceeded by at most one interval.

@@ -9,7 +9,7 @@ use grabd_limiters::{client_network, end_site};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::limits::ConnectionLimits;
+use super::connection_limits::ConnectionLimits;
 
 /// Counts the connections of a listener.
 #[derive(Clone)]

@@ -10,7 +10,7 @@
 mod activity;
 mod connection;
 mod limiter;
-mod limits;
+mod connection_limits;
 mod request_body;
 mod response;
 mod tracked_stream;
@@ -29,8 +29,8 @@ use tokio_util::task::TaskTracker;
 
 use activity::ConnectionActivity;
 use limiter::{ConnectionLimiter, ConnectionPermit};
-pub(crate) use limits::ConnectionLimits;
-pub use limits::Timeouts;
+pub(crate) use connection_limits::ConnectionLimits;
+pub use connection_limits::Timeouts;
 use response::ConnectionService;
 use tracked_stream::TrackedStream;
 

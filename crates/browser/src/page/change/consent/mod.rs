@@ -5,7 +5,7 @@
 //! while the page loads. Its messages are fetched from the world: the browser adds bindings to new worlds only while
 //! `Runtime` is enabled, which pages can notice (Chromium 156).
 
-mod frames;
+mod autoconsent_frames;
 mod message;
 mod progress;
 mod rules;
@@ -16,7 +16,7 @@ use grabd_domain::capture::BlockedContent;
 use grabd_domain::grabs::ConsentResult;
 use tokio::time::Instant;
 
-use self::frames::ConsentFrames;
+use self::autoconsent_frames::ConsentFrames;
 pub(in crate::page) use self::progress::ConsentProgress;
 use self::progress::{Progress, UNKNOWN};
 use crate::page::context::CaptureContext;

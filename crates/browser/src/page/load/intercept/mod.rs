@@ -18,7 +18,7 @@ use grabd_domain::domains::DomainRules;
 use url::{Origin, Url};
 
 use crate::cdp::{CallError, PausedRequest};
-use crate::lists::Blocklist;
+use crate::blocklists::Blocklist;
 use crate::page::load::watch::{DocumentOrigin, WatchState};
 use crate::page::tab::Tab;
 

@@ -12,7 +12,7 @@ use crate::page::error::CaptureError;
 use crate::page::script;
 
 /// How long a script may exceed its time limit before it counts as stuck.
-const GRACE: Duration = Duration::from_secs(1);
+const SEARCH_GRACE: Duration = Duration::from_secs(1);
 
 /// The time for reading the state of a page whose budget is used up.
 pub(super) const STATE_TIME: Duration = Duration::from_millis(500);
@@ -24,7 +24,7 @@ pub(super) async fn call_script<T: DeserializeOwned>(
     function: &str,
     arguments: &impl Serialize,
 ) -> Result<Option<T>, CaptureError> {
-    match script::call(context.tab, budget + GRACE, function, arguments).await {
+    match script::call(context.tab, budget + SEARCH_GRACE, function, arguments).await {
         Err(CallError::Refused { message, .. }) => {
             tracing::debug!(message, "a script ended early");
             Ok(None)

@@ -5,7 +5,7 @@ use grabd_domain::team_limits::LimitChange;
 use grabd_store::limits::ChangeLimitsOutcome;
 
 use super::Operator;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 
 /// Overrides limits of a team, or removes their overrides. In effect at once, in this process.

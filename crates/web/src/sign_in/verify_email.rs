@@ -16,7 +16,7 @@ use crate::client_ip::ClientIp;
 use crate::extract::{MailLimit, SignedInForm, UncheckedForm, Visit, VisitorPage};
 use crate::fields::{PASSWORD_HINT, password_field, password_message};
 use crate::form::{Field, FieldError, Form};
-use crate::limits::RateLimited;
+use crate::rate_limits::RateLimited;
 use crate::next::NextPath;
 use crate::page::{Layout, page};
 use crate::problem::Problem;

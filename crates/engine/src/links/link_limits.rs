@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::accounts::{Bucket, RateLimitDecision, requests_per_minute};
 use crate::admission;
 use crate::billing::find_payer;
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::error::IMAGES_BUSY;
 

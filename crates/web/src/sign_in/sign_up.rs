@@ -14,7 +14,7 @@ use super::{next, start_session};
 use crate::extract::{SignUpLimit, Visit, VisitorForm, VisitorPage};
 use crate::fields::{EMAIL_MESSAGE, PASSWORD_HINT, email_field, password_field, password_message};
 use crate::form::{Field, FieldError, Form};
-use crate::limits::RateLimited;
+use crate::rate_limits::RateLimited;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
 use crate::response::see_other;

@@ -4,7 +4,7 @@ pub(crate) mod code;
 pub(crate) mod forgotten;
 pub(crate) mod new_password;
 pub(crate) mod passkey;
-pub(crate) mod sign_in;
+pub(crate) mod with_password;
 pub(crate) mod sign_out;
 pub(crate) mod sign_up;
 pub(crate) mod verify_email;

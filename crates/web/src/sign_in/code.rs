@@ -10,7 +10,7 @@ use grabd_engine::accounts::{self, CodeSignInError, PendingSignIn, PendingSignIn
 use http::header::{RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::sign_in::leads_to_app;
+use super::with_password::leads_to_app;
 use super::{next, source, start_session};
 use crate::cookies::Cookie;
 use crate::extract::{Visit, VisitorForm, VisitorPage};

@@ -18,7 +18,7 @@ use super::derived::Derived;
 use super::idempotency;
 use super::phash;
 use super::request::{CreateResult, ValidCreate};
-use crate::core::Core;
+use crate::service::Core;
 use crate::error::Error;
 use crate::placeholder::{SimulatedOutcome, simulated_outcome};
 use crate::{random, storage};
