@@ -162,7 +162,7 @@ impl TestApp {
     pub async fn create_member(&self, email: &str) -> anyhow::Result<()> {
         let (email, place) = (Email::parse(email)?, InitialTeam::Existing(self.team.team));
         let now = Clock::system().now();
-        accounts::create_person(self.service.store(), &email, PASSWORD, place, now).await?;
+        accounts::create_user(self.service.store(), &email, PASSWORD, place, now).await?;
         Ok(())
     }
 

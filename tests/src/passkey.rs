@@ -17,7 +17,7 @@ const ATTESTED: u8 = 0x40;
 pub struct Passkey {
     key: KeyPair,
     id: Vec<u8>,
-    /// The person for whom it was created, which it reports.
+    /// The user for whom it was created, which it reports.
     pub user: Vec<u8>,
     /// The host for which it was created.
     pub host: String,

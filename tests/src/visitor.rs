@@ -57,7 +57,7 @@ impl<'a> Visitor<'a> {
         let (address, now) = (Email::parse(email)?, app.service.core().now());
         let (team, name) = accounts::personal_team(&address, now);
         let place = InitialTeam::New(team, name);
-        accounts::create_person(app.service.store(), &address, PASSWORD, place, now).await?;
+        accounts::create_user(app.service.store(), &address, PASSWORD, place, now).await?;
         let mut visitor = Self::new(app);
         let answer = visitor.sign_in(email, PASSWORD, "").await?;
         ensure!(answer.status == 303, "{} {}", answer.status, answer.body);

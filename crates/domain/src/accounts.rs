@@ -38,7 +38,7 @@ pub const SIGN_IN_LIFE: Duration = Duration::from_secs(10 * 60);
 pub const SECOND_FACTOR_SETUP_LIFE: Duration = Duration::from_secs(60 * 60);
 /// Recovery codes of a second factor, each of which can be used once.
 pub const RECOVERY_CODES: usize = 10;
-/// Passkeys of a person.
+/// Passkeys of a user.
 pub const PASSKEYS: u64 = 10;
 /// How long a challenge for a passkey can be answered.
 pub const CHALLENGE_LIFE: Duration = Duration::from_secs(5 * 60);
@@ -110,7 +110,7 @@ pub fn check_password(password: &str) -> Result<(), PasswordError> {
     if PASSWORD_CHARS.contains(&chars) { Ok(()) } else { Err(PasswordError { chars }) }
 }
 
-/// A person's role in a team.
+/// A user's role in a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Manages the team.

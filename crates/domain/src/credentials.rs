@@ -110,8 +110,8 @@ pub enum Principal {
     Key(KeyId),
     /// An app with an OAuth grant.
     Grant(GrantId),
-    /// A person who is signed in to the web app.
-    Person(UserId),
+    /// A user who is signed in to the web app.
+    User(UserId),
 }
 
 impl Principal {
@@ -119,7 +119,7 @@ impl Principal {
     pub const fn key(self) -> Option<KeyId> {
         match self {
             Self::Key(key) => Some(key),
-            Self::Grant(_) | Self::Person(_) => None,
+            Self::Grant(_) | Self::User(_) => None,
         }
     }
 
@@ -127,14 +127,14 @@ impl Principal {
     pub const fn grant(self) -> Option<GrantId> {
         match self {
             Self::Grant(grant) => Some(grant),
-            Self::Key(_) | Self::Person(_) => None,
+            Self::Key(_) | Self::User(_) => None,
         }
     }
 
-    /// The person, if one is signed in.
-    pub const fn person(self) -> Option<UserId> {
+    /// The user, if one is signed in.
+    pub const fn user(self) -> Option<UserId> {
         match self {
-            Self::Person(user) => Some(user),
+            Self::User(user) => Some(user),
             Self::Key(_) | Self::Grant(_) => None,
         }
     }

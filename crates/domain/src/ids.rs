@@ -58,11 +58,11 @@ id! {
     InvitationId
 }
 id! {
-    /// A passkey of a person. The id is not secret.
+    /// A passkey of a user. The id is not secret.
     PasskeyId
 }
 id! {
-    /// An OAuth grant: a person's permission for an app. The id is not secret.
+    /// An OAuth grant: a user's permission for an app. The id is not secret.
     GrantId
 }
 id! {

@@ -1,4 +1,4 @@
-//! OAuth 2.1 rules. A person authorizes an app for one team and one environment. The app then has the access of an API key
+//! OAuth 2.1 rules. A user authorizes an app for one team and one environment. The app then has the access of an API key
 //! of that team and environment whose scopes follow from [`OauthScopes`].
 //!
 //! Each rule has its own file: [`RedirectUri`], [`Challenge`], [`Resources`], [`OauthScopes`], client metadata, and
@@ -32,14 +32,14 @@ pub const ACCESS_LIFE: Duration = Duration::from_secs(60 * 60);
 pub const REFRESH_LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Maximum lifetime of a grant. After it, the app needs new consent.
 pub const GRANT_LIFE: Duration = Duration::from_secs(180 * 24 * 60 * 60);
-/// Grants per person. A new one replaces the one that was used the longest time ago.
+/// Grants per user. A new one replaces the one that was used the longest time ago.
 pub const GRANTS: u64 = 100;
 /// Used refresh tokens that are kept per grant, to detect reuse: more than an app uses that refreshes every hour until
 /// they expire.
 pub const USED_REFRESH_TOKENS: u64 = 1000;
 /// Access tokens of a grant that are valid at the same time. Those issued before end.
 pub const ACCESS_TOKENS: u64 = 100;
-/// How long a registered client without grants is kept. An app registers shortly before a person authorizes it.
+/// How long a registered client without grants is kept. An app registers shortly before a user authorizes it.
 pub const UNUSED_CLIENT_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a used code is kept, to detect reuse.
 pub const USED_CODE_LIFE: Duration = Duration::from_secs(24 * 60 * 60);

@@ -10,11 +10,11 @@ pub const NAME_CHARS: RangeInclusive<usize> = 1..=60;
 pub const INVITATION_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Maximum number of open invitations per team. With [`MEMBERS`], this bounds the members page.
 pub const INVITATIONS: u64 = 50;
-/// Maximum number of people in a team.
+/// Maximum number of users in a team.
 pub const MEMBERS: u64 = 200;
 /// Maximum number of active keys per team, live and test together.
 pub const KEYS: u64 = 100;
-/// Maximum number of teams per person; checked when a person creates a team.
+/// Maximum number of teams per user; checked when a user creates a team.
 pub const TEAMS: u64 = 20;
 
 /// The name of a team or a key: trimmed, one line, visible characters only.
@@ -43,7 +43,7 @@ impl Name {
     }
 }
 
-/// The name of a team: a [`Name`] without web and e-mail addresses, because it appears in e-mails to people who did not
+/// The name of a team: a [`Name`] without web and e-mail addresses, because it appears in e-mails to users who did not
 /// ask for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TeamName(Name);
@@ -69,7 +69,7 @@ impl TeamName {
         if has_address(name.as_str()) { Err(TeamNameError::Address) } else { Ok(Self(name)) }
     }
 
-    /// The name of a person's first team, from the part before the `@` of their e-mail address. It has no dots, so it
+    /// The name of a user's first team, from the part before the `@` of their e-mail address. It has no dots, so it
     /// is no web address.
     pub fn from_local_part(text: &str) -> Self {
         let words: String =

@@ -1,5 +1,5 @@
 //! Hashes of secrets for storage. A fast hash is enough, since every secret hashed here has 256 random bits, or 80 if
-//! people type it.
+//! users type it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -114,7 +114,7 @@ async fn head(store: &Store, team: TeamId, now: Timestamp) -> Result<Vec<Value>,
         lines.push(json!({
             "type": "key", "id": key.id.to_string(), "environment": key.environment.as_str(), "name": key.name,
             "last4": key.last4, "scopes": key.scopes.iter().map(Scope::as_str).collect::<Vec<_>>(),
-            "created_by": key.created_by.map(|person| person.to_string()), "created_at": key.created_at.to_string(),
+            "created_by": key.created_by.map(|user| user.to_string()), "created_at": key.created_at.to_string(),
             "expires_at": key.expires_at.map(|at| at.to_string()),
             "last_used_at": key.last_used_at.map(|at| at.to_string()),
             "revoked_at": key.revoked_at.map(|at| at.to_string()),
@@ -143,7 +143,7 @@ async fn head(store: &Store, team: TeamId, now: Timestamp) -> Result<Vec<Value>,
 const fn creator_name(creator: Creator) -> &'static str {
     match creator {
         Creator::Key => "key",
-        Creator::Person => "person",
+        Creator::User => "person",
         Creator::App(_) => "app",
     }
 }

@@ -126,7 +126,7 @@ mod tests {
     use grabd_domain::ids::{EndpointId, TeamId, UserId};
     use grabd_domain::target::TargetUrl;
     use grabd_domain::webhooks::{Creator, Events, Registration};
-    use grabd_store::accounts::{InitialTeam, NewPerson, NewSecondFactor, NewTeam};
+    use grabd_store::accounts::{InitialTeam, NewUser, NewSecondFactor, NewTeam};
     use grabd_store::webhooks::NewEndpoint;
     use uuid::Uuid;
 
@@ -198,12 +198,12 @@ mod tests {
         let team = TeamId(Uuid::from_u128(9));
         store.accounts().create_team(NewTeam { id: team, name: "A team".into(), now: NOW }).await.unwrap();
         // More than are read at a time.
-        let people: Vec<UserId> = (1..=u128::from(BATCH) + 1).map(|number| UserId(Uuid::from_u128(number))).collect();
-        for user in &people {
+        let users: Vec<UserId> = (1..=u128::from(BATCH) + 1).map(|number| UserId(Uuid::from_u128(number))).collect();
+        for user in &users {
             let email = Email::parse(&format!("{}@example.com", user.0.as_u128())).unwrap();
             let (id, initial_team) = (*user, InitialTeam::Existing(team));
-            let person = NewPerson { id, email, password_hash: "x".into(), initial_team, verified: true, now: NOW };
-            store.accounts().create_person(person).await.unwrap();
+            let user = NewUser { id, email, password_hash: "x".into(), initial_team, verified: true, now: NOW };
+            store.accounts().create_user(user).await.unwrap();
             let secret = vault.seal(user.0.as_bytes(), user.0.as_bytes());
             let recovery_codes = vec![[1; 32]];
             let factor = NewSecondFactor { user: *user, secret, step: 1, recovery_codes, keep: [0; 32], now: NOW };
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(done, Resealed { changed: u64::from(BATCH) + 1, unreadable: 0 });
         end_rotation(&path).unwrap();
         let vault = Vault::open(&path).unwrap();
-        for user in people {
+        for user in users {
             let factor = store.accounts().find_second_factor(user).await.unwrap().unwrap();
             assert_eq!(vault.unseal(&factor.secret.unwrap(), user.0.as_bytes()).unwrap(), user.0.as_bytes());
             assert_eq!((factor.last_step, factor.recovery_codes), (1, 1));

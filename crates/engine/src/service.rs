@@ -60,9 +60,9 @@ pub struct Settings {
     pub direct_uploads: bool,
     /// URL for buying credits, reported by the usage endpoint. `{team}` is replaced by the id of the calling team.
     pub top_up: String,
-    /// Whether people may create their own accounts.
+    /// Whether users may create their own accounts.
     pub sign_up: bool,
-    /// Credits of people who have verified the address of their own account. 0: none.
+    /// Credits of users who have verified the address of their own account. 0: none.
     pub trial_credits: u32,
     /// Settings of the OAuth authorization server.
     pub oauth: oauth::Settings,
@@ -324,12 +324,12 @@ impl Core {
         self.clock.now()
     }
 
-    /// Whether people may create their own accounts.
+    /// Whether users may create their own accounts.
     pub fn may_sign_up(&self) -> bool {
         self.settings.sign_up
     }
 
-    /// Credits that a person gets for verifying their address.
+    /// Credits that a user gets for verifying their address.
     pub fn trial_credits(&self) -> u32 {
         self.settings.trial_credits
     }
@@ -360,9 +360,9 @@ impl Core {
         self.store.ping().await.is_ok()
     }
 
-    /// The store for changes by a person, which are recorded in the audit trail.
-    pub(crate) fn store_as(&self, person: UserId) -> Store {
-        let (name, address) = (format!("user:{person}"), origin::address());
+    /// The store for changes by a user, which are recorded in the audit trail.
+    pub(crate) fn store_as(&self, user: UserId) -> Store {
+        let (name, address) = (format!("user:{user}"), origin::address());
         self.store.acting_as(Actor { name, address, now: self.clock.now() })
     }
 

@@ -51,7 +51,7 @@ enum Command {
     Man,
     /// Check everything the service needs, and print one line for each check.
     Doctor,
-    /// Manage teams, keys, people, credits and the ledger.
+    /// Manage teams, keys, users, credits and the ledger.
     Admin(admin::Args),
 }
 

@@ -217,7 +217,7 @@ fn keys_of_an_operators_team_are_not_stored() {
 }
 
 #[test]
-fn new_person_gets_a_team_without_members_only_on_request() {
+fn new_user_gets_a_team_without_members_only_on_request() {
     let dir = open_dir();
     let team = admin(dir.path(), &["team", "create", "default", "--credits", "5"]);
     let ada = admin(dir.path(), &["user", "create", "ada.lovelace@example.com"]);
@@ -235,7 +235,7 @@ fn new_person_gets_a_team_without_members_only_on_request() {
     let added = admin(dir.path(), &["user", "add", "eve@example.com", "--team", "default"]);
     assert_eq!((&added["team_id"], added["role"].as_str()), (&team["team_id"], Some("member")));
     let listed = admin(dir.path(), &["user", "list"]);
-    assert!(listed["data"].as_array().unwrap().iter().all(|person| person["verified"] == true));
+    assert!(listed["data"].as_array().unwrap().iter().all(|user| user["verified"] == true));
 }
 
 #[test]

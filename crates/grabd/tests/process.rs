@@ -12,7 +12,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_engine::random;
 use grabd_store::Store;
-use grabd_store::accounts::{InitialTeam, NewPerson, NewSecondFactor};
+use grabd_store::accounts::{InitialTeam, NewUser, NewSecondFactor};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -413,7 +413,7 @@ fn two_services_cannot_share_a_run_directory() {
     service.wait();
 }
 
-/// A person who signed up and has not verified the address.
+/// A user who signed up and has not verified the address.
 fn sign_up(dir: &Path, email: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -421,14 +421,14 @@ fn sign_up(dir: &Path, email: &str) {
         let now = Timestamp::from_ms(1_800_000_000_000);
         let initial_team = InitialTeam::New(random::team_id(now), "A team".into());
         let (id, email) = (random::user_id(now), Email::parse(email).unwrap());
-        let person = NewPerson { id, email, password_hash: String::new(), initial_team, verified: false, now };
-        store.accounts().create_person(person).await.unwrap();
+        let user = NewUser { id, email, password_hash: String::new(), initial_team, verified: false, now };
+        store.accounts().create_user(user).await.unwrap();
         store.close().await;
     });
 }
 
 #[test]
-fn unverified_person_cannot_be_made_an_operator() {
+fn unverified_user_cannot_be_made_an_operator() {
     let dir = open_dir();
     admin(dir.path(), &["team", "create", "default"]);
     sign_up(dir.path(), "eve@example.com");
@@ -464,7 +464,7 @@ fn second_factor_of_a_lost_device_is_listed_and_removed() {
 }
 
 #[test]
-fn people_are_created_listed_and_removed() {
+fn users_are_created_listed_and_removed() {
     let dir = open_dir();
     let team = admin(dir.path(), &["team", "create", "default"]);
     // The first member of a team is its owner.
@@ -501,8 +501,8 @@ fn people_are_created_listed_and_removed() {
     assert_eq!((&uma["operator"], &eve["operator"]), (&Value::from(true), &Value::from(false)));
     let operators = || {
         let listed = admin(dir.path(), &["user", "list"]);
-        let people = listed["data"].as_array().unwrap().clone();
-        people.into_iter().filter(|user| user["operator"] == true).map(|user| user["email"].clone()).collect::<Vec<_>>()
+        let users = listed["data"].as_array().unwrap().clone();
+        users.into_iter().filter(|user| user["operator"] == true).map(|user| user["email"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(operators(), ["uma@example.com"]);
     admin(dir.path(), &["user", "operator", "Eve@example.com"]);

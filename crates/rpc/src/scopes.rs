@@ -1,5 +1,5 @@
 //! The scope that each RPC needs of an API key or an app's access token. This is the only place where scopes are decided,
-//! for REST, gRPC and MCP alike. People have all scopes.
+//! for REST, gRPC and MCP alike. Users have all scopes.
 
 use grabd_domain::Fault;
 use grabd_domain::credentials::{Principal, Scope, Scopes};
@@ -53,7 +53,7 @@ pub(crate) fn check(path: &str, access: Access) -> Result<(), Fault> {
     let Access { caller, scopes } = access;
     let granted = match caller.principal {
         Principal::Grant(_) => Granted::App,
-        Principal::Key(_) | Principal::Person(_) => Granted::Key(scopes),
+        Principal::Key(_) | Principal::User(_) => Granted::Key(scopes),
     };
     missing(path, scopes).map_or(Ok(()), |needed| Err(Fault::Forbidden { needed, granted }))
 }

@@ -153,13 +153,13 @@ async fn verified_owners(tx: &Tx, team: TeamId) -> Result<Vec<Email>> {
         .column(member::Column::UserId)
         .filter(member::Column::TeamId.eq(team.0))
         .filter(member::Column::Role.eq(codes::role(Role::Owner)));
-    let people = user::Entity::find()
+    let users = user::Entity::find()
         .filter(user::Column::Id.in_subquery(members.into_query()))
         .filter(user::Column::VerifiedAt.is_not_null())
         .filter(user::Column::SuspendedAt.is_null())
         .all(tx)
         .await?;
-    Ok(people.iter().filter_map(|person| Email::parse(&person.email).ok()).collect())
+    Ok(users.iter().filter_map(|user| Email::parse(&user.email).ok()).collect())
 }
 
 async fn set_is_low(tx: &Tx, team: TeamId, is_low: bool) -> Result<()> {

@@ -104,7 +104,7 @@ impl Store {
         self.database.copy_to(path).await
     }
 
-    /// Changes whenever this process may have changed who has access to what: keys, tokens, people, members and teams.
+    /// Changes whenever this process may have changed who has access to what: keys, tokens, users, members and teams.
     /// A result that was read after a version is valid while the version is the same, unless another process changes it.
     pub fn access_version(&self) -> u64 {
         self.database.access_version()

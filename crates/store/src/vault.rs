@@ -106,12 +106,12 @@ impl Vault<'_> {
         Ok(rows.into_iter().map(|(key, sealed)| (KeyId(key), sealed)).collect())
     }
 
-    /// Up to `limit` secrets of authenticator apps after a person's id, ordered by id.
+    /// Up to `limit` secrets of authenticator apps after a user's id, ordered by id.
     ///
     /// # Errors
     /// Database errors only.
     pub async fn list_sealed_second_factors(self, after: Option<UserId>, limit: u32) -> Result<Vec<(UserId, Vec<u8>)>> {
-        // People with only passkeys have no secret.
+        // Users with only passkeys have no secret.
         let mut query = second_factor::Entity::find().filter(second_factor::Column::Secret.ne(Vec::<u8>::new()));
         if let Some(after) = after {
             query = query.filter(second_factor::Column::UserId.gt(after.0));
@@ -121,7 +121,7 @@ impl Vault<'_> {
         Ok(rows.into_iter().map(|row| (UserId(row.user_id), row.secret)).collect())
     }
 
-    /// Replaces the secret of a person's authenticator app. `false` when it is not `old` any more.
+    /// Replaces the secret of a user's authenticator app. `false` when it is not `old` any more.
     ///
     /// # Errors
     /// Database errors only.

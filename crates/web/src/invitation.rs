@@ -23,7 +23,7 @@ use crate::problem::Problem;
 use crate::response::see_other;
 use crate::session::SignedIn;
 use crate::state::Web;
-use crate::teams::people::role_name;
+use crate::teams::users::role_name;
 use crate::time_format::Moment;
 
 /// The path of the page.
@@ -56,10 +56,10 @@ pub(crate) async fn show(
     State(web): State<Arc<Web>>,
     VisitorPage { headers, query, .. }: VisitorPage,
 ) -> Result<Response, Problem> {
-    let person = web.signed_in(&headers).await?;
+    let user = web.signed_in(&headers).await?;
     let found = accounts::find_invitation(&web.core, query.get("token")).await?;
     let invitation = found.ok_or_else(|| Problem::invalid_link(ASK_AGAIN))?;
-    Ok(form(&web, &headers, person.as_ref(), &invitation, &query, StatusCode::OK, &[]))
+    Ok(form(&web, &headers, user.as_ref(), &invitation, &query, StatusCode::OK, &[]))
 }
 
 /// Accepts the invitation, for a visitor with a new account.
@@ -69,18 +69,18 @@ pub(crate) async fn submit(
     request: Request,
 ) -> Result<Response, Problem> {
     // The session decides which limit applies, and whether the form has the token of the session or that of the visit.
-    let person = web.signed_in(request.headers()).await?;
-    let limit = if person.is_some() { &web.limits.pages } else { &web.limits.sign_ups };
+    let user = web.signed_in(request.headers()).await?;
+    let limit = if user.is_some() { &web.limits.pages } else { &web.limits.sign_ups };
     limit.take(client.0)?;
     let sent = UncheckedForm::read(request).await?;
-    if let Some(person) = person {
-        return accept(&web, &person.session, sent.check(&person.session)?).await;
+    if let Some(user) = user {
+        return accept(&web, &user.session, sent.check(&user.session)?).await;
     }
     let input = sent.check_visit(&web.cookies)?;
     let field_error =
         match accounts::sign_up_with_invitation(&web.core, input.get("token"), input.get("password")).await {
             Ok((session, team)) => {
-                let next = NextPath::parse(&format!("{}?joined", paths::people(team)), paths::TEAMS);
+                let next = NextPath::parse(&format!("{}?joined", paths::users(team)), paths::TEAMS);
                 return start_session(&web, client, sent.headers(), &session, &next).await;
             }
             Err(InvitationSignUpError::InvalidLink) => return Err(Problem::invalid_link(ASK_AGAIN)),
@@ -102,8 +102,8 @@ pub(crate) async fn submit(
 }
 
 async fn accept(web: &Web, session: &Session, input: &Form) -> Result<Response, Problem> {
-    match accounts::accept_invitation(&web.core, &session.person, input.get("token")).await {
-        Ok(team) => Ok(see_other(&format!("{}?joined", paths::people(team)))),
+    match accounts::accept_invitation(&web.core, &session.user, input.get("token")).await {
+        Ok(team) => Ok(see_other(&format!("{}?joined", paths::users(team)))),
         Err(TeamError::NotFound) => Err(Problem::invalid_link(ASK_AGAIN)),
         Err(error) => Err(error.into()),
     }
@@ -112,7 +112,7 @@ async fn accept(web: &Web, session: &Session, input: &Form) -> Result<Response, 
 fn form(
     web: &Web,
     headers: &HeaderMap,
-    person: Option<&SignedIn>,
+    user: Option<&SignedIn>,
     invitation: &Invitation,
     input: &Form,
     status: StatusCode,
@@ -125,22 +125,22 @@ fn form(
     let sign_in_query = Form::from_iter([("next", &*format!("{PATH}?{here}"))]).to_query();
     let template = InvitationPage {
         // A user who is signed in with another address needs the sign-out button of the navigation.
-        layout: person.map_or_else(|| web.plain_layout(), |person| web.user_layout(&person.session, "")),
-        form_token: person.map_or_else(|| visit.form_token(), |person| person.session.csrf.clone()),
+        layout: user.map_or_else(|| web.plain_layout(), |user| web.user_layout(&user.session, "")),
+        form_token: user.map_or_else(|| visit.form_token(), |user| user.session.csrf.clone()),
         token,
         team: team_name,
         invited_by: invited_by.as_str(),
         email: email.as_str(),
         role: role_name(*role),
         until: (*expires_at).into(),
-        signed_in: person.map(|person| person.session.person.email.as_str()),
-        is_invited: person.is_some_and(|person| person.session.person.email == *email),
+        signed_in: user.map(|user| user.session.user.email.as_str()),
+        is_invited: user.is_some_and(|user| user.session.user.email == *email),
         sign_in: format!("{SIGN_IN}?{sign_in_query}"),
         password: password_field("new-password", PASSWORD_HINT, errors),
         errors,
     };
     let mut response = page(status, &template);
-    if person.is_none() {
+    if user.is_none() {
         response.headers_mut().append(SET_COOKIE, visit.cookie(&web.cookies));
     }
     response

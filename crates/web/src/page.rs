@@ -31,7 +31,7 @@ pub(crate) struct Layout {
     /// The path that the header marks as current.
     pub(crate) here: &'static str,
     /// The signed-in user. `None` hides the navigation.
-    pub(crate) person: Option<Person>,
+    pub(crate) user: Option<User>,
     /// Whether the header offers visitors to sign in. Pages that are a step of a flow do not.
     pub(crate) is_open: bool,
     /// The team of the page, for the menu of teams.
@@ -44,7 +44,7 @@ pub(crate) struct Layout {
 
 /// The signed-in user, for the page header.
 #[derive(Debug)]
-pub(crate) struct Person {
+pub(crate) struct User {
     pub(crate) email: String,
     pub(crate) form_token: String,
     /// Whether the navigation links to the operator pages.
@@ -87,7 +87,7 @@ impl Layout {
             site: assets.site.path.clone(),
             script: None,
             here: "",
-            person: None,
+            user: None,
             is_open: false,
             team: None,
             tabs: None,
@@ -109,17 +109,17 @@ impl Web {
 
     /// A layout with the navigation of the signed-in user. The pages of the account have tabs.
     pub(crate) fn user_layout(&self, session: &Session, here: &'static str) -> Layout {
-        let person = Person {
-            email: session.person.email.to_string(),
+        let user = User {
+            email: session.user.email.to_string(),
             form_token: session.csrf.clone(),
-            is_operator: session.person.operator,
-            is_unverified: !session.person.verified,
+            is_operator: session.user.operator,
+            is_unverified: !session.user.verified,
         };
         let is_of_account = ACCOUNT_TABS.iter().any(|(path, _)| *path == here);
         let tab = |(path, label): (&str, _)| Tab { path: path.to_owned(), label, is_here: path == here };
         let tabs = is_of_account
             .then(|| Tabs { label: "Account".to_owned(), links: ACCOUNT_TABS.into_iter().map(tab).collect() });
-        Layout { here, person: Some(person), tabs, ..self.plain_layout() }
+        Layout { here, user: Some(user), tabs, ..self.plain_layout() }
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn team_page(team: TeamId, page: &str) -> String {
     format!("{TEAMS}/{team}/{page}")
 }
 
-/// The path of the page with the people of a team.
-pub(crate) fn people(team: TeamId) -> String {
+/// The path of the page with the users of a team.
+pub(crate) fn users(team: TeamId) -> String {
     team_page(team, "people")
 }

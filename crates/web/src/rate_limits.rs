@@ -13,13 +13,13 @@ use grabd_limiters::{AddressLimiter, EndSiteQuota, KeyedLimiter, Turn, Turns, Wi
 /// Passwords that an address may try per minute; each costs a slow hash. The engine limits the attempts per account.
 const SIGN_INS_PER_MINUTE: u32 = 20;
 /// Passwords that an address may set with a link per minute; each costs a slow hash. Separate from sign-ins, so that
-/// failed ones do not keep out a person with a link.
+/// failed ones do not keep out a user with a link.
 const LINKS_PER_MINUTE: u32 = 20;
 /// Addresses whose quotas of slow hashes an end site may use: so it takes dozens of them to keep the processors busy.
 const HASHING_END_SITE: EndSiteQuota = EndSiteQuota::ipv6_and_ipv4(5);
 /// Sign-ups that an address may attempt per hour.
 const SIGN_UPS_PER_HOUR: u32 = 10;
-/// Addresses whose quotas of registrations of apps an end site may use: few people there connect an app within an hour.
+/// Addresses whose quotas of registrations of apps an end site may use: few users there connect an app within an hour.
 const REGISTERING_END_SITE: EndSiteQuota = EndSiteQuota::ipv6_and_ipv4(2);
 /// Placeholders that an address may request per minute without signing in. Each costs some milliseconds of CPU time.
 const TRIALS_PER_MINUTE: u32 = 10;

@@ -51,7 +51,7 @@ async fn problem_layout(web: &Web, headers: &HeaderMap, problem: &Problem) -> La
         // The lookup may fail for the same reason as the request.
         None => web.signed_in(headers).await.unwrap_or_default(),
     };
-    signed_in.map_or_else(|| web.plain_layout(), |person| web.user_layout(&person.session, ""))
+    signed_in.map_or_else(|| web.plain_layout(), |user| web.user_layout(&user.session, ""))
 }
 
 /// Adds the common headers of pages.

@@ -124,7 +124,7 @@ async fn start(web: &Web, headers: &HeaderMap, status: StatusCode, shown: Shown)
     let visit = Visit::of(&web.cookies, headers);
     let signed_in = web.signed_in(headers).await?;
     let layout = match &signed_in {
-        Some(person) => web.user_layout(&person.session, PATH),
+        Some(user) => web.user_layout(&user.session, PATH),
         None => web.visitor_layout(PATH),
     };
     let layout = Layout { script: Some(web.assets.docs.path.clone()), ..layout };

@@ -39,7 +39,7 @@ impl Web {
         let Some(signed_in) = self.signed_in(headers).await? else { return Ok(None) };
         let unknown = || Problem::not_found("This team does not exist, or you are not a member of it.");
         let team: TeamId = team.parse().map_err(|_| unknown())?;
-        match accounts::find_team_member(&self.core, signed_in.session.person.id, team).await? {
+        match accounts::find_team_member(&self.core, signed_in.session.user.id, team).await? {
             Some(team_member) => Ok(Some(TeamContext { signed_in, team_member })),
             None => Err(self.suspended(&signed_in.session, team).await?.unwrap_or_else(unknown)),
         }
@@ -51,7 +51,7 @@ impl Web {
     /// Not found, if the team does not exist or the user is not in it.
     pub(crate) async fn my_team(&self, session: &Session, team: &str) -> Result<UserTeam, Problem> {
         let Ok(team) = team.parse() else { return Err(Problem::not_found(UNKNOWN)) };
-        match accounts::find_team(&self.core, session.person.id, team).await {
+        match accounts::find_team(&self.core, session.user.id, team).await {
             Err(TeamError::NotMember) => {
                 let suspended = self.suspended(session, team).await?;
                 Err(suspended.unwrap_or_else(|| TeamError::NotMember.into()))
@@ -65,7 +65,7 @@ impl Web {
     /// # Errors
     /// When the database fails.
     pub(crate) async fn suspended(&self, session: &Session, team: TeamId) -> Result<Option<Problem>, Problem> {
-        let suspended = accounts::list_suspended_teams(&self.core, session.person.id).await?;
+        let suspended = accounts::list_suspended_teams(&self.core, session.user.id).await?;
         Ok(suspended.iter().any(|(id, _)| *id == team).then(Problem::team_suspended))
     }
 
@@ -74,7 +74,7 @@ impl Web {
     /// # Errors
     /// When the database fails.
     pub(crate) async fn has_only_suspended_teams(&self, session: &Session) -> Result<bool, Problem> {
-        Ok(!accounts::list_suspended_teams(&self.core, session.person.id).await?.is_empty())
+        Ok(!accounts::list_suspended_teams(&self.core, session.user.id).await?.is_empty())
     }
 
     /// A layout with the tabs of the team. `here` is the last path segment of the page, or empty.
@@ -92,7 +92,7 @@ impl Web {
         team: TeamId,
         here: &str,
     ) -> Result<Layout, Problem> {
-        let team_member = accounts::find_team_member(&self.core, session.person.id, team).await?;
+        let team_member = accounts::find_team_member(&self.core, session.user.id, team).await?;
         Ok(self.layout_of(session, &team_member.ok_or(TeamError::NotMember)?, here))
     }
 

@@ -1,4 +1,4 @@
-//! Commands of the operator about keys, teams and people.
+//! Commands of the operator about keys, teams and users.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -51,22 +51,22 @@ async fn key_is_created_with_scopes_and_expiry_and_its_usage_is_counted() -> Res
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn operator_suspends_and_deletes_people_and_teams() -> Result<()> {
+async fn operator_suspends_and_deletes_users_and_teams() -> Result<()> {
     let app = TestApp::start_without_browser(5, &[]).await?;
     let (dir, store, team) = (app.data_dir(), app.service.store(), app.team.team);
     for email in ["ada@example.com", "bob@example.com"] {
         app.create_member(email).await?;
     }
-    let person = async |email: &str| anyhow::Ok(store.accounts().find_person(&Email::parse(email)?).await?);
+    let user = async |email: &str| anyhow::Ok(store.accounts().find_user(&Email::parse(email)?).await?);
     ensure!(admin(&dir, &["user", "suspend", "bob@example.com", "--reason", "spam"]).await?);
-    assert!(person("bob@example.com").await?.context("bob")?.suspension.is_some());
+    assert!(user("bob@example.com").await?.context("bob")?.suspension.is_some());
     ensure!(admin(&dir, &["user", "restore", "bob@example.com"]).await?);
-    assert!(person("bob@example.com").await?.context("bob")?.suspension.is_none());
+    assert!(user("bob@example.com").await?.context("bob")?.suspension.is_none());
     // The only owner of a team with other members.
     let refused = admin(&dir, &["user", "delete", "ada@example.com"]).await.err().context("a refusal")?;
     assert!(format!("{refused:#}").contains("only owner"), "{refused:#}");
     ensure!(admin(&dir, &["user", "delete", "bob@example.com"]).await?);
-    assert_eq!(person("bob@example.com").await?, None);
+    assert_eq!(user("bob@example.com").await?, None);
 
     let (id, name) = (team.to_string(), store.accounts().find_team(team).await?.context("team")?.name);
     ensure!(admin(&dir, &["team", "export", &id]).await?);

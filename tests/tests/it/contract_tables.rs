@@ -1,7 +1,7 @@
 //! Grab, GrabList, Usage and Pricing have the members and the types of the contract, for every kind of caller that reads
 //! them: live and test keys, and apps with a token of either environment, over REST and MCP.
 //!
-//! People who are signed in have no JSON of their own: the web app shows them the same as pages, and the API takes no
+//! Users who are signed in have no JSON of their own: the web app shows them the same as pages, and the API takes no
 //! cookies.
 
 use anyhow::{Context, Result, ensure};
@@ -65,11 +65,11 @@ fn error_members(grab: &Value) -> Value {
 }
 
 /// A token for the team's environment, from the consent page.
-async fn token(app: &TestApp, person: &mut Visitor<'_>, environment: &str) -> Result<String> {
+async fn token(app: &TestApp, user: &mut Visitor<'_>, environment: &str) -> Result<String> {
     let request = authorization_path(&register(app).await?, &[("scope", "grabs manage")])?;
     let place = format!("{}/{environment}", app.team.team);
-    let page = person.get(&request).await?;
-    let code = person.decide(&page, "allow", &[("place", &place)]).await?.redirect_param("code")?;
+    let page = user.get(&request).await?;
+    let code = user.decide(&page, "allow", &[("place", &place)]).await?.redirect_param("code")?;
     let tokens = exchange(app, &request, &code).await?;
     Ok(tokens["access_token"].as_str().context("a token")?.to_owned())
 }

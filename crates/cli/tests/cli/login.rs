@@ -26,8 +26,8 @@ async fn sign_in(rig: &Rig, options: &[&str]) {
     };
     let url = tokio::time::timeout(TIMEOUT, address).await.unwrap();
     let browser = root().join("tests/clients/allow.mjs").display().to_string();
-    let person = json!({ "url": url, "email": "ada@example.com", "password": PASSWORD });
-    let (is_success, text) = run(&node(), &[browser, person.to_string()]).await.unwrap();
+    let user = json!({ "url": url, "email": "ada@example.com", "password": PASSWORD });
+    let (is_success, text) = run(&node(), &[browser, user.to_string()]).await.unwrap();
     assert!(is_success && text.contains("the app answered 200"), "{text}");
     let status = tokio::time::timeout(TIMEOUT, login.wait()).await.unwrap().unwrap();
     assert!(status.success());

@@ -1,12 +1,12 @@
-//! OAuth scopes: what a person lets an app do.
+//! OAuth scopes: what a user lets an app do.
 //!
-//! Every app gets [`OauthScope::Grabs`]. [`OauthScope::Manage`] is added only if the app asks for it and the person agrees.
+//! Every app gets [`OauthScope::Grabs`]. [`OauthScope::Manage`] is added only if the app asks for it and the user agrees.
 
 use std::fmt;
 
 use super::{Scope, Scopes};
 
-/// What a person lets an app do, as one line of the consent page.
+/// What a user lets an app do, as one line of the consent page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OauthScope {
     /// Create, list and read grabs, and read the team's credit balance.

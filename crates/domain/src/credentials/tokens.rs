@@ -84,7 +84,7 @@ token! {
     ResetToken, "gpr_"
 }
 token! {
-    /// Proves that a person reads the mail of an address, once.
+    /// Proves that a user reads the mail of an address, once.
     VerificationToken, "gev_"
 }
 token! {

@@ -116,7 +116,7 @@ impl RedirectUri {
         self.kind == Kind::Loopback
     }
 
-    /// The target as shown to people: host and port, or the scheme of an app.
+    /// The target as shown to users: host and port, or the scheme of an app.
     pub fn display_location(&self) -> &str {
         let (scheme, rest) = self.parts();
         match self.kind {

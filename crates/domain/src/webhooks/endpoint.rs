@@ -36,8 +36,8 @@ pub struct Endpoint {
 pub enum Creator {
     /// Somebody with an API key.
     Key,
-    /// A person in the web app.
-    Person,
+    /// A user in the web app.
+    User,
     /// The app with this grant. The endpoint is deleted with the grant, and no other app sees it.
     App(GrantId),
 }
@@ -46,7 +46,7 @@ impl From<Principal> for Creator {
     fn from(principal: Principal) -> Self {
         match principal {
             Principal::Key(_) => Self::Key,
-            Principal::Person(_) => Self::Person,
+            Principal::User(_) => Self::User,
             Principal::Grant(grant) => Self::App(grant),
         }
     }

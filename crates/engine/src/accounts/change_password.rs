@@ -9,7 +9,7 @@ use grabd_store::accounts::PasswordChange;
 
 use super::passwords::{BUSY_RETRY_S, Busy, HashedFor};
 use super::pending_sign_in::{SignInOutcome, continue_sign_in};
-use super::sessions::Person;
+use super::sessions::User;
 use super::trial::grant_trial;
 use super::tries::Source;
 use crate::service::Core;
@@ -40,7 +40,7 @@ pub enum ChangePasswordError {
 
 internal_from!(ChangePasswordError);
 
-/// Why the password of a signed-in person was not accepted.
+/// Why the password of a signed-in user was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordConfirmationError {
     /// The password is wrong.
@@ -99,45 +99,45 @@ internal_from!(ResetError);
 #[tracing::instrument(name = "accounts.change_password", skip_all)]
 pub async fn change_password(
     core: &Core,
-    person: &Person,
+    user: &User,
     this: &SessionToken,
     current: &str,
     new: &str,
 ) -> Result<(), ChangePasswordError> {
     check_password(new)?;
-    let former_hash = confirm_password(core, person, this, current).await?;
+    let former_hash = confirm_password(core, user, this, current).await?;
     let busy = |Busy| ChangePasswordError::TooMany { retry_after_s: BUSY_RETRY_S };
     let keep = digest::of(this.expose());
     let password_hash = core.accounts.passwords.hash(&core.tasks, HashedFor::Known(keep), new).await.map_err(busy)?;
-    let change = PasswordChange { user: person.id, former_hash, password_hash, keep };
+    let change = PasswordChange { user: user.id, former_hash, password_hash, keep };
     // `false`: the password was changed concurrently.
     if !core.store.accounts().change_password(change).await? {
         return Err(ChangePasswordError::WrongPassword);
     }
-    tracing::info!(user.id = %person.id, "password changed");
-    notify(core, templates::password_changed(person.email.clone(), &core.host()));
+    tracing::info!(user.id = %user.id, "password changed");
+    notify(core, templates::password_changed(user.email.clone(), &core.host()));
     Ok(())
 }
 
-/// Checks the password of a signed-in person, and returns its stored hash. Wrong passwords are limited for each session.
+/// Checks the password of a signed-in user, and returns its stored hash. Wrong passwords are limited for each session.
 ///
 /// # Errors
 /// See [`PasswordConfirmationError`].
 pub(super) async fn confirm_password(
     core: &Core,
-    person: &Person,
+    user: &User,
     this: &SessionToken,
     password: &str,
 ) -> Result<String, PasswordConfirmationError> {
     let source = Source::Session(digest::of(this.expose()));
-    if let Err(wait) = core.accounts.passwords.tries.take(&person.email, source, core.clock.now()) {
+    if let Err(wait) = core.accounts.passwords.tries.take(&user.email, source, core.clock.now()) {
         return Err(PasswordConfirmationError::TooMany { retry_after_s: wait.as_secs().max(1) });
     }
-    let login = core.store.accounts().find_login(&person.email).await?;
-    let stored_hash = login.filter(|login| login.user == person.id).map(|login| login.password_hash);
+    let login = core.store.accounts().find_login(&user.email).await?;
+    let stored_hash = login.filter(|login| login.user == user.id).map(|login| login.password_hash);
     let checked = core.accounts.passwords.verify(&core.tasks, source.into(), password, stored_hash.clone()).await;
     if !matches!(checked, Ok(false)) {
-        core.accounts.passwords.tries.give_back(&person.email, source);
+        core.accounts.passwords.tries.give_back(&user.email, source);
     }
     match (checked, stored_hash) {
         (Ok(true), Some(hash)) => Ok(hash),
@@ -167,12 +167,12 @@ pub fn request_password_reset(core: &Core, email: &str) {
 }
 
 async fn send_reset(core: &Core, email: Email) -> Result<(), Error> {
-    let Some(person) = core.store.accounts().find_person(&email).await? else {
+    let Some(user) = core.store.accounts().find_user(&email).await? else {
         return Ok(());
     };
     let token = ResetToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     let expires_at = core.clock.now() + RESET_LIFE;
-    core.store.accounts().create_password_reset(digest::of(token.expose()), person.id, expires_at).await?;
+    core.store.accounts().create_password_reset(digest::of(token.expose()), user.id, expires_at).await?;
     let link = format!("{}/new-password?token={}", core.oauth.settings.issuer, token.expose());
     match &core.accounts.mailer {
         // The mailer logs a full queue.
@@ -180,7 +180,7 @@ async fn send_reset(core: &Core, email: Email) -> Result<(), Error> {
             let _ = mailer.enqueue(templates::reset(email, &core.host(), &link));
         }
         None => tracing::info!(
-            user.id = %person.id, link,
+            user.id = %user.id, link,
             "a password was forgotten and mail is not configured: pass the link on within 30 minutes if you know \
              who asks"
         ),
@@ -199,9 +199,9 @@ pub async fn is_reset_valid(core: &Core, token: &str) -> Result<bool, Error> {
     Ok(found?.is_some())
 }
 
-/// Sets a new password with a reset token, which can be used once, ends all sessions of the person and signs in. If the
+/// Sets a new password with a reset token, which can be used once, ends all sessions of the user and signs in. If the
 /// account has a second factor, its code is needed as well: reading the mail does not prove to have the device. The
-/// token proves that the person reads the mail of the address, so it is verified: see `verification.rs`. Wrong
+/// token proves that the user reads the mail of the address, so it is verified: see `verification.rs`. Wrong
 /// passwords do not count, so that nobody can keep the owner out.
 ///
 /// # Errors
@@ -222,8 +222,8 @@ pub async fn reset_password(core: &Core, token: &str, new: &str) -> Result<SignI
     let user = reset.ok_or(ResetError::InvalidLink)?;
     tracing::info!(user.id = %user, "password reset");
     grant_trial(core, user, now).await?;
-    if let Some(person) = core.store.accounts().find_person_by_id(user).await? {
-        notify(core, templates::password_changed(person.email, &core.host()));
+    if let Some(user) = core.store.accounts().find_user_by_id(user).await? {
+        notify(core, templates::password_changed(user.email, &core.host()));
     }
     Ok(continue_sign_in(core, user, &password_hash).await?)
 }

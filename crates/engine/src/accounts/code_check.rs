@@ -110,7 +110,7 @@ pub(super) async fn check_code<'a>(
     Ok(CheckedCode { factor, email, source })
 }
 
-/// Finds the step of the code that confirms a new secret. Only the person who was shown the secret can know it, so tries
+/// Finds the step of the code that confirms a new secret. Only the user who was shown the secret can know it, so tries
 /// are not limited.
 ///
 /// # Errors

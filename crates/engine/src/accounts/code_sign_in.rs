@@ -30,8 +30,8 @@ pub enum CodeSignInError {
 
 internal_from!(CodeSignInError);
 
-/// The person of a sign-in that waits for a code, with the password hash that was proved.
-struct PendingPerson {
+/// The user of a sign-in that waits for a code, with the password hash that was proved.
+struct PendingUser {
     user: UserId,
     email: Email,
     password_hash: String,
@@ -42,19 +42,19 @@ struct PendingPerson {
 pub struct PendingSignInInfo {
     /// The e-mail address.
     pub email: Email,
-    /// Whether the person has an authenticator app.
+    /// Whether the user has an authenticator app.
     pub has_app: bool,
-    /// Whether the person has a passkey.
+    /// Whether the user has a passkey.
     pub has_passkeys: bool,
 }
 
-/// The person of a sign-in that waits for a code; `None` when it has expired.
+/// The user of a sign-in that waits for a code; `None` when it has expired.
 ///
 /// # Errors
 /// When the database fails.
 #[tracing::instrument(name = "accounts.find_pending_sign_in", skip_all)]
 pub async fn find_pending_sign_in(core: &Core, pending: &PendingSignIn) -> Result<Option<PendingSignInInfo>, Error> {
-    let Some(PendingPerson { user, email, .. }) = find_person(core, pending).await? else { return Ok(None) };
+    let Some(PendingUser { user, email, .. }) = find_user(core, pending).await? else { return Ok(None) };
     let factor = core.store.accounts().find_second_factor(user).await?;
     let passkeys = core.store.accounts().list_passkeys(user).await?;
     let has_app = factor.is_some_and(|factor| factor.secret.is_some());
@@ -73,8 +73,8 @@ pub async fn sign_in_with_code(
     code: &str,
     source: &SignInSource,
 ) -> Result<SessionToken, CodeSignInError> {
-    let Some(person) = find_person(core, pending).await? else { return Err(CodeSignInError::Expired) };
-    let PendingPerson { user, email, password_hash } = person;
+    let Some(user) = find_user(core, pending).await? else { return Err(CodeSignInError::Expired) };
+    let PendingUser { user, email, password_hash } = user;
     let source = devices::classify(core, Some(user), source).await?;
     let checked = match check_code(core, user, &email, source, FactorAnswer::Code(code)).await {
         // It was turned off meanwhile. Then the password is enough, but the next sign-in will do.
@@ -98,11 +98,11 @@ pub async fn sign_in_with_code(
     Ok(token)
 }
 
-async fn find_person(core: &Core, pending: &PendingSignIn) -> Result<Option<PendingPerson>, Error> {
+async fn find_user(core: &Core, pending: &PendingSignIn) -> Result<Option<PendingUser>, Error> {
     let Some(proof) = pending.open(&core.vault, core.clock.now()) else { return Ok(None) };
     let login = core.store.accounts().find_login_by_id(proof.user).await?;
     let Some(login) = login.filter(|login| proof.is_for(&login.password_hash)) else { return Ok(None) };
-    let person = core.store.accounts().find_person_by_id(proof.user).await?;
-    let person = person.filter(|person| person.suspension.is_none());
-    Ok(person.map(|person| PendingPerson { user: person.id, email: person.email, password_hash: login.password_hash }))
+    let user = core.store.accounts().find_user_by_id(proof.user).await?;
+    let user = user.filter(|user| user.suspension.is_none());
+    Ok(user.map(|user| PendingUser { user: user.id, email: user.email, password_hash: login.password_hash }))
 }

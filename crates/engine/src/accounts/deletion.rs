@@ -8,11 +8,11 @@ use grabd_domain::grabs::Grab;
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::Store;
 use grabd_store::accounts::TeamResult;
-use grabd_store::retention::DeletePersonOutcome;
+use grabd_store::retention::DeleteUserOutcome;
 
 use super::change_password::{PasswordConfirmationError, confirm_password};
 use super::membership::{TeamError, find_team};
-use super::sessions::Person;
+use super::sessions::User;
 use crate::service::Core;
 use crate::error::{Error, internal_from};
 use crate::queue::{self, TEAM_DELETED, end_open_grabs};
@@ -26,7 +26,7 @@ pub enum DeletionError {
     /// The password was not accepted.
     #[error(transparent)]
     Password(#[from] PasswordConfirmationError),
-    /// The person may not delete the team.
+    /// The user may not delete the team.
     #[error(transparent)]
     Team(#[from] TeamError),
     /// Other members of these teams would be left without an owner.
@@ -49,49 +49,49 @@ internal_from!(DeletionError);
 #[tracing::instrument(name = "accounts.delete_team", skip_all)]
 pub async fn delete_team(
     core: &Core,
-    person: &Person,
+    user: &User,
     this: &SessionToken,
     team: TeamId,
     name: &str,
     password: &str,
 ) -> Result<(), DeletionError> {
-    let found = find_team(core, person.id, team).await?;
+    let found = find_team(core, user.id, team).await?;
     if found.name.trim() != name.trim() {
         return Err(DeletionError::WrongName);
     }
-    confirm_password(core, person, this, password).await?;
+    confirm_password(core, user, this, password).await?;
     let now = core.clock.now();
-    let deleted = core.store_as(person.id).retention().delete_team(team, Some(person.id), now).await;
+    let deleted = core.store_as(user.id).retention().delete_team(team, Some(user.id), now).await;
     deleted?.map_err(TeamError::from)?;
     end_grabs(core, team).await?;
-    tracing::warn!(team.id = %team, user.id = %person.id, "team deleted");
+    tracing::warn!(team.id = %team, user.id = %user.id, "team deleted");
     Ok(())
 }
 
-/// Deletes the account of a person, who confirms it with their password, and the teams whose only member they are.
+/// Deletes the account of a user, who confirms it with their password, and the teams whose only member they are.
 ///
 /// # Errors
 /// See [`DeletionError`].
 #[tracing::instrument(name = "accounts.delete_account", skip_all)]
 pub async fn delete_account(
     core: &Core,
-    person: &Person,
+    user: &User,
     this: &SessionToken,
     password: &str,
 ) -> Result<(), DeletionError> {
-    confirm_password(core, person, this, password).await?;
-    let deleted = core.store_as(person.id).retention().delete_person(person.id, core.clock.now()).await;
+    confirm_password(core, user, this, password).await?;
+    let deleted = core.store_as(user.id).retention().delete_user(user.id, core.clock.now()).await;
     match deleted? {
-        DeletePersonOutcome::Deleted { teams } => {
+        DeleteUserOutcome::Deleted { teams } => {
             for team in teams {
                 end_grabs(core, team).await?;
             }
         }
-        DeletePersonOutcome::OnlyOwner { teams } => return Err(DeletionError::OnlyOwner { teams }),
+        DeleteUserOutcome::OnlyOwner { teams } => return Err(DeletionError::OnlyOwner { teams }),
         // Deleted concurrently.
-        DeletePersonOutcome::UnknownPerson => {}
+        DeleteUserOutcome::UnknownUser => {}
     }
-    tracing::warn!(user.id = %person.id, "account deleted");
+    tracing::warn!(user.id = %user.id, "account deleted");
     Ok(())
 }
 
@@ -120,17 +120,17 @@ pub async fn delete_team_as_operator(
     end_open_grabs(store, team, TEAM_DELETED, now).await.map(Ok)
 }
 
-/// Deletes an account on behalf of an operator, with the same rules as for its person.
+/// Deletes an account on behalf of an operator, with the same rules as for its user.
 ///
 /// # Errors
 /// Store errors.
-pub async fn delete_person_as_operator(
+pub async fn delete_user_as_operator(
     store: &Store,
-    person: UserId,
+    user: UserId,
     now: Timestamp,
-) -> Result<DeletePersonOutcome, grabd_store::Error> {
-    let outcome = store.retention().delete_person(person, now).await?;
-    if let DeletePersonOutcome::Deleted { teams } = &outcome {
+) -> Result<DeleteUserOutcome, grabd_store::Error> {
+    let outcome = store.retention().delete_user(user, now).await?;
+    if let DeleteUserOutcome::Deleted { teams } = &outcome {
         for team in teams {
             end_open_grabs(store, *team, TEAM_DELETED, now).await?;
         }

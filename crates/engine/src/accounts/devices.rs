@@ -59,13 +59,13 @@ pub async fn is_known_device(core: &Core, device: &DeviceToken) -> Result<bool, 
 pub async fn remember_device(core: &Core, session: &SessionToken, source: &SignInSource) -> Result<DeviceToken, Error> {
     let now = core.clock.now();
     let fresh = || DeviceToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
-    // A token of our own is kept, since several people may share a browser. Others could have been planted there.
+    // A token of our own is kept, since several users may share a browser. Others could have been planted there.
     let token = match &source.device {
         Some(token) if is_known_device(core, token).await? => token.clone(),
         Some(_) | None => fresh(),
     };
     if let Some(session) = find_session(core, session).await? {
-        let user = session.person.id;
+        let user = session.user.id;
         let network = network_hash(user, source.address);
         let device = NewDevice { user, hash: digest::of(token.expose()), network, now };
         core.store.accounts().remember_device(device).await?;
@@ -73,7 +73,7 @@ pub async fn remember_device(core: &Core, session: &SessionToken, source: &SignI
     Ok(token)
 }
 
-/// Different for each person, so that the database does not tell who shares a network.
+/// Different for each user, so that the database does not tell who shares a network.
 fn network_hash(user: UserId, address: IpAddr) -> [u8; 32] {
     digest::of(&format!("grabd network\n{user}\n{address}"))
 }

@@ -6,7 +6,7 @@ use grabd_store::accounts::FirstSteps;
 use crate::service::Core;
 use crate::error::Error;
 
-/// What a team has used so far. `None` if the person is not a member, or hid it.
+/// What a team has used so far. `None` if the user is not a member, or hid it.
 ///
 /// # Errors
 /// Database errors only.

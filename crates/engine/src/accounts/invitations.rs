@@ -13,7 +13,7 @@ use grabd_store::accounts::{InvitedSignUp, NewInvitation, SignUpOutcome};
 
 use super::membership::require_verified;
 use super::passwords::{BUSY_RETRY_S, Busy, HashedFor};
-use super::sessions::{Person, open_first_session};
+use super::sessions::{User, open_first_session};
 use super::trial::grant_trial;
 use super::{TeamError, find_team};
 use crate::service::Core;
@@ -41,7 +41,7 @@ pub struct Invitation {
     pub expires_at: Timestamp,
 }
 
-/// How the link reaches the invited person.
+/// How the link reaches the invited user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InviteOutcome {
     /// It was queued as an e-mail.
@@ -56,7 +56,7 @@ pub enum InviteError {
     /// The address is malformed.
     #[error(transparent)]
     Email(#[from] EmailError),
-    /// The limit of letters to the address, or of invitations by the person or the team, is used up.
+    /// The limit of letters to the address, or of invitations by the user or the team, is used up.
     #[error("too many e-mails")]
     TooMany,
     /// Too many messages are waiting: the mail server does not take them.
@@ -103,7 +103,7 @@ internal_from!(InvitationSignUpError);
 #[tracing::instrument(name = "accounts.invite", skip_all)]
 pub async fn invite(
     core: &Core,
-    by: &Person,
+    by: &User,
     team: TeamId,
     email: &str,
     role: Role,
@@ -186,19 +186,19 @@ pub async fn find_invitation(core: &Core, token: &str) -> Result<Option<Invitati
     Ok(found?.map(Invitation::from))
 }
 
-/// Adds a person with an account to the team of an invitation. Returns the team.
+/// Adds a user with an account to the team of an invitation. Returns the team.
 ///
 /// # Errors
 /// [`TeamError::NotFound`] when the link is not valid or is for another address.
 #[tracing::instrument(name = "accounts.accept_invitation", skip_all)]
-pub async fn accept_invitation(core: &Core, person: &Person, token: &str) -> Result<TeamId, TeamError> {
+pub async fn accept_invitation(core: &Core, user: &User, token: &str) -> Result<TeamId, TeamError> {
     let token = InviteToken::parse(token).ok_or(TeamError::NotFound)?;
-    let store = core.store_as(person.id);
+    let store = core.store_as(user.id);
     let now = core.clock.now();
-    let accepted = store.accounts().accept_invitation(digest::of(token.expose()), person.id, person.email.clone(), now);
+    let accepted = store.accounts().accept_invitation(digest::of(token.expose()), user.id, user.email.clone(), now);
     let team = accepted.await??;
-    tracing::info!(team.id = %team, user.id = %person.id, "invitation accepted");
-    grant_trial(core, person.id, now).await?;
+    tracing::info!(team.id = %team, user.id = %user.id, "invitation accepted");
+    grant_trial(core, user.id, now).await?;
     Ok(team)
 }
 

@@ -29,7 +29,7 @@ pub struct RemainingSecret {
     pub seen_at: Option<Timestamp>,
 }
 
-/// The secrets in use that this person has seen, and those of which is not known who has seen them.
+/// The secrets in use that this user has seen, and those of which is not known who has seen them.
 ///
 /// # Errors
 /// Database errors only.
@@ -40,7 +40,7 @@ pub async fn list_secrets_known_to(
     now: Timestamp,
 ) -> Result<Vec<RemainingSecret>, grabd_store::Error> {
     let known = store.accounts().list_known_secrets(team, now).await?;
-    let email = store.accounts().find_person_by_id(user).await?.map(|person| person.email);
+    let email = store.accounts().find_user_by_id(user).await?.map(|user| user.email);
     let is_seen = |secret| known.iter().any(|known| known.secret == secret && known.user == Some(user));
     let theirs = known.iter().filter(|known| match known.user {
         Some(seen_by) => seen_by == user,
@@ -59,7 +59,7 @@ pub async fn list_member_secrets(core: &Core, team: TeamId, user: UserId) -> Res
     Ok(listed?)
 }
 
-/// The secrets in use that people have seen who are no members any more, on behalf of a member.
+/// The secrets in use that users have seen who are no members any more, on behalf of a member.
 ///
 /// # Errors
 /// [`TeamError::NotMember`] when `user` is not in the team.
@@ -79,8 +79,8 @@ pub async fn list_secrets_of_former_members(
         let email = match emails.entry(seen_by) {
             Entry::Occupied(email) => email.into_mut(),
             Entry::Vacant(vacant) => {
-                let person = core.store.accounts().find_person_by_id(seen_by).await?;
-                vacant.insert(person.map(|person| person.email))
+                let user = core.store.accounts().find_user_by_id(seen_by).await?;
+                vacant.insert(user.map(|user| user.email))
             }
         };
         secrets.push(remaining(known, email.clone()));

@@ -26,7 +26,7 @@ impl LastUse {
                 Principal::Key(key) => keys.push(key),
                 Principal::Grant(grant) => grants.push(grant),
                 // Sessions update their own last use.
-                Principal::Person(_) => {}
+                Principal::User(_) => {}
             }
         }
         store.accounts().touch_keys(keys, now).await?;

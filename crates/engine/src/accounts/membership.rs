@@ -11,21 +11,21 @@ use crate::service::Core;
 use crate::error::{Error, internal_from};
 use crate::random;
 
-/// A team with the role of the requesting person.
+/// A team with the role of the requesting user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserTeam {
     /// Team id.
     pub team: TeamId,
     /// Name of the team.
     pub name: String,
-    /// The person's role.
+    /// The user's role.
     pub role: Role,
 }
 
 /// A member of a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Person id.
+    /// User id.
     pub user: UserId,
     /// Sign-in address.
     pub email: Email,
@@ -41,7 +41,7 @@ pub enum TeamError {
     /// The caller is not a member. A missing team gives the same error, so team ids cannot be probed.
     #[error("no such team")]
     NotMember,
-    /// The person's e-mail address is not verified.
+    /// The user's e-mail address is not verified.
     #[error("the e-mail address is not verified")]
     Unverified,
     /// Only owners may do this.
@@ -53,7 +53,7 @@ pub enum TeamError {
     /// The team would have no owner.
     #[error("a team needs an owner")]
     LastOwner,
-    /// The person is already a member.
+    /// The user is already a member.
     #[error("already in the team")]
     AlreadyMember,
     /// The limit of teams, members, invitations or keys is reached.
@@ -85,12 +85,12 @@ impl From<TeamRuleError> for TeamError {
     }
 }
 
-/// Refuses people whose address is not verified.
+/// Refuses users whose address is not verified.
 pub(super) async fn require_verified(core: &Core, user: UserId) -> Result<(), TeamError> {
     if is_verified(core, user).await? { Ok(()) } else { Err(TeamError::Unverified) }
 }
 
-/// The active teams of a person, in the order they joined them.
+/// The active teams of a user, in the order they joined them.
 ///
 /// # Errors
 /// When the database fails.
@@ -110,10 +110,10 @@ pub async fn find_team(core: &Core, user: UserId, team: TeamId) -> Result<UserTe
     found.map(|(name, role)| UserTeam { team, name, role }).ok_or(TeamError::NotMember)
 }
 
-/// Creates a team owned by this person, without keys and credits.
+/// Creates a team owned by this user, without keys and credits.
 ///
 /// # Errors
-/// For an invalid name, for an unverified person, and when the person is in the maximum number of teams.
+/// For an invalid name, for an unverified user, and when the user is in the maximum number of teams.
 #[tracing::instrument(name = "accounts.create_own_team", skip_all)]
 pub async fn create_own_team(core: &Core, user: UserId, name: &str) -> Result<TeamId, TeamError> {
     let name = TeamName::parse(name)?;
@@ -177,7 +177,7 @@ pub async fn remove_member(core: &Core, by: UserId, team: TeamId, user: UserId) 
     Ok(())
 }
 
-/// Removes the person from a team, with the effects of [`remove_member`].
+/// Removes the user from a team, with the effects of [`remove_member`].
 ///
 /// # Errors
 /// When the team would have no owner.

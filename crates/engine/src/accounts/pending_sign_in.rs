@@ -1,6 +1,6 @@
 //! Sign-ins between the password and the code of the second factor.
 //!
-//! Nothing is stored: the browser has a sealed token that names the person and the password that was proved. It opens
+//! Nothing is stored: the browser has a sealed token that names the user and the password that was proved. It opens
 //! nothing but the page that asks for the code. It is void when the password is changed.
 
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::vault::Vault;
 
 /// What the token is sealed for, so that nothing else that is sealed can be used as one.
 const PURPOSE: &[u8] = b"pending sign-in";
-/// Length of the sealed content: person, expiry and digest.
+/// Length of the sealed content: user, expiry and digest.
 const CONTENT_BYTES: usize = 16 + 8 + 32;
 /// Maximum length of a token in characters.
 const MAX_CHARS: usize = 200;
@@ -41,7 +41,7 @@ pub struct PendingSignIn(String);
 
 /// What a token says.
 pub(super) struct Proof {
-    /// The person.
+    /// The user.
     pub(super) user: UserId,
     /// Digest of the stored password hash that was proved.
     password: [u8; 32],
@@ -103,7 +103,7 @@ const fn is_base64url(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
-/// Opens a session for a person whose identity was proved, or asks for the code of their second factor.
+/// Opens a session for a user whose identity was proved, or asks for the code of their second factor.
 pub(super) async fn continue_sign_in(core: &Core, user: UserId, password_hash: &str) -> Result<SignInOutcome, Error> {
     if let Some(session) = open_session(core, user).await? {
         return Ok(SignInOutcome::SignedIn(session));

@@ -25,7 +25,7 @@ pub(super) fn parse(compact: &str) -> Option<String> {
     is_valid.then_some(code)
 }
 
-/// The stored hash of a code without separators. It is different for each person, so that hashes cannot be compared.
+/// The stored hash of a code without separators. It is different for each user, so that hashes cannot be compared.
 pub(super) fn hash(user: UserId, code: &str) -> [u8; 32] {
     digest::of(&format!("grabd recovery code\n{user}\n{code}"))
 }

@@ -1,6 +1,6 @@
 //! The secret of a second factor before it is turned on.
 //!
-//! Nothing is stored: the form that shows the secret carries it, sealed for the person, until a code confirms it.
+//! Nothing is stored: the form that shows the secret carries it, sealed for the user, until a code confirms it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,20 +8,20 @@ use grabd_domain::Timestamp;
 use grabd_domain::accounts::SECOND_FACTOR_SETUP_LIFE;
 use grabd_domain::ids::UserId;
 
-use super::sessions::Person;
+use super::sessions::User;
 use super::totp::{self, SECRET_BYTES};
 use crate::service::Core;
 use crate::random;
 use crate::vault::Vault;
 
-/// What the token is sealed for, with the person.
+/// What the token is sealed for, with the user.
 const PURPOSE: &[u8] = b"second factor set-up";
 /// Length of the sealed content: expiry and secret.
 const CONTENT_BYTES: usize = 8 + SECRET_BYTES;
 /// Maximum length of a token in characters.
 const MAX_CHARS: usize = 200;
 
-/// What a person needs to set up an authenticator app.
+/// What a user needs to set up an authenticator app.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecondFactorSetup {
     /// The secret in base32, for typing.
@@ -33,21 +33,21 @@ pub struct SecondFactorSetup {
 }
 
 /// Generates a secret.
-pub fn new_second_factor_setup(core: &Core, person: &Person) -> SecondFactorSetup {
+pub fn new_second_factor_setup(core: &Core, user: &User) -> SecondFactorSetup {
     let mut secret = [0; SECRET_BYTES];
     secret.copy_from_slice(&random::secret()[..SECRET_BYTES]);
-    let token = seal(&core.vault, person.id, &secret, core.clock.now() + SECOND_FACTOR_SETUP_LIFE);
-    describe(core, person, &secret, token)
+    let token = seal(&core.vault, user.id, &secret, core.clock.now() + SECOND_FACTOR_SETUP_LIFE);
+    describe(core, user, &secret, token)
 }
 
 /// The set-up of a form that was submitted; `None` when it has expired or is for somebody else.
-pub fn find_second_factor_setup(core: &Core, person: &Person, token: &str) -> Option<SecondFactorSetup> {
-    let secret = open(&core.vault, person.id, token, core.clock.now())?;
-    Some(describe(core, person, &secret, token.to_owned()))
+pub fn find_second_factor_setup(core: &Core, user: &User, token: &str) -> Option<SecondFactorSetup> {
+    let secret = open(&core.vault, user.id, token, core.clock.now())?;
+    Some(describe(core, user, &secret, token.to_owned()))
 }
 
-fn describe(core: &Core, person: &Person, secret: &[u8], token: String) -> SecondFactorSetup {
-    let uri = totp::uri(secret, &issuer(&core.host()), person.email.as_str());
+fn describe(core: &Core, user: &User, secret: &[u8], token: String) -> SecondFactorSetup {
+    let uri = totp::uri(secret, &issuer(&core.host()), user.email.as_str());
     SecondFactorSetup { secret: totp::secret_text(secret), uri, token }
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn token_is_valid_for_its_person_and_its_life() {
+    fn token_is_valid_for_its_user_and_its_life() {
         let (vault, now) = (Vault::new([7; 32]), Timestamp::from_ms(1_800_000_000_000));
         let [ada, eve] = [1, 2].map(|id| UserId(Uuid::from_u128(id)));
         let token = seal(&vault, ada, &[5; SECRET_BYTES], now);

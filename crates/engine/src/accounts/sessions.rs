@@ -1,4 +1,4 @@
-//! The list of a person's sessions, and ending them.
+//! The list of a user's sessions, and ending them.
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, SESSION_IDLE, SESSION_LIFE, SESSION_TOUCH_INTERVAL, USER_AGENT_CHARS};
@@ -13,10 +13,10 @@ use crate::digest;
 use crate::error::Error;
 use crate::random;
 
-/// A person with an account.
+/// A user with an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Person {
-    /// Person id.
+pub struct User {
+    /// User id.
     pub id: UserId,
     /// Sign-in address.
     pub email: Email,
@@ -29,13 +29,13 @@ pub struct Person {
 /// A signed-in browser session.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Session {
-    /// The signed-in person.
-    pub person: Person,
+    /// The signed-in user.
+    pub user: User,
     /// CSRF token that every form of this session must carry.
     pub csrf: String,
 }
 
-/// A session, as shown to its person.
+/// A session, as shown to its user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionInfo {
     /// Identifies the session when it is ended. It is not a credential.
@@ -50,7 +50,7 @@ pub struct SessionInfo {
     pub is_this: bool,
 }
 
-/// The sessions of a person, most recently used first.
+/// The sessions of a user, most recently used first.
 ///
 /// # Errors
 /// When the database fails.
@@ -68,7 +68,7 @@ pub async fn list_sessions(core: &Core, user: UserId, this: &SessionToken) -> Re
     Ok(sessions.collect())
 }
 
-/// Ends one session of a person at once. `false` when the person has no session with this id.
+/// Ends one session of a user at once. `false` when the user has no session with this id.
 ///
 /// # Errors
 /// When the database fails.
@@ -79,7 +79,7 @@ pub async fn end_session(core: &Core, user: UserId, session: Uuid) -> Result<boo
     Ok(core.store.accounts().end_session(user, session.hash).await?)
 }
 
-/// Ends all sessions of a person at once, except `this`. Returns how many were ended.
+/// Ends all sessions of a user at once, except `this`. Returns how many were ended.
 ///
 /// # Errors
 /// When the database fails.
@@ -89,7 +89,7 @@ pub async fn end_other_sessions(core: &Core, user: UserId, this: &SessionToken) 
     Ok(core.store.accounts().end_other_sessions(user, this).await?)
 }
 
-/// Stores the `User-Agent` of a new session, so that the person can recognise it in the list.
+/// Stores the `User-Agent` of a new session, so that the user can recognise it in the list.
 ///
 /// # Errors
 /// When the database fails.
@@ -99,14 +99,14 @@ pub async fn record_user_agent(core: &Core, session: &SessionToken, agent: &str)
     Ok(core.store.accounts().set_session_agent(digest::of(session.expose()), agent).await?)
 }
 
-/// Opens a session; `None` when the person has a second factor.
+/// Opens a session; `None` when the user has a second factor.
 pub(super) async fn open_session(core: &Core, user: UserId) -> Result<Option<SessionToken>, Error> {
     let (token, session) = new_session(user, core.clock.now());
     let is_open = core.store.accounts().open_session(session).await?;
     Ok(is_open.then_some(token))
 }
 
-/// Opens the first session of a new person.
+/// Opens the first session of a new user.
 pub(super) async fn open_first_session(core: &Core, user: UserId) -> Result<SessionToken, Error> {
     let failed = || Error::state("a new person has a second factor");
     open_session(core, user).await?.ok_or_else(failed)
@@ -133,10 +133,10 @@ pub async fn find_session(core: &Core, token: &SessionToken) -> Result<Option<Se
         let expires_at = (now + SESSION_IDLE).min(session.created_at + SESSION_LIFE);
         core.store.accounts().extend_session(hash, now, expires_at).await?;
     }
-    let grabd_store::accounts::Person { id, email, created_at: _, operator, verified_at, suspension: _ } =
-        session.person;
-    let person = Person { id, email, operator, verified: verified_at.is_some() || !core.sends_mail() };
-    Ok(Some(Session { person, csrf: digest::derive("csrf", token.expose()) }))
+    let grabd_store::accounts::User { id, email, created_at: _, operator, verified_at, suspension: _ } =
+        session.user;
+    let user = User { id, email, operator, verified: verified_at.is_some() || !core.sends_mail() };
+    Ok(Some(Session { user, csrf: digest::derive("csrf", token.expose()) }))
 }
 
 /// Ends a session at once. Idempotent.

@@ -44,13 +44,13 @@ pub async fn suspend_team(
     Ok((outcome, end_open_grabs(store, team, message, now).await?))
 }
 
-/// The suspended teams of a person with their names, in the order they joined.
+/// The suspended teams of a user with their names, in the order they joined.
 ///
 /// # Errors
 /// When the database fails.
 #[tracing::instrument(name = "accounts.list_suspended_teams", skip_all)]
-pub async fn list_suspended_teams(core: &Core, person: UserId) -> Result<Vec<(TeamId, String)>, Error> {
-    Ok(core.store.accounts().list_suspended_teams(person).await?)
+pub async fn list_suspended_teams(core: &Core, user: UserId) -> Result<Vec<(TeamId, String)>, Error> {
+    Ok(core.store.accounts().list_suspended_teams(user).await?)
 }
 
 #[cfg(test)]

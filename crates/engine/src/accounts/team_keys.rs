@@ -38,7 +38,7 @@ pub struct TeamKey {
     pub scopes: Scopes,
     /// When it stops working; `None`: never.
     pub expires_at: Option<Timestamp>,
-    /// The person who created it, if they are still a member.
+    /// The user who created it, if they are still a member.
     pub created_by: Option<Email>,
     /// What it was used for in the last 30 days.
     pub usage: KeyUsage,
@@ -81,7 +81,7 @@ pub async fn list_keys(core: &Core, user: UserId, team: TeamId) -> Result<Vec<Te
 /// Creates a key. Its text is only in the return value.
 ///
 /// # Errors
-/// For an invalid name, for a live key of an unverified person, and when the team has the maximum number of keys.
+/// For an invalid name, for a live key of an unverified user, and when the team has the maximum number of keys.
 #[tracing::instrument(name = "accounts.create_key", skip_all)]
 pub async fn create_key(
     core: &Core,

@@ -1,4 +1,4 @@
-//! Authorization of people who act for a team with a session instead of a key or token.
+//! Authorization of users who act for a team with a session instead of a key or token.
 
 use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Environment, Principal};
@@ -8,29 +8,29 @@ use super::access::take_request;
 use crate::service::Core;
 use crate::error::Error;
 
-/// A person acting for one of their active teams.
+/// A user acting for one of their active teams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TeamMember {
-    /// The person.
-    pub person: UserId,
+    /// The user.
+    pub user: UserId,
     /// The team.
     pub team: TeamId,
     /// Name of the team.
     pub team_name: String,
-    /// The person's other active teams, in the order they joined them.
+    /// The user's other active teams, in the order they joined them.
     pub others: Vec<(TeamId, String)>,
 }
 
-/// The person as a member of this team; `None` when they are not a member or the team does not exist.
+/// The user as a member of this team; `None` when they are not a member or the team does not exist.
 ///
 /// # Errors
 /// When the database fails.
 #[tracing::instrument(name = "accounts.find_team_member", skip_all)]
-pub async fn find_team_member(core: &Core, person: UserId, team: TeamId) -> Result<Option<TeamMember>, Error> {
-    let teams = core.store.accounts().list_memberships(person).await?;
+pub async fn find_team_member(core: &Core, user: UserId, team: TeamId) -> Result<Option<TeamMember>, Error> {
+    let teams = core.store.accounts().list_memberships(user).await?;
     let (this, others): (Vec<_>, Vec<_>) =
         teams.into_iter().map(|(id, name, _)| (id, name)).partition(|(id, _)| *id == team);
-    Ok(this.into_iter().next().map(|(team, team_name)| TeamMember { person, team, team_name, others }))
+    Ok(this.into_iter().next().map(|(team, team_name)| TeamMember { user, team, team_name, others }))
 }
 
 impl TeamMember {
@@ -47,6 +47,6 @@ impl TeamMember {
     /// The caller of an uncounted request: for what a counted page loads by itself, such as thumbnails and live
     /// updates. The handlers of those requests have their own limits.
     pub fn uncounted_caller(&self, environment: Environment) -> Caller {
-        Caller { team: self.team, environment, principal: Principal::Person(self.person) }
+        Caller { team: self.team, environment, principal: Principal::User(self.user) }
     }
 }

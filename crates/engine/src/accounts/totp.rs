@@ -34,7 +34,7 @@ fn hotp(secret: &[u8], counter: i64) -> u32 {
     u32::from_be_bytes(bytes) & 0x7fff_ffff
 }
 
-/// The secret as people type it.
+/// The secret as users type it.
 pub(super) fn secret_text(secret: &[u8]) -> String {
     BASE32_NOPAD.encode(secret)
 }

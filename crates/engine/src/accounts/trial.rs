@@ -1,4 +1,4 @@
-//! Trial credits: what a person gets when they verify the address of their own account.
+//! Trial credits: what a user gets when they verify the address of their own account.
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::UserId;
@@ -6,8 +6,8 @@ use grabd_domain::ids::UserId;
 use crate::service::Core;
 use crate::error::Error;
 
-/// Grants the trial credits, if there are any and the person's address was verified at `verified_at`. At most once for
-/// each person.
+/// Grants the trial credits, if there are any and the user's address was verified at `verified_at`. At most once for
+/// each user.
 ///
 /// # Errors
 /// When the database fails.

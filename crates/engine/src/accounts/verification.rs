@@ -34,7 +34,7 @@ pub enum VerificationRequest {
 /// The account behind a valid link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verification {
-    /// The person.
+    /// The user.
     pub user: UserId,
     /// Their address.
     pub email: Email,
@@ -62,7 +62,7 @@ pub enum VerificationError {
 
 internal_from!(VerificationError);
 
-/// Whether this person's address is verified, or counts as such.
+/// Whether this user's address is verified, or counts as such.
 ///
 /// # Errors
 /// When the database fails.
@@ -71,22 +71,22 @@ pub async fn is_verified(core: &Core, user: UserId) -> Result<bool, Error> {
     if !core.sends_mail() {
         return Ok(true);
     }
-    let person = core.store.accounts().find_person_by_id(user).await?;
-    Ok(person.is_some_and(|person| person.verified_at.is_some()))
+    let user = core.store.accounts().find_user_by_id(user).await?;
+    Ok(user.is_some_and(|user| user.verified_at.is_some()))
 }
 
-/// Sends a verification link to the address of this person. Limited by the messages that one address may get.
+/// Sends a verification link to the address of this user. Limited by the messages that one address may get.
 ///
 /// # Errors
 /// When the database fails.
 #[tracing::instrument(name = "accounts.request_verification", skip_all)]
 pub async fn request_verification(core: &Core, user: UserId) -> Result<VerificationRequest, Error> {
     let Some(mailer) = &core.accounts.mailer else { return Ok(VerificationRequest::NotNeeded) };
-    let person = core.store.accounts().find_person_by_id(user).await?;
-    let Some(person) = person.filter(|person| person.verified_at.is_none()) else {
+    let user = core.store.accounts().find_user_by_id(user).await?;
+    let Some(user) = user.filter(|user| user.verified_at.is_none()) else {
         return Ok(VerificationRequest::NotNeeded);
     };
-    if !core.accounts.quotas.may_mail(&person.email) {
+    if !core.accounts.quotas.may_mail(&user.email) {
         tracing::warn!(user.id = %user, "too many e-mails requested for one address; nothing was sent");
         return Ok(VerificationRequest::TooMany);
     }
@@ -95,7 +95,7 @@ pub async fn request_verification(core: &Core, user: UserId) -> Result<Verificat
     let expires_at = core.clock.now() + VERIFICATION_LIFE;
     core.store.accounts().create_verification(digest::of(token.expose()), user, expires_at).await?;
     let link = format!("{}/verify-email?token={}", core.oauth.settings.issuer, token.expose());
-    place.send(templates::verification(person.email, &core.host(), &link));
+    place.send(templates::verification(user.email, &core.host(), &link));
     Ok(VerificationRequest::Sent)
 }
 
@@ -108,11 +108,11 @@ pub async fn find_verification(core: &Core, token: &str) -> Result<Option<Verifi
     let Some(token) = VerificationToken::parse(token) else { return Ok(None) };
     let found = core.store.accounts().find_verification(&digest::of(token.expose()), core.clock.now()).await;
     let Some(user) = found? else { return Ok(None) };
-    let person = core.store.accounts().find_person_by_id(user).await?;
-    Ok(person.map(|person| Verification { user, email: person.email }))
+    let user = core.store.accounts().find_user_by_id(user).await?;
+    Ok(user.map(|user| Verification { user, email: user.email }))
 }
 
-/// Verifies the address of a signed-in person with a link, which can be used once.
+/// Verifies the address of a signed-in user with a link, which can be used once.
 ///
 /// # Errors
 /// [`VerificationError::InvalidLink`], also when the link is for another account.
@@ -128,7 +128,7 @@ pub async fn verify_email(core: &Core, user: UserId, token: &str) -> Result<(), 
     Ok(grant_trial(core, user, now).await?)
 }
 
-/// Gives the account to the person who has the link: sets their password, voids all earlier access, verifies the
+/// Gives the account to the user who has the link: sets their password, voids all earlier access, verifies the
 /// address and signs in. If the account has a second factor, its code is needed as well.
 ///
 /// # Errors

@@ -37,7 +37,7 @@ pub use pressure::{Pressure, QueuePressure};
 /// Settings of the operator.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Whether limits against strangers apply: the service is open to people whom its operator does not know.
+    /// Whether limits against strangers apply: the service is open to users whom its operator does not know.
     pub has_strangers: bool,
     /// Seconds of failed renders per minute of a payer that has paid. At least one.
     pub failed_seconds_per_minute: u32,

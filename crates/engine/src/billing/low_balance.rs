@@ -43,9 +43,9 @@ internal_from!(AlertError);
 /// # Errors
 /// When the database fails.
 #[tracing::instrument(name = "billing.balance_alert", skip_all)]
-pub async fn balance_alert(core: &Core, person: UserId, team: TeamId) -> Result<BalanceAlert, crate::Error> {
+pub async fn balance_alert(core: &Core, user: UserId, team: TeamId) -> Result<BalanceAlert, crate::Error> {
     let below = core.store.credits().alert_below(team).await?;
-    let role = core.store.accounts().find_membership(team, person).await?;
+    let role = core.store.accounts().find_membership(team, user).await?;
     let is_owner = matches!(role, Some((_, Role::Owner)));
     Ok(BalanceAlert { below: below.unwrap_or(0), is_owner })
 }
@@ -55,15 +55,15 @@ pub async fn balance_alert(core: &Core, person: UserId, team: TeamId) -> Result<
 /// # Errors
 /// As [`AlertError`] says.
 #[tracing::instrument(name = "billing.set_balance_alert", skip_all)]
-pub async fn set_balance_alert(core: &Core, person: UserId, team: TeamId, below: &str) -> Result<(), AlertError> {
+pub async fn set_balance_alert(core: &Core, user: UserId, team: TeamId, below: &str) -> Result<(), AlertError> {
     let below = below.trim().replace([',', ' '], "");
     let is_number = !below.is_empty() && below.bytes().all(|byte| byte.is_ascii_digit());
     let below: u32 = match below.parse() {
         Ok(below) if is_number && below <= ALERT_BELOW_MAX => below,
         Ok(_) | Err(_) => return Err(AlertError::Number),
     };
-    let set = core.store_as(person).credits().set_alert_below(team, below, person, core.clock.now()).await?;
-    // The person is no owner, or no member any more.
+    let set = core.store_as(user).credits().set_alert_below(team, below, user, core.clock.now()).await?;
+    // The user is no owner, or no member any more.
     set.map_err(|_| AlertError::NotOwner)
 }
 

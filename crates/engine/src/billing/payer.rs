@@ -1,4 +1,4 @@
-//! The payer of a team, as what limits are counted by: one person may have many teams.
+//! The payer of a team, as what limits are counted by: one user may have many teams.
 
 use grabd_domain::admission::Payer;
 use grabd_domain::ids::TeamId;

@@ -1,4 +1,4 @@
-//! The source of credits, as shown to people.
+//! The source of credits, as shown to users.
 
 use grabd_store::credits::TRIAL_PREFIX;
 

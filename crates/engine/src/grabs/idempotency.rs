@@ -92,7 +92,7 @@ mod tests {
 
     fn record_of(request: &CreateRequest) -> Result<Option<NewRecord>, Error> {
         let spec = CaptureSpec::parse(&request.capture).expect("a valid request");
-        let principal = Principal::Person(UserId(uuid::Uuid::nil()));
+        let principal = Principal::User(UserId(uuid::Uuid::nil()));
         let caller = Caller { team: TeamId(uuid::Uuid::nil()), environment: Environment::Test, principal };
         new_record(&vault(), caller, request, &spec, request.class)
     }

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 /// Queue capacity. A full queue means that the mail server is down, and new messages are refused.
 pub(super) const QUEUE_CAPACITY: usize = 200;
 
-/// An e-mail to one person.
+/// An e-mail to one user.
 #[derive(Clone)]
 pub(crate) struct MailMessage {
     pub(crate) to: Email,

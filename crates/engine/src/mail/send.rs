@@ -14,7 +14,7 @@ use crate::service::Core;
 
 /// Time limit of one try, from the connection to the server's last reply.
 const TRY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Delays before each retry. Greylisting servers accept after a minute at most, and a person in front of a browser does
+/// Delays before each retry. Greylisting servers accept after a minute at most, and a user in front of a browser does
 /// not wait longer.
 const RETRY_DELAYS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(60)];
 /// Time limit for sending the remaining messages at shutdown.

@@ -67,7 +67,7 @@ pub(crate) fn low_balance(to: Email, alert: &LowBalance, host: &str, link: &str)
     MailMessage { to, subject: format!("Low balance: {credits} {noun} left for grabd at {host}"), text }
 }
 
-/// What a person is told about their second factor.
+/// What a user is told about their second factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SecondFactorEvent {
     /// It was turned on.

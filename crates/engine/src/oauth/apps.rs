@@ -1,4 +1,4 @@
-//! The apps that a person has granted access to.
+//! The apps that a user has granted access to.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
@@ -32,7 +32,7 @@ pub struct ConnectedApp {
     pub webhooks: u32,
 }
 
-/// The apps with a grant from this person, newest first.
+/// The apps with a grant from this user, newest first.
 ///
 /// # Errors
 /// When the database fails.
@@ -42,7 +42,7 @@ pub async fn list_apps(core: &Core, user: UserId) -> Result<Vec<ConnectedApp>, E
     Ok(listed.into_iter().map(ConnectedApp::from).collect())
 }
 
-/// Ends a grant at once. `false` when this person has no such grant.
+/// Ends a grant at once. `false` when this user has no such grant.
 ///
 /// # Errors
 /// When the database fails.

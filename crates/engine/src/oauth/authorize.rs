@@ -16,7 +16,7 @@ use crate::digest;
 use crate::error::{Error, internal_from};
 use crate::random;
 
-/// A valid authorization request, which may be shown to a person.
+/// A valid authorization request, which may be shown to a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorizationRequest {
     /// The app.
@@ -27,7 +27,7 @@ pub struct AuthorizationRequest {
     pub client_host: Option<String>,
     /// Redirect URI of the response.
     pub redirect: RedirectUri,
-    /// Whether the redirect goes to a program on the person's machine. Other programs there could impersonate the app.
+    /// Whether the redirect goes to a program on the user's machine. Other programs there could impersonate the app.
     pub is_loopback: bool,
     state: Option<String>,
     challenge: Challenge,
@@ -38,7 +38,7 @@ pub struct AuthorizationRequest {
 /// Why a request is not shown on the consent page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthorizationError {
-    /// Shown to the person, without a redirect. One or two sentences.
+    /// Shown to the user, without a redirect. One or two sentences.
     Page(String),
     /// Sent to the app: the `Location` of a 303 response.
     Redirect(String),
@@ -63,7 +63,7 @@ impl AuthorizationRequest {
         self.redirect.origin_or_scheme()
     }
 
-    /// Whether the app asks to manage webhooks and delete images, which the person may refuse.
+    /// Whether the app asks to manage webhooks and delete images, which the user may refuse.
     pub const fn asks_to_manage(&self) -> bool {
         self.scopes.includes(OauthScope::Manage)
     }
@@ -179,7 +179,7 @@ fn location(core: &Core, redirect: &RedirectUri, state: Option<&str>, fields: &[
     redirect.with_query(&all)
 }
 
-/// A request as stored until the person decides.
+/// A request as stored until the user decides.
 #[derive(Deserialize, Serialize)]
 struct StoredRequest {
     client: String,
@@ -198,8 +198,8 @@ const fn grabs() -> u8 {
     OauthScopes::GRABS.bits()
 }
 
-/// Stores a request until the person decides. The returned secret is put into the consent form. It is valid once, for a
-/// limited time and for this person only, so nobody else can submit the decision.
+/// Stores a request until the user decides. The returned secret is put into the consent form. It is valid once, for a
+/// limited time and for this user only, so nobody else can submit the decision.
 ///
 /// # Errors
 /// When the database fails.
@@ -241,7 +241,7 @@ pub async fn create_consent_request(
     Ok(ticket)
 }
 
-/// Takes the stored request of this person; `None` when it is already used, expired, or belongs to another person.
+/// Takes the stored request of this user; `None` when it is already used, expired, or belongs to another user.
 ///
 /// # Errors
 /// When the database fails.
@@ -275,10 +275,10 @@ impl StoredRequest {
     }
 }
 
-/// Grants the app what it asks for in one environment of one of the person's teams. Returns the redirect with the code.
+/// Grants the app what it asks for in one environment of one of the user's teams. Returns the redirect with the code.
 ///
 /// # Errors
-/// [`AuthorizationError::Page`] when the person is not in the team, or is not verified and allows live access.
+/// [`AuthorizationError::Page`] when the user is not in the team, or is not verified and allows live access.
 #[tracing::instrument(name = "oauth.allow", skip_all)]
 pub async fn allow(
     core: &Core,
@@ -324,7 +324,7 @@ pub async fn allow(
     }
 }
 
-/// The redirect after the person denied the request.
+/// The redirect after the user denied the request.
 pub fn deny(core: &Core, request: &AuthorizationRequest) -> String {
     let fields = [("error", "access_denied"), ("error_description", "The person did not allow it.")];
     location(core, &request.redirect, request.state.as_deref(), &fields)

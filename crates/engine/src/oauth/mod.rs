@@ -1,4 +1,4 @@
-//! OAuth 2.1: an app requests access, a person grants it for one team and environment, and the app gets tokens.
+//! OAuth 2.1: an app requests access, a user grants it for one team and environment, and the app gets tokens.
 //!
 //! `authorize` handles authorization requests and consent, `token` exchanges codes and refresh tokens, `register` and
 //! `documents` are the two sources of client metadata, `clients` looks clients up, `apps` lists and ends grants. The

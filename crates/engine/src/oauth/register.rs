@@ -1,5 +1,5 @@
 //! Dynamic client registration (RFC 7591). It is open to everybody: a client id grants nothing by itself, and the
-//! metadata is shown to people as untrusted text.
+//! metadata is shown to users as untrusted text.
 
 use grabd_domain::credentials::ClientSecret;
 use grabd_domain::oauth::{AuthMethod, ClientId, ClientMetadata, MetadataError, OauthScopes, RawMetadata, RedirectUri};
@@ -91,7 +91,7 @@ fn response(id: &ClientId, secret: Option<&ClientSecret>, metadata: &ClientMetad
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": auth_method.as_str(),
-        // What it may ask for. Whether it gets that is the decision of each person.
+        // What it may ask for. Whether it gets that is the decision of each user.
         "scope": OauthScopes::ALL.to_string(),
     });
     if let Some(secret) = secret {

@@ -58,13 +58,13 @@ pub async fn set_domain_rule(
     if stored.iter().any(|stored| stored.domain == domain && stored.rule == rule) {
         return Ok(SetDomainRuleOutcome::Unchanged);
     }
-    let Operator(person) = operator;
-    let set = core.store_as(person.id).operator().set_domain_rule(domain.clone(), rule, core.clock.now()).await;
+    let Operator(user) = operator;
+    let set = core.store_as(user.id).operator().set_domain_rule(domain.clone(), rule, core.clock.now()).await;
     if !set? {
         return Ok(SetDomainRuleOutcome::TooMany);
     }
     core.grabs.domains.refresh(&core.store).await?;
-    tracing::warn!(operator.id = %person.id, %domain, rule = rule.as_str(), "an operator set a rule for a domain");
+    tracing::warn!(operator.id = %user.id, %domain, rule = rule.as_str(), "an operator set a rule for a domain");
     Ok(SetDomainRuleOutcome::Set)
 }
 
@@ -74,11 +74,11 @@ pub async fn set_domain_rule(
 /// When the database cannot be written.
 #[tracing::instrument(name = "operator.remove_domain_rule", skip_all)]
 pub async fn remove_domain_rule(core: &Core, operator: &Operator, domain: Domain) -> Result<bool, Error> {
-    let Operator(person) = operator;
-    let removed = core.store_as(person.id).operator().remove_domain_rule(domain.clone()).await?;
+    let Operator(user) = operator;
+    let removed = core.store_as(user.id).operator().remove_domain_rule(domain.clone()).await?;
     if removed {
         core.grabs.domains.refresh(&core.store).await?;
-        tracing::warn!(operator.id = %person.id, %domain, "an operator removed the rule for a domain");
+        tracing::warn!(operator.id = %user.id, %domain, "an operator removed the rule for a domain");
     }
     Ok(removed)
 }

@@ -80,24 +80,24 @@ pub async fn grant(
     if found.is_none_or(|found| found.deleted_at.is_some()) {
         return Ok(None);
     }
-    let (Operator(person), NewGrant { credits, reason, form_id }) = (operator, new);
+    let (Operator(user), NewGrant { credits, reason, form_id }) = (operator, new);
     let grant = Grant {
         team,
         kind: LotKind::Prepaid,
         credits: *credits,
         expires_at: None,
-        source_ref: format!("hand:operator:{}:{form_id}", person.id),
+        source_ref: format!("hand:operator:{}:{form_id}", user.id),
         now: core.clock.now(),
     };
     let grant = OperatorGrant { grant, reason: format!("ref:{reason}") };
-    let granted = core.store_as(person.id).credits().grant_by_operator(grant).await?;
+    let granted = core.store_as(user.id).credits().grant_by_operator(grant).await?;
     match granted {
         OperatorGrantOutcome::New(lot) => tracing::info!(
-            operator.id = %person.id, operator.email = %person.email, team.id = %team, lot.id = lot.0, credits, reason,
+            operator.id = %user.id, operator.email = %user.email, team.id = %team, lot.id = lot.0, credits, reason,
             "an operator granted credits"
         ),
         OperatorGrantOutcome::Repeated(_) | OperatorGrantOutcome::Conflict => tracing::info!(
-            operator.id = %person.id, operator.email = %person.email, team.id = %team, credits, reason,
+            operator.id = %user.id, operator.email = %user.email, team.id = %team, credits, reason,
             "an operator submitted a grant form again; nothing was granted"
         ),
     }

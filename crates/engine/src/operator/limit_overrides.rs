@@ -19,14 +19,14 @@ pub async fn change_limits(
     team: TeamId,
     changes: Vec<LimitChange>,
 ) -> Result<ChangeLimitsOutcome, Error> {
-    let Operator(person) = operator;
+    let Operator(user) = operator;
     let described = changes.iter().map(LimitChange::to_string).collect::<Vec<_>>().join(" ");
-    let changed = core.store_as(person.id).limits().change_team_limits(team, changes, core.clock.now()).await;
+    let changed = core.store_as(user.id).limits().change_team_limits(team, changes, core.clock.now()).await;
     let outcome = changed?;
     if outcome == ChangeLimitsOutcome::Changed {
         core.limits.refresh(&core.store).await?;
         core.accounts.forget_former_limits(&core.limits);
-        tracing::warn!(operator.id = %person.id, team.id = %team, changes = described, "an operator changed limits");
+        tracing::warn!(operator.id = %user.id, team.id = %team, changes = described, "an operator changed limits");
     }
     Ok(outcome)
 }

@@ -43,15 +43,15 @@ pub use grabd_store::operator::{
 };
 pub use team_limits::{LimitRow, LimitSettings, limit_rows};
 
-use crate::accounts::{Person, Session, find_second_factor};
+use crate::accounts::{User, Session, find_second_factor};
 use crate::service::Core;
 use crate::error::Error;
 
 /// Proof that the caller is an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Operator(Person);
+pub struct Operator(User);
 
-/// Whether the person of a session may use the operator pages.
+/// Whether the user of a session may use the operator pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OperatorAccess {
     /// They may.
@@ -63,20 +63,20 @@ pub enum OperatorAccess {
 }
 
 impl Operator {
-    /// Checks the person of a session.
+    /// Checks the user of a session.
     ///
     /// # Errors
     /// When the database fails.
     #[tracing::instrument(name = "operator.from_session", skip_all)]
     pub async fn from_session(core: &Core, session: &Session) -> Result<OperatorAccess, Error> {
-        let person = &session.person;
-        if !person.operator {
+        let user = &session.user;
+        if !user.operator {
             return Ok(OperatorAccess::Denied);
         }
         let needs_factor = core.settings.operations.second_factor_for_operators;
-        if needs_factor && find_second_factor(core, person.id).await?.is_none() {
+        if needs_factor && find_second_factor(core, user.id).await?.is_none() {
             return Ok(OperatorAccess::SecondFactorNeeded);
         }
-        Ok(OperatorAccess::Granted(Self(person.clone())))
+        Ok(OperatorAccess::Granted(Self(user.clone())))
     }
 }

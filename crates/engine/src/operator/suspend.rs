@@ -16,8 +16,8 @@ use crate::queue;
 /// When the database cannot be written.
 #[tracing::instrument(name = "operator.suspend", skip_all)]
 pub async fn suspend(core: &Core, operator: &Operator, team: TeamId, reason: &str) -> Result<Option<usize>, Error> {
-    let Operator(person) = operator;
-    let store = core.store_as(person.id);
+    let Operator(user) = operator;
+    let store = core.store_as(user.id);
     let suspended = accounts::suspend_team(&store, team, reason, core.clock.now()).await;
     let (outcome, ended) = suspended?;
     if outcome == SuspendOutcome::UnknownTeam {
@@ -28,7 +28,7 @@ pub async fn suspend(core: &Core, operator: &Operator, team: TeamId, reason: &st
         core.queue.dispatcher.cancel(grab.id);
         queue::record_end(core, grab);
     }
-    tracing::warn!(operator.id = %person.id, team.id = %team, reason, ended = count, "an operator suspended a team");
+    tracing::warn!(operator.id = %user.id, team.id = %team, reason, ended = count, "an operator suspended a team");
     Ok(Some(count))
 }
 
@@ -38,9 +38,9 @@ pub async fn suspend(core: &Core, operator: &Operator, team: TeamId, reason: &st
 /// When the database cannot be written.
 #[tracing::instrument(name = "operator.restore", skip_all)]
 pub async fn restore(core: &Core, operator: &Operator, team: TeamId) -> Result<bool, Error> {
-    let Operator(person) = operator;
-    let restored = core.store_as(person.id).accounts().restore_team(team, core.clock.now()).await;
+    let Operator(user) = operator;
+    let restored = core.store_as(user.id).accounts().restore_team(team, core.clock.now()).await;
     let outcome = restored?;
-    tracing::warn!(operator.id = %person.id, team.id = %team, ?outcome, "an operator restored a team");
+    tracing::warn!(operator.id = %user.id, team.id = %team, ?outcome, "an operator restored a team");
     Ok(outcome != SuspendOutcome::UnknownTeam)
 }

@@ -1,4 +1,4 @@
-//! Erases what deleted teams and people left behind, in batches. Every step can be repeated, so that an interrupted
+//! Erases what deleted teams and users left behind, in batches. Every step can be repeated, so that an interrupted
 //! erasure continues with the next sweep or the next start.
 
 use grabd_store::Error;

@@ -11,9 +11,9 @@ use crate::service::Core;
 
 /// Accounts that are examined at a time.
 const EXAMINED: u32 = 50;
-/// Erasures that may wait, so that the deletion of accounts and teams by their people is not delayed.
+/// Erasures that may wait, so that the deletion of accounts and teams by their users is not delayed.
 const ERASURES: usize = 6;
-/// Each deletion begins two erasures: that of the person, and that of their team.
+/// Each deletion begins two erasures: that of the user, and that of their team.
 const ERASURES_EACH: usize = 2;
 /// Time between two rounds over all unverified accounts.
 const INTERVAL: Duration = Duration::from_secs(60 * 60);

@@ -33,7 +33,7 @@ pub async fn register(core: &Core, caller: Caller, request: &EndpointRequest) ->
     let secret = Secret::generate();
     let sealed = secret.seal(&core.vault, id);
     let Caller { team, environment, principal } = caller;
-    let (creator, by) = (principal.into(), principal.person());
+    let (creator, by) = (principal.into(), principal.user());
     let new = NewEndpoint { id, team, environment, registration, secret: sealed, creator, by, now };
     match core.store.webhooks().register_endpoint(new).await? {
         RegisterOutcome::Registered(endpoint) => Ok((*endpoint, secret)),
@@ -94,7 +94,7 @@ pub async fn rotate_secret(core: &Core, caller: Caller, id: EndpointId) -> Resul
     let new = NewEndpointSecret {
         target: endpoint_of(caller, id),
         secret: sealed,
-        by: caller.principal.person(),
+        by: caller.principal.user(),
         now,
         previous_until: now + ROTATION_OVERLAP,
     };
@@ -134,7 +134,7 @@ pub async fn remove(core: &Core, caller: Caller, id: EndpointId) -> Result<(), E
     }
 }
 
-/// Records that a person knows an endpoint whose creator was not recorded.
+/// Records that a user knows an endpoint whose creator was not recorded.
 ///
 /// # Errors
 /// [`Fault::NotFound`] when there is no such endpoint.
@@ -154,13 +154,13 @@ pub async fn keep(core: &Core, caller: Caller, id: EndpointId) -> Result<(), Err
 pub async fn app_names(core: &Core, endpoints: &[Endpoint]) -> Result<HashMap<GrantId, String>, Error> {
     let grants = endpoints.iter().filter_map(|endpoint| match endpoint.creator {
         Some(Creator::App(grant)) => Some(grant),
-        Some(Creator::Key | Creator::Person) | None => None,
+        Some(Creator::Key | Creator::User) | None => None,
     });
     let grants: Vec<GrantId> = grants.collect();
     Ok(core.store.webhooks().app_names(&grants).await?)
 }
 
-/// The teams of a person that have endpoints whose creator was not recorded. It may have been an app.
+/// The teams of a user that have endpoints whose creator was not recorded. It may have been an app.
 ///
 /// # Errors
 /// When the database cannot be read.

@@ -150,7 +150,7 @@ pub(super) async fn run(config: &Config, store: &Store, command: Command) -> any
                         "revoked_at": key.revoked_at.map(|at| at.to_string()),
                         "scopes": scope_names(key.scopes),
                         "expires_at": key.expires_at.map(|at| at.to_string()),
-                        "created_by": key.created_by.map(|person| person.to_string()),
+                        "created_by": key.created_by.map(|user| user.to_string()),
                         "grabs_last_30d": grabs,
                         "credits_last_30d": credits,
                     })

@@ -1,4 +1,4 @@
-//! The secrets that a person knows and that stay in use when they leave, with the commands that replace them.
+//! The secrets that a user knows and that stay in use when they leave, with the commands that replace them.
 
 use std::fmt::Write as _;
 
@@ -8,14 +8,14 @@ use grabd_engine::clock::Clock;
 use grabd_store::Store;
 use serde_json::{Value, json};
 
-/// The secrets of a team that a person has seen, or may have seen.
+/// The secrets of a team that a user has seen, or may have seen.
 pub(super) struct KnownSecrets {
     team: TeamId,
     team_name: String,
     secrets: Vec<RemainingSecret>,
 }
 
-/// The secrets that a person knows in all of their teams, or in one.
+/// The secrets that a user knows in all of their teams, or in one.
 pub(super) async fn find(store: &Store, user: UserId, only: Option<TeamId>) -> anyhow::Result<Vec<KnownSecrets>> {
     let mut all = Vec::new();
     for (team, team_name, _) in store.accounts().list_memberships(user).await? {
@@ -32,7 +32,7 @@ pub(super) fn text(known: &[KnownSecrets]) -> String {
     let mut text = String::new();
     let program = std::env::args().next().unwrap_or_else(|| "grabd".to_owned());
     for KnownSecrets { team, team_name, secrets } in known.iter().filter(|known| !known.secrets.is_empty()) {
-        let heading = "These secrets stay in use, and the person has seen them or may have";
+        let heading = "These secrets stay in use, and the user has seen them or may have";
         let _ = write!(text, "\n\n{heading}, in the team {team_name} ({team}):");
         for RemainingSecret { secret, environment, name, seen_at, .. } in secrets {
             let (kind, _, command) = describe(*secret);
@@ -80,7 +80,7 @@ mod tests {
     use grabd_domain::accounts::Email;
     use grabd_domain::credentials::{Environment, Scopes};
     use grabd_domain::ids::KeyId;
-    use grabd_store::accounts::{InitialTeam, NewKey, NewPerson, NewTeam, ShownLinkSecret};
+    use grabd_store::accounts::{InitialTeam, NewKey, NewUser, NewTeam, ShownLinkSecret};
 
     use super::*;
 
@@ -95,7 +95,7 @@ mod tests {
         let [team, other] = [1, 2].map(|number| id(number).parse::<TeamId>().unwrap());
         let (user, key) = (id(3).parse::<UserId>().unwrap(), id(4).parse::<KeyId>().unwrap());
         store.accounts().create_team(NewTeam { id: team, name: "A team".into(), now }).await.unwrap();
-        let person = NewPerson {
+        let user = NewUser {
             id: user,
             email: Email::parse("bob@example.com").unwrap(),
             password_hash: "x".into(),
@@ -103,7 +103,7 @@ mod tests {
             verified: true,
             now,
         };
-        store.accounts().create_person(person).await.unwrap();
+        store.accounts().create_user(user).await.unwrap();
         assert_eq!(text(&find(&store, user, None).await.unwrap()), "");
         let new = NewKey {
             id: key,

@@ -55,7 +55,7 @@ enum Resource {
     /// Manage subscriptions: credits for a term.
     #[command(subcommand)]
     Subscription(subscription::Command),
-    /// Manage people who sign in.
+    /// Manage users who sign in.
     #[command(subcommand)]
     User(user::Command),
     /// Manage webhooks.

@@ -8,8 +8,8 @@ use grabd_domain::ids::TeamId;
 use grabd_engine::clock::Clock;
 use grabd_engine::{accounts, random};
 use grabd_store::Store;
-use grabd_store::accounts::{InitialTeam, Person};
-use grabd_store::retention::DeletePersonOutcome;
+use grabd_store::accounts::{InitialTeam, User};
+use grabd_store::retention::DeleteUserOutcome;
 use serde_json::json;
 
 use super::find_team::find_team;
@@ -18,28 +18,28 @@ use super::output::CommandOutput;
 
 /// Length of a generated password, with six bits for each character.
 const GENERATED_CHARS: usize = 22;
-/// Teams without members that are named after a person was created.
+/// Teams without members that are named after a user was created.
 const MAX_HINTS: u64 = 5;
 /// Maximum bytes read for a password.
 const PASSWORD_BYTES: u64 = 4096;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Create a person who can sign in. Without --password-stdin a password is generated, and shown only once.
+    /// Create a user who can sign in. Without --password-stdin a password is generated, and shown only once.
     Create {
         /// The e-mail address.
         email: String,
         /// The team, by id or name. Its first member becomes its owner. By default a new team without keys or credits.
         #[arg(long)]
         team: Option<String>,
-        /// Make the person an operator, who sees the state of the whole service and grants credits at /operator.
+        /// Make the user an operator, who sees the state of the whole service and grants credits at /operator.
         #[arg(long)]
         operator: bool,
         /// Read the password from the first line of standard input.
         #[arg(long)]
         password_stdin: bool,
     },
-    /// Add a person to a team. The first member of a team becomes its owner.
+    /// Add a user to a team. The first member of a team becomes its owner.
     Add {
         /// The e-mail address.
         email: String,
@@ -47,14 +47,14 @@ pub(super) enum Command {
         #[arg(long)]
         team: String,
     },
-    /// Mark a person's e-mail address as verified, if the message to verify it does not arrive.
+    /// Mark a user's e-mail address as verified, if the message to verify it does not arrive.
     Verify {
         /// The e-mail address.
         email: String,
     },
-    /// List all people.
+    /// List all users.
     List,
-    /// Make a person an operator, who sees the state of the whole service and grants credits at /operator.
+    /// Make a user an operator, who sees the state of the whole service and grants credits at /operator.
     Operator {
         /// The e-mail address.
         email: String,
@@ -62,7 +62,7 @@ pub(super) enum Command {
         #[arg(long)]
         revoke: bool,
     },
-    /// Suspend an account: its sessions and apps stop working at once, and the person cannot sign in. Keys belong to
+    /// Suspend an account: its sessions and apps stop working at once, and the user cannot sign in. Keys belong to
     /// teams and stay valid; suspend the teams too if they must not.
     Suspend {
         /// The e-mail address.
@@ -76,18 +76,18 @@ pub(super) enum Command {
         /// The e-mail address.
         email: String,
     },
-    /// Remove the second factor of a person who has lost their device and their recovery codes, with all passkeys. Then
+    /// Remove the second factor of a user who has lost their device and their recovery codes, with all passkeys. Then
     /// the password is enough to sign in, so make sure who asks.
     RemoveSecondFactor {
         /// The e-mail address.
         email: String,
     },
-    /// Delete an account, with the teams whose only member the person is, and erase its personal data.
+    /// Delete an account, with the teams whose only member the user is, and erase its personal data.
     Delete {
         /// The e-mail address.
         email: String,
     },
-    /// Remove a person from a team, or completely, and revoke the access of their apps to it. Teams remain.
+    /// Remove a user from a team, or completely, and revoke the access of their apps to it. Teams remain.
     Remove {
         /// The e-mail address.
         email: String,
@@ -124,69 +124,69 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
         }
         Command::Add { email, team } => add(store, &email, &team).await,
         Command::Verify { email } => {
-            let Some(person) = find_person(store, &email).await? else { bail!("no person has the address {email}") };
-            store.accounts().set_verified(person.id, Clock::system().now()).await?;
+            let Some(user) = find_user(store, &email).await? else { bail!("no user has the address {email}") };
+            store.accounts().set_verified(user.id, Clock::system().now()).await?;
             Ok(CommandOutput::ok(
-                format!("The e-mail address {} is verified.", person.email),
-                json!({ "user_id": person.id.to_string(), "email": person.email.as_str(), "verified": true }),
+                format!("The e-mail address {} is verified.", user.email),
+                json!({ "user_id": user.id.to_string(), "email": user.email.as_str(), "verified": true }),
             ))
         }
         Command::List => list(store).await,
         Command::Operator { email, revoke } => {
-            let Some(person) = find_person(store, &email).await? else { bail!("no person has the address {email}") };
-            if !revoke && person.verified_at.is_none() {
+            let Some(user) = find_user(store, &email).await? else { bail!("no user has the address {email}") };
+            if !revoke && user.verified_at.is_none() {
                 // Anybody can sign up with somebody else's address.
                 bail!(
                     "{email} has not verified the e-mail address, so the account may belong to somebody else; if you \
                      know that it does not, run `grabd admin user verify {email}` first"
                 );
             }
-            store.accounts().set_operator(person.id, !revoke).await?;
+            store.accounts().set_operator(user.id, !revoke).await?;
             let text = match revoke {
-                false => format!("{} is an operator from the next request on.", person.email),
-                true => format!("{} is no longer an operator.", person.email),
+                false => format!("{} is an operator from the next request on.", user.email),
+                true => format!("{} is no longer an operator.", user.email),
             };
-            let (id, email) = (person.id.to_string(), person.email.as_str());
+            let (id, email) = (user.id.to_string(), user.email.as_str());
             Ok(CommandOutput::ok(text, json!({ "user_id": id, "email": email, "operator": !revoke })))
         }
         Command::Suspend { email, reason } => {
-            let Some(person) = find_person(store, &email).await? else { bail!("no person has the address {email}") };
+            let Some(user) = find_user(store, &email).await? else { bail!("no user has the address {email}") };
             let Some(reason) = accounts::suspension_reason(&reason) else {
                 let (min, max) = (accounts::SUSPENSION_REASON_CHARS.start(), accounts::SUSPENSION_REASON_CHARS.end());
                 bail!("the reason must have {min} to {max} characters, without line breaks");
             };
-            let known = known_secrets::find(store, person.id, None).await?;
-            let changed = store.accounts().suspend_person(person.id, reason, Clock::system().now()).await?;
+            let known = known_secrets::find(store, user.id, None).await?;
+            let changed = store.accounts().suspend_user(user.id, reason, Clock::system().now()).await?;
             let text = if changed { "is suspended" } else { "was suspended before" };
-            Ok(suspension_output(&person, text, true, &known))
+            Ok(suspension_output(&user, text, true, &known))
         }
         Command::Restore { email } => {
-            let Some(person) = find_person(store, &email).await? else { bail!("no person has the address {email}") };
-            let changed = store.accounts().restore_person(person.id, Clock::system().now()).await?;
+            let Some(user) = find_user(store, &email).await? else { bail!("no user has the address {email}") };
+            let changed = store.accounts().restore_user(user.id, Clock::system().now()).await?;
             let text = if changed { "is restored" } else { "was not suspended" };
-            Ok(suspension_output(&person, text, false, &[]))
+            Ok(suspension_output(&user, text, false, &[]))
         }
         Command::RemoveSecondFactor { email } => remove_second_factor(store, &email).await,
         Command::Delete { email } => delete(store, &email).await,
         Command::Remove { email, team } => {
-            let Some(person) = find_person(store, &email).await? else { bail!("no person has the address {email}") };
+            let Some(user) = find_user(store, &email).await? else { bail!("no user has the address {email}") };
             match team {
                 Some(team) => {
                     let id = find_team(store, &team).await?;
-                    let known = known_secrets::find(store, person.id, Some(id)).await?;
-                    if !store.accounts().remove_member(id, person.id).await? {
+                    let known = known_secrets::find(store, user.id, Some(id)).await?;
+                    if !store.accounts().remove_member(id, user.id).await? {
                         bail!("{email} is not in the team {team}");
                     }
                     Ok(removal_output(
-                        &person,
+                        &user,
                         &format!("{email} was removed from the team {team}, and their apps have lost access to it."),
                         &known,
                     ))
                 }
                 None => {
-                    let known = known_secrets::find(store, person.id, None).await?;
-                    store.accounts().remove_person(person.id).await?;
-                    Ok(removal_output(&person, &format!("{email} was removed, with all sessions and apps."), &known))
+                    let known = known_secrets::find(store, user.id, None).await?;
+                    store.accounts().remove_user(user.id).await?;
+                    Ok(removal_output(&user, &format!("{email} was removed, with all sessions and apps."), &known))
                 }
             }
         }
@@ -194,16 +194,16 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
 }
 
 async fn add(store: &Store, email: &str, team: &str) -> anyhow::Result<CommandOutput> {
-    let Some(person) = find_person(store, email).await? else { bail!("no person has the address {email}") };
+    let Some(user) = find_user(store, email).await? else { bail!("no user has the address {email}") };
     let id = find_team(store, team).await?;
-    let Some(role) = store.accounts().add_member(id, person.id, Clock::system().now()).await? else {
+    let Some(role) = store.accounts().add_member(id, user.id, Clock::system().now()).await? else {
         bail!("the team {team} is inactive");
     };
     let (role, name) = (role.as_str(), team_name(store, id).await?);
     Ok(CommandOutput::ok(
-        format!("{} is in the team {name}, as {role}.", person.email),
+        format!("{} is in the team {name}, as {role}.", user.email),
         json!({
-            "user_id": person.id.to_string(), "email": person.email.as_str(), "team_id": id.to_string(),
+            "user_id": user.id.to_string(), "email": user.email.as_str(), "team_id": id.to_string(),
             "team_name": name, "role": role,
         }),
     ))
@@ -219,7 +219,7 @@ async fn create(
     now: Timestamp,
 ) -> anyhow::Result<CommandOutput> {
     let is_new_team = matches!(place, InitialTeam::New(..));
-    let (user, team, role) = accounts::create_person(store, email, password, place, now).await?;
+    let (user, team, role) = accounts::create_user(store, email, password, place, now).await?;
     if operator {
         store.accounts().set_operator(user, true).await?;
     }
@@ -232,7 +232,7 @@ async fn create(
         let names: Vec<_> = without_members.iter().map(|team| format!("{}  {}", team.id, team.name)).collect();
         let program = std::env::args().next().unwrap_or_else(|| "grabd".to_owned());
         format!(
-            "\n\nTeams without members:\n  {}\nTo make this person the owner of one:\n  \
+            "\n\nTeams without members:\n  {}\nTo make this user the owner of one:\n  \
              {program} admin user add {email} --team {}",
             names.join("\n  "),
             first.id,
@@ -256,7 +256,7 @@ async fn create(
 
 async fn list(store: &Store) -> anyhow::Result<CommandOutput> {
     let (mut lines, mut rows) = (Vec::new(), Vec::new());
-    for Person { id, email, created_at, operator, verified_at, suspension } in store.accounts().list_people().await? {
+    for User { id, email, created_at, operator, verified_at, suspension } in store.accounts().list_users().await? {
         let memberships = store.accounts().list_memberships(id).await?;
         let teams: Vec<String> =
             memberships.iter().map(|(_, name, role)| format!("{name} ({})", role.as_str())).collect();
@@ -280,60 +280,60 @@ async fn list(store: &Store) -> anyhow::Result<CommandOutput> {
     Ok(CommandOutput::ok(lines.join("\n"), json!({ "data": rows })))
 }
 
-async fn find_person(store: &Store, email: &str) -> anyhow::Result<Option<Person>> {
+async fn find_user(store: &Store, email: &str) -> anyhow::Result<Option<User>> {
     let email = Email::parse(email).with_context(|| format!("the e-mail address `{email}`"))?;
-    Ok(store.accounts().find_person(&email).await?)
+    Ok(store.accounts().find_user(&email).await?)
 }
 
-fn suspension_output(person: &Person, text: &str, suspended: bool, known: &[KnownSecrets]) -> CommandOutput {
-    let email = person.email.as_str();
+fn suspension_output(user: &User, text: &str, suspended: bool, known: &[KnownSecrets]) -> CommandOutput {
+    let email = user.email.as_str();
     let json = json!({
-        "user_id": person.id.to_string(), "email": email, "suspended": suspended,
+        "user_id": user.id.to_string(), "email": email, "suspended": suspended,
         "known_secrets": known_secrets::to_json(known),
     });
     CommandOutput::ok(format!("The account {email} {text}.{}", known_secrets::text(known)), json)
 }
 
 async fn remove_second_factor(store: &Store, email: &str) -> anyhow::Result<CommandOutput> {
-    let Some(person) = find_person(store, email).await? else { bail!("no person has the address {email}") };
-    let removed = store.accounts().remove_second_factor(person.id).await?;
+    let Some(user) = find_user(store, email).await? else { bail!("no user has the address {email}") };
+    let removed = store.accounts().remove_second_factor(user.id).await?;
     let text = match removed {
-        true => format!("The second factor of {} is removed. They sign in with their password alone.", person.email),
-        false => format!("{} has no second factor.", person.email),
+        true => format!("The second factor of {} is removed. They sign in with their password alone.", user.email),
+        false => format!("{} has no second factor.", user.email),
     };
-    let (id, email) = (person.id.to_string(), person.email.as_str());
+    let (id, email) = (user.id.to_string(), user.email.as_str());
     Ok(CommandOutput::ok(text, json!({ "user_id": id, "email": email, "removed": removed })))
 }
 
 async fn delete(store: &Store, email: &str) -> anyhow::Result<CommandOutput> {
-    let Some(person) = find_person(store, email).await? else { bail!("no person has the address {email}") };
-    let mut known = known_secrets::find(store, person.id, None).await?;
-    match accounts::delete_person_as_operator(store, person.id, Clock::system().now()).await? {
-        DeletePersonOutcome::Deleted { teams } => {
+    let Some(user) = find_user(store, email).await? else { bail!("no user has the address {email}") };
+    let mut known = known_secrets::find(store, user.id, None).await?;
+    match accounts::delete_user_as_operator(store, user.id, Clock::system().now()).await? {
+        DeleteUserOutcome::Deleted { teams } => {
             known.retain(|known| !teams.contains(&known.team()));
             let ids: Vec<String> = teams.iter().map(ToString::to_string).collect();
             let also =
                 if ids.is_empty() { String::new() } else { format!(" Teams deleted with it: {}.", ids.join(", ")) };
             let json = json!({
-                "user_id": person.id.to_string(), "deleted": true, "deleted_teams": ids,
+                "user_id": user.id.to_string(), "deleted": true, "deleted_teams": ids,
                 "known_secrets": known_secrets::to_json(&known),
             });
             let text = known_secrets::text(&known);
-            Ok(CommandOutput::ok(format!("The account {} is deleted.{also}{text}", person.email), json))
+            Ok(CommandOutput::ok(format!("The account {} is deleted.{also}{text}", user.email), json))
         }
-        DeletePersonOutcome::OnlyOwner { teams } => bail!(
+        DeleteUserOutcome::OnlyOwner { teams } => bail!(
             "{} is the only owner of these teams, which have other members: {}; delete the teams first, or make \
              another member an owner",
-            person.email,
+            user.email,
             teams.join(", ")
         ),
-        DeletePersonOutcome::UnknownPerson => bail!("the account {} was deleted meanwhile", person.email),
+        DeleteUserOutcome::UnknownUser => bail!("the account {} was deleted meanwhile", user.email),
     }
 }
 
-fn removal_output(person: &Person, text: &str, known: &[KnownSecrets]) -> CommandOutput {
+fn removal_output(user: &User, text: &str, known: &[KnownSecrets]) -> CommandOutput {
     let json = json!({
-        "user_id": person.id.to_string(), "email": person.email.as_str(), "removed": true,
+        "user_id": user.id.to_string(), "email": user.email.as_str(), "removed": true,
         "known_secrets": known_secrets::to_json(known),
     });
     CommandOutput::ok(format!("{text}{}", known_secrets::text(known)), json)

@@ -28,7 +28,7 @@ pub struct Abuse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strangers {
-    /// If people can sign up or buy credits.
+    /// If users can sign up or buy credits.
     Auto,
     /// In any case.
     Always,
@@ -60,7 +60,7 @@ impl Abuse {
         }
     }
 
-    /// The limits of rendering, as the engine takes them. `is_open`: people can sign up or buy credits.
+    /// The limits of rendering, as the engine takes them. `is_open`: users can sign up or buy credits.
     pub(crate) const fn admission(&self, is_open: bool) -> admission::Settings {
         admission::Settings {
             has_strangers: self.strangers.applies(is_open),

@@ -229,7 +229,7 @@ impl Config {
         }
     }
 
-    /// Whether people whom the operator does not know can use the service: they can sign up or buy credits.
+    /// Whether users whom the operator does not know can use the service: they can sign up or buy credits.
     pub fn is_open(&self) -> bool {
         self.accounts.sign_up || !self.billing.top_up.is_empty() || !self.billing.stripe_secret_key.expose().is_empty()
     }

@@ -20,7 +20,7 @@ use crate::config::{Config, LogFormat, ProcessRole};
 use crate::output::print_line;
 use crate::wiring;
 
-/// Whether a person or a script reads standard output. A journal gets lines of the log instead, and so does whoever
+/// Whether a user or a script reads standard output. A journal gets lines of the log instead, and so does whoever
 /// collects the log as JSON, usually together with standard output.
 fn is_read(config: &Config) -> bool {
     config.log.format == LogFormat::Text && !is_journal()
@@ -62,7 +62,7 @@ fn log_start(config: &Config, service: &Service, team: &FirstTeam) {
 }
 
 /// Prints the addresses, and an example command. Keys are printed only at the start that made them.
-pub(super) fn show(config: &Config, service: &Service, team: &FirstTeam, prints_keys: bool, has_people: bool) {
+pub(super) fn show(config: &Config, service: &Service, team: &FirstTeam, prints_keys: bool, has_users: bool) {
     if !is_read(config) {
         return log_start(config, service, team);
     }
@@ -76,7 +76,7 @@ pub(super) fn show(config: &Config, service: &Service, team: &FirstTeam, prints_
     print_line!("  REST      {base}/v1");
     let oauth = config.oauth(base);
     print_line!("  MCP       {}", oauth.mcp_url);
-    let open_to = match (config.accounts.sign_up, has_people) {
+    let open_to = match (config.accounts.sign_up, has_users) {
         (true, _) => " (open to all)",
         (false, true) => "",
         (false, false) => " (nobody has an account yet)",
@@ -135,7 +135,7 @@ pub(super) fn show(config: &Config, service: &Service, team: &FirstTeam, prints_
             return;
         }
     };
-    if !has_people {
+    if !has_users {
         print_line!("Create an account for the pages:\n");
         print_line!("  {} admin user create you@example.com --operator --team {team}\n", program());
     }

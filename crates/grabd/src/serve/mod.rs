@@ -56,8 +56,8 @@ pub async fn run(
     // Before the banner is printed, since a supervisor may then send a signal.
     let mut signals = Signals::listen()?;
     let team = first_run::first_team(&config, service.store()).await?;
-    let has_people = service.store().accounts().has_people().await.context("the people cannot be read")?;
-    banner::show(&config, &service, &team, prints_keys, has_people);
+    let has_users = service.store().accounts().has_users().await.context("the people cannot be read")?;
+    banner::show(&config, &service, &team, prints_keys, has_users);
     let serving = async {
         if let Some(url) = capture {
             banner::capture(&config, &service, &team, url).await?;

@@ -16,7 +16,7 @@ use grabd_rpc::{Gate, PublicServices};
 use tonic::service::Routes;
 use tonic::{Code, Request, Status};
 
-use crate::test_core::{HOME, NOW, TestCore, fields, pair, person, refresh, request, signed_in, value};
+use crate::test_core::{HOME, NOW, TestCore, fields, pair, user, refresh, request, signed_in, value};
 
 struct GatedRoutes(Gate<Routes>);
 
@@ -70,7 +70,7 @@ async fn token_sees_only_its_team_and_environment() {
     let routes = GatedRoutes::of(&test).await;
     let client = test.app().await;
     let token = test.connect(&client).await.access;
-    let (_, other) = person(&test.store, "bob@example.com").await;
+    let (_, other) = user(&test.store, "bob@example.com").await;
     accounts::grant_prepaid(&test.store, other, 9, "order", NOW).await.unwrap();
     let usage = routes.usage(&token).await.unwrap();
     assert_eq!((usage.credits.unwrap().total, usage.live), (0, false));

@@ -15,11 +15,11 @@ use crate::entities::{device, user};
 /// A browser that somebody signed in with. Contains only a hash of its token.
 #[derive(Clone, Debug)]
 pub struct NewDevice {
-    /// The person.
+    /// The user.
     pub user: UserId,
     /// SHA-256 of the browser's token.
     pub hash: [u8; 32],
-    /// SHA-256 of the person and their network.
+    /// SHA-256 of the user and their network.
     pub network: [u8; 32],
     /// Current time.
     pub now: Timestamp,
@@ -31,11 +31,11 @@ struct PurgeDevices {
 }
 
 impl Accounts<'_> {
-    /// Remembers a device, or its latest sign-in. Beyond [`DEVICES`] per person, the one whose last sign-in is oldest
+    /// Remembers a device, or its latest sign-in. Beyond [`DEVICES`] per user, the one whose last sign-in is oldest
     /// is forgotten.
     ///
     /// # Errors
-    /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
+    /// [`Error::Constraint`](crate::Error::Constraint) when the user does not exist.
     pub async fn remember_device(self, device: NewDevice) -> Result<()> {
         self.store.database.write(device).await
     }
@@ -53,7 +53,7 @@ impl Transaction for NewDevice {
     type Outcome = ();
 
     async fn apply(&self, tx: &Tx) -> Result<()> {
-        // Serializes concurrent sign-ins of one person, so that the limit is exact.
+        // Serializes concurrent sign-ins of one user, so that the limit is exact.
         user::Entity::find_by_id(self.user.0).lock(LockType::NoKeyUpdate).one(tx).await?;
         let row = device::ActiveModel {
             user_id: Set(self.user.0),

@@ -31,7 +31,7 @@ struct HideFirstSteps {
 }
 
 impl Accounts<'_> {
-    /// What a team has used so far. `None` if the person is not a member, or hid it.
+    /// What a team has used so far. `None` if the user is not a member, or hid it.
     ///
     /// # Errors
     /// Database errors only.

@@ -1,4 +1,4 @@
-//! Teams, members, people, keys, sessions and passwords: one file for each kind of change, and the reads in `queries/`.
+//! Teams, members, users, keys, sessions and passwords: one file for each kind of change, and the reads in `queries/`.
 
 pub(crate) mod devices;
 pub(crate) mod first_steps;
@@ -6,11 +6,11 @@ pub(crate) mod links;
 pub(crate) mod operators;
 pub(crate) mod passkeys;
 pub(crate) mod passwords;
-pub(crate) mod people;
+pub(crate) mod users;
 pub(crate) mod queries;
 pub(crate) mod second_factor;
 pub(crate) mod suspend;
-pub(crate) mod suspend_person;
+pub(crate) mod suspend_user;
 pub(crate) mod team;
 pub(crate) mod teams_and_keys;
 pub(crate) mod verification;
@@ -23,13 +23,13 @@ pub use passkeys::challenge::Challenge;
 pub use passkeys::remove::RemovePasskeyOutcome;
 pub use passkeys::used::PasskeyUse;
 pub use passwords::PasswordChange;
-pub use people::{CreatePersonOutcome, InitialTeam, NewPerson, NewSession};
+pub use users::{CreateUserOutcome, InitialTeam, NewUser, NewSession};
 pub use queries::accounts::{Key, KeyCaller, Suspension, Team};
 pub use queries::key_usage::KeyUsage;
 pub use queries::known_secrets::{KnownSecret, TeamSecret};
 pub use queries::links::LinkSigner;
 pub use queries::passkeys::Passkey;
-pub use queries::people::{Device, Login, OpenSession, Person};
+pub use queries::users::{Device, Login, OpenSession, User};
 pub use queries::second_factor::SecondFactor;
 pub use queries::teams::{Invitation, Member, SessionInfo};
 pub use second_factor::app::NewAuthenticatorApp;

@@ -11,18 +11,18 @@ use crate::database::{Transaction, Tx};
 use crate::entities::user;
 
 struct SetOperator {
-    person: UserId,
+    user: UserId,
     operator: bool,
 }
 
 impl Accounts<'_> {
-    /// Grants or removes the operator role. `false` when the person does not exist.
+    /// Grants or removes the operator role. `false` when the user does not exist.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn set_operator(self, person: UserId, operator: bool) -> Result<bool> {
-        let event = AuditEvent::new("operator.set", &person, None).with(&operator);
-        self.store.write_audited(SetOperator { person, operator }, event, |changed| *changed).await
+    pub async fn set_operator(self, user: UserId, operator: bool) -> Result<bool> {
+        let event = AuditEvent::new("operator.set", &user, None).with(&operator);
+        self.store.write_audited(SetOperator { user, operator }, event, |changed| *changed).await
     }
 }
 
@@ -32,7 +32,7 @@ impl Transaction for SetOperator {
     async fn apply(&self, tx: &Tx) -> Result<bool> {
         let updated = user::Entity::update_many()
             .col_expr(user::Column::Operator, Expr::value(self.operator))
-            .filter(user::Column::Id.eq(self.person.0))
+            .filter(user::Column::Id.eq(self.user.0))
             .exec(tx)
             .await?;
         Ok(updated.rows_affected > 0)

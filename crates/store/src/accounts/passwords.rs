@@ -12,10 +12,10 @@ use crate::areas::Accounts;
 use crate::database::{Transaction, Tx};
 use crate::entities::{device, email_verification, invitation, password_reset, session, user};
 
-/// A password change by a person who knows the current password.
+/// A password change by a user who knows the current password.
 #[derive(Clone)]
 pub struct PasswordChange {
-    /// The person.
+    /// The user.
     pub user: UserId,
     /// The hash that the current password was verified against.
     pub former_hash: String,
@@ -37,7 +37,7 @@ struct ResetPassword {
     now: Timestamp,
 }
 
-/// Ends all sessions of a person except one.
+/// Ends all sessions of a user except one.
 pub(super) struct EndSessions {
     pub(super) user: UserId,
     pub(super) keep: [u8; 32],
@@ -71,12 +71,12 @@ impl Accounts<'_> {
     /// Stores the hash of a password reset token.
     ///
     /// # Errors
-    /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
+    /// [`Error::Constraint`](crate::Error::Constraint) when the user does not exist.
     pub async fn create_password_reset(self, hash: [u8; 32], user: UserId, expires_at: Timestamp) -> Result<()> {
         self.store.database.write(NewReset { hash, user, expires_at }).await
     }
 
-    /// Consumes the reset token, sets the password, ends all sessions, forgets all devices and returns the person. If
+    /// Consumes the reset token, sets the password, ends all sessions, forgets all devices and returns the user. If
     /// the address was not verified, it is now, and all access that was given before is void. `None`, without any
     /// change, when the token was used or has expired.
     ///
@@ -86,7 +86,7 @@ impl Accounts<'_> {
         self.store.database.write(ResetPassword { hash, password_hash, now }).await
     }
 
-    /// Ends all sessions of a person except one and returns the number of ended sessions.
+    /// Ends all sessions of a user except one and returns the number of ended sessions.
     ///
     /// # Errors
     /// Database errors only.
@@ -94,7 +94,7 @@ impl Accounts<'_> {
         self.store.database.write(EndSessions { user, keep }).await
     }
 
-    /// Ends a session of this person. `false` when the person has no session with that hash.
+    /// Ends a session of this user. `false` when the user has no session with that hash.
     ///
     /// # Errors
     /// Database errors only.

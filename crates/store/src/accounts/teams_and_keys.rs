@@ -46,7 +46,7 @@ pub struct NewKey {
     pub scopes: Scopes,
     /// When it stops working; `None`: never.
     pub expires_at: Option<Timestamp>,
-    /// The person who creates it; `None` for an operator's command.
+    /// The user who creates it; `None` for an operator's command.
     pub created_by: Option<UserId>,
     /// Current time.
     pub now: Timestamp,
@@ -142,7 +142,7 @@ impl Transaction for NewKey {
             link_secret_at: Set(None),
             scopes: Set(codes::scopes(self.scopes)),
             expires_at: Set(self.expires_at.map(Timestamp::as_ms)),
-            created_by: Set(self.created_by.map(|person| person.0)),
+            created_by: Set(self.created_by.map(|user| user.0)),
         };
         api_key::Entity::insert(row).exec_without_returning(tx).await?;
         Ok(())

@@ -45,16 +45,16 @@ struct SetVerified {
 }
 
 impl Accounts<'_> {
-    /// Stores the hash of a verification token. A person has at most [`VERIFICATIONS`]: the oldest are deleted.
+    /// Stores the hash of a verification token. A user has at most [`VERIFICATIONS`]: the oldest are deleted.
     ///
     /// # Errors
-    /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
+    /// [`Error::Constraint`](crate::Error::Constraint) when the user does not exist.
     pub async fn create_verification(self, hash: [u8; 32], user: UserId, expires_at: Timestamp) -> Result<()> {
         self.store.database.write(NewVerification { hash, user, expires_at }).await
     }
 
-    /// Uses the token to verify the address of this person, who is signed in. `false`, without any change, when the
-    /// token was used, has expired or is for another person.
+    /// Uses the token to verify the address of this user, who is signed in. `false`, without any change, when the
+    /// token was used, has expired or is for another user.
     ///
     /// # Errors
     /// Database errors only.
@@ -76,7 +76,7 @@ impl Accounts<'_> {
         self.store.database.write(TakeOver { hash, password_hash, now }).await
     }
 
-    /// Marks an address as verified on behalf of an operator. `false` when the person does not exist.
+    /// Marks an address as verified on behalf of an operator. `false` when the user does not exist.
     ///
     /// # Errors
     /// Database errors only.
@@ -89,7 +89,7 @@ impl Transaction for NewVerification {
     type Outcome = ();
 
     async fn apply(&self, tx: &Tx) -> Result<()> {
-        // Serializes concurrent requests of one person, so that the limit is exact.
+        // Serializes concurrent requests of one user, so that the limit is exact.
         user::Entity::find_by_id(self.user.0).lock(LockType::NoKeyUpdate).one(tx).await?;
         let row = email_verification::ActiveModel {
             hash: Set(self.hash.to_vec()),
@@ -158,7 +158,7 @@ impl Transaction for SetVerified {
 }
 
 /// Marks the address as verified, and deletes the verification tokens, which are no longer needed. `false` when the
-/// person does not exist.
+/// user does not exist.
 pub(super) async fn verify(tx: &Tx, user: UserId, now: Timestamp) -> Result<bool> {
     let first = Expr::col(user::Column::VerifiedAt).if_null(now.as_ms());
     let verified = user::Entity::update_many()
@@ -204,7 +204,7 @@ pub(super) async fn take_over(tx: &Tx, user: UserId, password_hash: &str, now: T
     Ok(())
 }
 
-/// The teams whose only member is this person.
+/// The teams whose only member is this user.
 pub(crate) async fn own_teams(tx: &Tx, user: UserId) -> Result<Vec<Uuid>> {
     let other = "other";
     let others = Query::select()

@@ -14,8 +14,8 @@ use crate::audit::BACKUP;
 use crate::entities::{audit, user};
 use crate::padded::padded;
 
-/// Prefix of the name of an actor who is a person.
-const PERSON: &str = "user:";
+/// Prefix of the name of an actor who is a user.
+const USER: &str = "user:";
 
 /// An entry of the audit trail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct AuditEntry {
     pub at: Timestamp,
     /// Who made it, as in [`Actor`](crate::actor::Actor).
     pub actor: String,
-    /// The current address of that person, if the account exists.
+    /// The current address of that user, if the account exists.
     pub email: Option<String>,
     /// What was done, such as `key.create`.
     pub action: String,
@@ -52,21 +52,21 @@ impl AuditTrail<'_> {
         }
         let newest_first = query.order_by_desc(audit::Column::Id).limit(u64::from(limit));
         let rows = newest_first.all(self.store.database.reader()).await?;
-        let people: Vec<Uuid> = rows.iter().filter_map(|row| person(&row.actor)).collect();
-        let emails: BTreeMap<Uuid, String> = match people.is_empty() {
+        let users: Vec<Uuid> = rows.iter().filter_map(|row| user(&row.actor)).collect();
+        let emails: BTreeMap<Uuid, String> = match users.is_empty() {
             true => BTreeMap::new(),
             false => {
                 let found = user::Entity::find()
                     .select_only()
                     .columns([user::Column::Id, user::Column::Email])
-                    .filter(user::Column::Id.is_in(padded(people)))
+                    .filter(user::Column::Id.is_in(padded(users)))
                     .into_tuple::<(Uuid, String)>();
                 found.all(self.store.database.reader()).await?.into_iter().collect()
             }
         };
         let read = |row: audit::Model| {
             let audit::Model { id, at, actor, action, target, team_id, address, detail } = row;
-            let email = person(&actor).and_then(|id| emails.get(&id).cloned());
+            let email = user(&actor).and_then(|id| emails.get(&id).cloned());
             let (at, team) = (Timestamp::from_ms(at), team_id.map(TeamId));
             AuditEntry { id, at, actor, email, action, target, team, address, detail }
         };
@@ -94,7 +94,7 @@ impl AuditTrail<'_> {
     }
 }
 
-/// The person that an actor's name identifies.
-fn person(actor: &str) -> Option<Uuid> {
-    actor.strip_prefix(PERSON)?.parse().ok()
+/// The user that an actor's name identifies.
+fn user(actor: &str) -> Option<Uuid> {
+    actor.strip_prefix(USER)?.parse().ok()
 }

@@ -13,7 +13,7 @@ use crate::credits::grant::Grant;
 use crate::database::{Transaction, Tx};
 use crate::entities::user;
 
-/// Prefix of the reference of such a grant, followed by the person's id.
+/// Prefix of the reference of such a grant, followed by the user's id.
 pub const TRIAL_PREFIX: &str = "trial:";
 
 struct Trial {
@@ -23,8 +23,8 @@ struct Trial {
 }
 
 impl Credits<'_> {
-    /// Grants the trial credits of a person to their own team, if their address was verified at `now`: once for each
-    /// person, and only if they are the only member of a team. Returns the team.
+    /// Grants the trial credits of a user to their own team, if their address was verified at `now`: once for each
+    /// user, and only if they are the only member of a team. Returns the team.
     ///
     /// # Errors
     /// Database errors only.

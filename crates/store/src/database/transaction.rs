@@ -32,7 +32,7 @@ pub(crate) trait Transaction: Send + Sync + 'static {
     /// Result of the change. A rejection is an outcome too; an error rolls the change back.
     type Outcome: Send + 'static;
 
-    /// Whether access never depends on what this changes: no key, token, session, person, member, grant or team. Frequent
+    /// Whether access never depends on what this changes: no key, token, session, user, member, grant or team. Frequent
     /// changes say so, because all others make the service look up again who may do what.
     const KEEPS_ACCESS: bool = false;
 

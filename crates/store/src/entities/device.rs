@@ -10,7 +10,7 @@ pub(crate) struct Model {
     /// SHA-256 of the browser's token.
     #[sea_orm(primary_key, auto_increment = false, column_type = "VarBinary(StringLen::N(32))")]
     pub(crate) hash: Vec<u8>,
-    /// SHA-256 of the person and the network of the last sign-in.
+    /// SHA-256 of the user and the network of the last sign-in.
     #[sea_orm(column_type = "VarBinary(StringLen::N(32))")]
     pub(crate) network: Vec<u8>,
     pub(crate) created_at: i64,

@@ -1,15 +1,15 @@
-//! Deleted teams and people of whom something is still to be erased.
+//! Deleted teams and users of whom something is still to be erased.
 
 use sea_orm::entity::prelude::*;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "erasure")]
 pub(crate) struct Model {
-    /// Of the team or person.
+    /// Of the team or user.
     #[sea_orm(primary_key, auto_increment = false)]
     pub(crate) id: Uuid,
     pub(crate) kind: i16,
-    /// Address of the person.
+    /// Address of the user.
     pub(crate) email: Option<String>,
     /// Entries of the audit trail up to this one are done.
     pub(crate) audit_id: i64,
@@ -23,5 +23,5 @@ impl ActiveModelBehavior for ActiveModel {}
 
 /// `kind` of a team.
 pub(crate) const TEAM: i16 = 0;
-/// `kind` of a person.
-pub(crate) const PERSON: i16 = 1;
+/// `kind` of a user.
+pub(crate) const USER: i16 = 1;

@@ -1,4 +1,4 @@
-//! OAuth grants: what a person allowed an app to do.
+//! OAuth grants: what a user allowed an app to do.
 
 use sea_orm::entity::prelude::*;
 
@@ -20,7 +20,7 @@ pub(crate) struct Model {
     /// When the code was exchanged. Until then the app has no tokens.
     pub(crate) connected_at: Option<i64>,
     pub(crate) last_used_at: Option<i64>,
-    /// What the person lets the app do.
+    /// What the user lets the app do.
     pub(crate) scopes: i16,
 }
 

@@ -1,4 +1,4 @@
-//! Passkeys. Each is part of the second factor of its person.
+//! Passkeys. Each is part of the second factor of its user.
 
 use sea_orm::entity::prelude::*;
 

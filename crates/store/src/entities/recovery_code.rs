@@ -7,7 +7,7 @@ use sea_orm::entity::prelude::*;
 pub(crate) struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub(crate) user_id: Uuid,
-    /// SHA-256 of the person and the code.
+    /// SHA-256 of the user and the code.
     #[sea_orm(primary_key, auto_increment = false, column_type = "VarBinary(StringLen::N(32))")]
     pub(crate) hash: Vec<u8>,
 }

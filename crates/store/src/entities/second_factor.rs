@@ -1,4 +1,4 @@
-//! The second factor of a person, which is on while the row exists.
+//! The second factor of a user, which is on while the row exists.
 
 use sea_orm::entity::prelude::*;
 
@@ -7,7 +7,7 @@ use sea_orm::entity::prelude::*;
 pub(crate) struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
     pub(crate) user_id: Uuid,
-    /// The encrypted secret of the authenticator app. Empty if the person has only passkeys.
+    /// The encrypted secret of the authenticator app. Empty if the user has only passkeys.
     pub(crate) secret: Vec<u8>,
     /// The time step (RFC 6238) of the last accepted code. Only codes of later steps are accepted.
     pub(crate) last_step: i64,

@@ -12,11 +12,11 @@ pub(crate) struct Model {
     /// Argon2id hash as a PHC string.
     pub(crate) password_hash: String,
     pub(crate) created_at: i64,
-    /// Whether the person is an operator of the service.
+    /// Whether the user is an operator of the service.
     pub(crate) operator: bool,
-    /// When the person proved that they read the address's mail.
+    /// When the user proved that they read the address's mail.
     pub(crate) verified_at: Option<i64>,
-    /// A suspended person cannot sign in.
+    /// A suspended user cannot sign in.
     pub(crate) suspended_at: Option<i64>,
     /// For operators.
     pub(crate) suspended_reason: Option<String>,

@@ -41,7 +41,7 @@ pub(crate) struct Model {
     pub(crate) creator: Option<i16>,
     /// When the secret was made. `None`: by an earlier version.
     pub(crate) secret_at: Option<i64>,
-    /// The person to whom it was shown. `None`: an API key or an app got it, or an earlier version made it.
+    /// The user to whom it was shown. `None`: an API key or an app got it, or an earlier version made it.
     pub(crate) secret_by: Option<Uuid>,
 }
 
@@ -104,13 +104,13 @@ pub(crate) fn read_events(text: &str) -> Result<Events> {
 pub(crate) const fn creator(creator: Creator) -> (i16, Option<Uuid>) {
     match creator {
         Creator::Key => (0, None),
-        Creator::Person => (1, None),
+        Creator::User => (1, None),
         Creator::App(grant) => (2, Some(grant.0)),
     }
 }
 
 fn read_creator(code: i16, grant: Option<Uuid>) -> Result<Creator> {
-    let known = [Some(Creator::Key), Some(Creator::Person), grant.map(|grant| Creator::App(GrantId(grant)))];
+    let known = [Some(Creator::Key), Some(Creator::User), grant.map(|grant| Creator::App(GrantId(grant)))];
     let found = known.into_iter().flatten().find(|known| creator(*known) == (code, grant));
     found.ok_or(Error::Inconsistent("unknown creator code"))
 }

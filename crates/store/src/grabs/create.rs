@@ -42,7 +42,7 @@ pub struct NewGrab {
     pub team: TeamId,
     /// The payer of the team, whose turn it takes in the queue.
     pub payer: Payer,
-    /// The API key that creates it; `None` for an app or a person.
+    /// The API key that creates it; `None` for an app or a user.
     pub key: Option<KeyId>,
     /// Synchronous or asynchronous.
     pub class: Class,

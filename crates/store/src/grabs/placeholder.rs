@@ -28,7 +28,7 @@ pub struct NewPlaceholder {
     pub id: GrabId,
     /// The owning team.
     pub team: TeamId,
-    /// The API key that creates it; `None` for an app or a person.
+    /// The API key that creates it; `None` for an app or a user.
     pub key: Option<KeyId>,
     /// The capture spec.
     pub spec: CaptureSpec,

@@ -1,4 +1,4 @@
-//! Records a person's consent that an app may access a team.
+//! Records a user's consent that an app may access a team.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
@@ -40,7 +40,7 @@ pub struct NewConsent {
 pub enum ConsentOutcome {
     /// The grant was created, and the code can be exchanged.
     Granted,
-    /// Nothing was written: the person is not a member of the team, or the team is inactive.
+    /// Nothing was written: the user is not a member of the team, or the team is inactive.
     NotMember,
 }
 
@@ -95,7 +95,7 @@ impl Transaction for NewConsent {
 }
 
 impl NewConsent {
-    /// Ends the grants of the person beyond [`GRANTS`], with their codes and tokens. Concurrent consents may leave a few
+    /// Ends the grants of the user beyond [`GRANTS`], with their codes and tokens. Concurrent consents may leave a few
     /// more for a moment.
     async fn end_oldest_grants(&self, tx: &Tx) -> Result<()> {
         let last_use =

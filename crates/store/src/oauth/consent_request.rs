@@ -1,4 +1,4 @@
-//! Consent requests, stored until the person answers.
+//! Consent requests, stored until the user answers.
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::UserId;
@@ -10,7 +10,7 @@ use crate::areas::OAuth;
 use crate::database::{Transaction, Tx};
 use crate::entities::oauth_ticket;
 
-/// Open consent requests of a person. Each may have 16 KB, and a page that is reloaded stores one each time.
+/// Open consent requests of a user. Each may have 16 KB, and a page that is reloaded stores one each time.
 const TICKETS: u64 = 20;
 
 /// A consent request to store.
@@ -18,7 +18,7 @@ const TICKETS: u64 = 20;
 pub struct NewConsentRequest {
     /// SHA-256 of the token in the consent form.
     pub hash: [u8; 32],
-    /// The person who is asked.
+    /// The user who is asked.
     pub user: UserId,
     /// The authorization request.
     pub request: String,
@@ -36,13 +36,13 @@ impl OAuth<'_> {
     /// Stores a consent request.
     ///
     /// # Errors
-    /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
+    /// [`Error::Constraint`](crate::Error::Constraint) when the user does not exist.
     pub async fn create_consent_request(self, request: NewConsentRequest) -> Result<()> {
         self.store.database.write(request).await
     }
 
     /// Removes the consent request, so that it can be answered once, and returns the authorization request. `None` when
-    /// it does not exist, has expired or is for another person.
+    /// it does not exist, has expired or is for another user.
     ///
     /// # Errors
     /// Database errors only.
@@ -62,7 +62,7 @@ impl Transaction for NewConsentRequest {
             expires_at: Set(self.expires_at.as_ms()),
         };
         oauth_ticket::Entity::insert(row).exec_without_returning(tx).await?;
-        // A person answers one form at a time. Forms that were opened long before are not valid any more.
+        // A user answers one form at a time. Forms that were opened long before are not valid any more.
         let oldest: Vec<Vec<u8>> = oauth_ticket::Entity::find()
             .select_only()
             .column(oauth_ticket::Column::Hash)

@@ -35,7 +35,7 @@ pub struct TokenCaller {
     pub expires_at: Timestamp,
 }
 
-/// An app that a person has connected.
+/// An app that a user has connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
     /// The grant.
@@ -60,7 +60,7 @@ pub struct Connection {
 
 impl OAuth<'_> {
     /// The caller that the access token with this hash identifies. Ignores expired tokens and grants, inactive teams and
-    /// suspended people. One indexed read.
+    /// suspended users. One indexed read.
     ///
     /// # Errors
     /// Database errors only.
@@ -125,7 +125,7 @@ impl OAuth<'_> {
         found.map(Client::try_from).transpose()
     }
 
-    /// The apps a person has connected, newest first.
+    /// The apps a user has connected, newest first.
     ///
     /// # Errors
     /// Database errors only.

@@ -51,7 +51,7 @@ impl OAuth<'_> {
         self.store.database.write(RevokeToken { token, client }).await
     }
 
-    /// Revokes a grant of this person. `false` when the person has no grant with that id.
+    /// Revokes a grant of this user. `false` when the user has no grant with that id.
     ///
     /// # Errors
     /// Database errors only.

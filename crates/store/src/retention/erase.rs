@@ -32,7 +32,7 @@ const DELETED_TEAM: &str = "Deleted team";
 const ERASED: &str = "(erased)";
 /// Entries of the audit trail that name a team in their details.
 const NAMING: [&str; 3] = ["team.create", "team.rename", "team.suspend"];
-/// Deleted teams and people whose erasure is continued at a time.
+/// Deleted teams and users whose erasure is continued at a time.
 const ERASURES: u64 = 10;
 
 /// What is still to be erased.
@@ -40,14 +40,14 @@ const ERASURES: u64 = 10;
 pub enum Erasure {
     /// Grabs, webhooks and names of a deleted team.
     Team(TeamId),
-    /// Traces of a deleted person in the audit trail.
-    Person(UserId),
+    /// Traces of a deleted user in the audit trail.
+    User(UserId),
 }
 
 /// Outcome of deleting an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DeletePersonOutcome {
-    /// The account was deleted, with the teams whose only member the person was.
+pub enum DeleteUserOutcome {
+    /// The account was deleted, with the teams whose only member the user was.
     Deleted {
         /// These teams.
         teams: Vec<TeamId>,
@@ -57,8 +57,8 @@ pub enum DeletePersonOutcome {
         /// The names of the teams.
         teams: Vec<String>,
     },
-    /// There is no such person.
-    UnknownPerson,
+    /// There is no such user.
+    UnknownUser,
 }
 
 struct DeleteTeam {
@@ -68,7 +68,7 @@ struct DeleteTeam {
     now: Timestamp,
 }
 
-pub(crate) struct DeletePerson {
+pub(crate) struct DeleteUser {
     pub(crate) user: UserId,
     pub(crate) now: Timestamp,
 }
@@ -96,15 +96,15 @@ impl Retention<'_> {
         self.store.write_audited(DeleteTeam { team, by, now }, event, TeamResult::is_ok).await
     }
 
-    /// Deletes a person with all sessions, memberships and grants, and the teams whose only member they are. Refused if
+    /// Deletes a user with all sessions, memberships and grants, and the teams whose only member they are. Refused if
     /// other members of a team would be left without an owner.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn delete_person(self, user: UserId, now: Timestamp) -> Result<DeletePersonOutcome> {
+    pub async fn delete_user(self, user: UserId, now: Timestamp) -> Result<DeleteUserOutcome> {
         let event = AuditEvent::new("user.delete", &user, None);
-        let deleted = |outcome: &DeletePersonOutcome| matches!(outcome, DeletePersonOutcome::Deleted { .. });
-        self.store.write_audited(DeletePerson { user, now }, event, deleted).await
+        let deleted = |outcome: &DeleteUserOutcome| matches!(outcome, DeleteUserOutcome::Deleted { .. });
+        self.store.write_audited(DeleteUser { user, now }, event, deleted).await
     }
 
     /// Some of what is still to be erased, oldest first.
@@ -160,7 +160,7 @@ impl Retention<'_> {
 impl Erasure {
     fn of(row: &erasure::Model) -> Self {
         match row.kind {
-            erasure::PERSON => Self::Person(UserId(row.id)),
+            erasure::USER => Self::User(UserId(row.id)),
             _ => Self::Team(TeamId(row.id)),
         }
     }
@@ -168,7 +168,7 @@ impl Erasure {
     const fn id(self) -> Uuid {
         match self {
             Self::Team(team) => team.0,
-            Self::Person(user) => user.0,
+            Self::User(user) => user.0,
         }
     }
 }
@@ -225,7 +225,7 @@ async fn delete_team(tx: &Tx, team: Uuid, now: Timestamp) -> Result<()> {
 async fn remember(tx: &Tx, id: Uuid, email: Option<String>, now: Timestamp) -> Result<()> {
     let row = erasure::ActiveModel {
         id: Set(id),
-        kind: Set(if email.is_some() { erasure::PERSON } else { erasure::TEAM }),
+        kind: Set(if email.is_some() { erasure::USER } else { erasure::TEAM }),
         email: Set(email),
         audit_id: Set(0),
         created_at: Set(now.as_ms()),
@@ -234,10 +234,10 @@ async fn remember(tx: &Tx, id: Uuid, email: Option<String>, now: Timestamp) -> R
     Ok(())
 }
 
-impl Transaction for DeletePerson {
-    type Outcome = DeletePersonOutcome;
+impl Transaction for DeleteUser {
+    type Outcome = DeleteUserOutcome;
 
-    async fn apply(&self, tx: &Tx) -> Result<DeletePersonOutcome> {
+    async fn apply(&self, tx: &Tx) -> Result<DeleteUserOutcome> {
         let teams: Vec<Uuid> = member::Entity::find()
             .select_only()
             .column(member::Column::TeamId)
@@ -248,7 +248,7 @@ impl Transaction for DeletePerson {
             .await?;
         let (mut alone, mut blocked) = (Vec::new(), Vec::new());
         for id in teams {
-            // Teams are locked before people, and in one order, so that concurrent deletions cannot deadlock.
+            // Teams are locked before users, and in one order, so that concurrent deletions cannot deadlock.
             let row = team::Entity::find_by_id(id).lock(LockType::NoKeyUpdate).one(tx).await?;
             let Some(row) = row else { continue };
             let members = member::Entity::find().filter(member::Column::TeamId.eq(id)).all(tx).await?;
@@ -261,9 +261,9 @@ impl Transaction for DeletePerson {
             }
         }
         let row = user::Entity::find_by_id(self.user.0).lock(LockType::Update).one(tx).await?;
-        let Some(row) = row else { return Ok(DeletePersonOutcome::UnknownPerson) };
+        let Some(row) = row else { return Ok(DeleteUserOutcome::UnknownUser) };
         if !blocked.is_empty() {
-            return Ok(DeletePersonOutcome::OnlyOwner { teams: blocked });
+            return Ok(DeleteUserOutcome::OnlyOwner { teams: blocked });
         }
         for team in &alone {
             delete_team(tx, *team, self.now).await?;
@@ -279,7 +279,7 @@ impl Transaction for DeletePerson {
         // Sessions, memberships, grants, devices, links and the second factor are deleted by cascade.
         user::Entity::delete_by_id(self.user.0).exec(tx).await?;
         remember(tx, self.user.0, Some(row.email), self.now).await?;
-        Ok(DeletePersonOutcome::Deleted { teams: alone.into_iter().map(TeamId).collect() })
+        Ok(DeleteUserOutcome::Deleted { teams: alone.into_iter().map(TeamId).collect() })
     }
 }
 
@@ -415,7 +415,7 @@ impl Transaction for EraseAudit {
                     .filter(audit::Column::Target.like("%@%"));
                 invited.col_expr(audit::Column::Target, Expr::value(ERASED)).filter(batch()).exec(tx).await?;
             }
-            Erasure::Person(user) => {
+            Erasure::User(user) => {
                 audit::Entity::update_many()
                     .col_expr(audit::Column::Address, Expr::value(Option::<String>::None))
                     .filter(batch())

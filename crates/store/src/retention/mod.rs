@@ -3,11 +3,11 @@
 
 mod clock;
 pub(crate) mod erase;
-mod expire_people;
+mod expire_users;
 pub(crate) mod purge;
 mod shorten;
 
-pub use erase::{DeletePersonOutcome, Erasure};
-pub use expire_people::{ExpiredPeople, UnverifiedCursor};
+pub use erase::{DeleteUserOutcome, Erasure};
+pub use expire_users::{ExpiredUsers, UnverifiedCursor};
 pub use purge::{EndedGrabRef, EndedGrabs, PurgedGrabs};
 pub use shorten::{RequestProgress, Visited};

@@ -41,7 +41,7 @@ pub struct NewEndpointSecret {
     pub target: EndpointRef,
     /// The secret, encrypted.
     pub secret: Vec<u8>,
-    /// The person to whom it is shown; `None` for an API key, an app or an operator.
+    /// The user to whom it is shown; `None` for an API key, an app or an operator.
     pub by: Option<UserId>,
     /// Current time.
     pub now: Timestamp,
@@ -85,7 +85,7 @@ impl Webhooks<'_> {
         self.store.database.write(RemoveEndpoint { target }).await
     }
 
-    /// Records that a person knows an endpoint whose creator was not recorded. `false` when there is no such
+    /// Records that a user knows an endpoint whose creator was not recorded. `false` when there is no such
     /// endpoint.
     ///
     /// # Errors
@@ -174,9 +174,9 @@ impl Transaction for KeepEndpoint {
 
     async fn apply(&self, tx: &Tx) -> Result<bool> {
         let Some(row) = self.target.lock(tx, LockType::Update).await? else { return Ok(false) };
-        let (person, _) = webhook_endpoint::creator(Creator::Person);
+        let (user, _) = webhook_endpoint::creator(Creator::User);
         let kept = webhook_endpoint::Entity::update_many()
-            .col_expr(webhook_endpoint::Column::Creator, Expr::value(person))
+            .col_expr(webhook_endpoint::Column::Creator, Expr::value(user))
             .filter(webhook_endpoint::Column::Id.eq(row.id))
             .filter(webhook_endpoint::Column::Creator.is_null())
             .exec(tx)

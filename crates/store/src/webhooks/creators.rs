@@ -15,7 +15,7 @@ use crate::padded::padded;
 use crate::{Result, codes};
 
 /// The grants of endpoints whose apps have no access at the moment: the grant has expired and is about to be purged, or its
-/// person is suspended. Grants that have ended otherwise were deleted with their endpoints.
+/// user is suspended. Grants that have ended otherwise were deleted with their endpoints.
 pub(super) struct Inactive(HashSet<Uuid>);
 
 impl Inactive {
@@ -63,7 +63,7 @@ impl Webhooks<'_> {
         Ok(named.into_iter().map(|(grant, name)| (GrantId(grant), name)).collect())
     }
 
-    /// The active teams of a person that have endpoints whose creator was not recorded, by name.
+    /// The active teams of a user that have endpoints whose creator was not recorded, by name.
     ///
     /// # Errors
     /// Database errors only.

@@ -32,7 +32,7 @@ pub struct NewEndpoint {
     pub secret: Vec<u8>,
     /// Who creates it.
     pub creator: Creator,
-    /// The person to whom the secret is shown; `None` for an API key or an app.
+    /// The user to whom the secret is shown; `None` for an API key or an app.
     pub by: Option<UserId>,
     /// Current time.
     pub now: Timestamp,

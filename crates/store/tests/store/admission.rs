@@ -9,7 +9,7 @@ use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Class, Grab, State};
 use grabd_domain::ids::{PayerId, GrabId, TeamId, UserId};
 use grabd_domain::teams::TeamName;
-use grabd_store::accounts::{InitialTeam, NewPerson};
+use grabd_store::accounts::{InitialTeam, NewUser};
 use grabd_store::credits::Grant;
 use grabd_store::grabs::{Created, FailGrab, FailureSource, NewGrab};
 
@@ -18,13 +18,13 @@ use crate::harness::{NOW, TestDb, blocked, facts, on_both};
 const FREE: [&str; 2] = ["hand:", "team:"];
 const S: Duration = Duration::from_secs(1);
 
-/// Creates a person with this many teams that have credits nobody paid for.
+/// Creates a user with this many teams that have credits nobody paid for.
 async fn owner(db: &TestDb, teams: usize) -> (UserId, Vec<TeamId>) {
     let (id, first) = (UserId(db.id()), TeamId(db.id()));
     let email = Email::parse(&format!("{id}@example.com")).unwrap();
     let initial_team = InitialTeam::New(first, "A team".into());
-    let person = NewPerson { id, email, password_hash: "x".into(), initial_team, verified: true, now: NOW };
-    db.store.accounts().create_person(person).await.unwrap();
+    let user = NewUser { id, email, password_hash: "x".into(), initial_team, verified: true, now: NOW };
+    db.store.accounts().create_user(user).await.unwrap();
     let mut all = vec![first];
     for _ in 1..teams {
         let team = TeamId(db.id());

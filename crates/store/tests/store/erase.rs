@@ -5,25 +5,25 @@ use grabd_domain::credentials::{Environment, Scopes};
 use grabd_domain::grabs::Class;
 use grabd_domain::idempotency::IdempotencyKey;
 use grabd_domain::ids::{KeyId, TeamId, UserId};
-use grabd_store::accounts::{InitialTeam, NewInvitation, NewKey, NewPerson, NewSession, SuspendOutcome, TeamRuleError};
+use grabd_store::accounts::{InitialTeam, NewInvitation, NewKey, NewUser, NewSession, SuspendOutcome, TeamRuleError};
 use grabd_store::grabs::{Created, FailureSource, NewGrab, NewRecord};
-use grabd_store::retention::{DeletePersonOutcome, Erasure};
+use grabd_store::retention::{DeleteUserOutcome, Erasure};
 use grabd_store::{Actor, Store};
 
 use crate::harness::{NOW, TestDb, completion, failing, on_both};
 
-async fn person(db: &TestDb, email: &str, place: InitialTeam) -> UserId {
+async fn user(db: &TestDb, email: &str, place: InitialTeam) -> UserId {
     let id = UserId(db.id());
     let email = Email::parse(email).unwrap();
-    let person = NewPerson { id, email, password_hash: "x".into(), initial_team: place, verified: true, now: NOW };
-    acting(db, id).accounts().create_person(person).await.unwrap();
+    let user = NewUser { id, email, password_hash: "x".into(), initial_team: place, verified: true, now: NOW };
+    acting(db, id).accounts().create_user(user).await.unwrap();
     id
 }
 
-/// The store for changes by a person.
-fn acting(db: &TestDb, person: UserId) -> Store {
+/// The store for changes by a user.
+fn acting(db: &TestDb, user: UserId) -> Store {
     let address = Some("2001:db8::7".parse().unwrap());
-    db.store.acting_as(Actor { name: format!("user:{person}"), address, now: NOW })
+    db.store.acting_as(Actor { name: format!("user:{user}"), address, now: NOW })
 }
 
 async fn key(db: &TestDb, team: TeamId, by: UserId, hash: u8) {
@@ -61,9 +61,9 @@ async fn erase_all(db: &TestDb) -> u32 {
 on_both! {
     async fn only_an_owner_deletes_a_team_and_all_access_ends_at_once(db) {
         let team = db.team(5).await;
-        let ada = person(db, "ada@example.com", InitialTeam::Existing(team)).await;
-        let bob = person(db, "bob@example.com", InitialTeam::Existing(team)).await;
-        let eve = person(db, "eve@example.com", InitialTeam::New(TeamId(db.id()), "Hers".into())).await;
+        let ada = user(db, "ada@example.com", InitialTeam::Existing(team)).await;
+        let bob = user(db, "bob@example.com", InitialTeam::Existing(team)).await;
+        let eve = user(db, "eve@example.com", InitialTeam::New(TeamId(db.id()), "Hers".into())).await;
         key(db, team, bob, 1).await;
         let open = db.pending(team).await;
         for (by, expected) in [(bob, TeamRuleError::NotOwner), (eve, TeamRuleError::NotMember)] {
@@ -87,7 +87,7 @@ on_both! {
 
     async fn erasure_of_a_team_leaves_only_a_ledger_that_adds_up(db) {
         let team = db.team(5).await;
-        let ada = person(db, "ada@example.com", InitialTeam::Existing(team)).await;
+        let ada = user(db, "ada@example.com", InitialTeam::Existing(team)).await;
         let invited = NewInvitation {
             id: grabd_domain::ids::InvitationId(db.id()),
             hash: [3; 32],
@@ -160,23 +160,23 @@ on_both! {
 
     async fn account_is_not_deleted_while_others_need_its_owner(db) {
         let team = db.team(0).await;
-        let ada = person(db, "ada@example.com", InitialTeam::Existing(team)).await;
-        let bob = person(db, "bob@example.com", InitialTeam::Existing(team)).await;
-        let refused = db.store.retention().delete_person(ada, NOW).await.unwrap();
-        assert_eq!(refused, DeletePersonOutcome::OnlyOwner { teams: vec!["A team".into()] });
-        assert!(db.store.accounts().find_person_by_id(ada).await.unwrap().is_some());
+        let ada = user(db, "ada@example.com", InitialTeam::Existing(team)).await;
+        let bob = user(db, "bob@example.com", InitialTeam::Existing(team)).await;
+        let refused = db.store.retention().delete_user(ada, NOW).await.unwrap();
+        assert_eq!(refused, DeleteUserOutcome::OnlyOwner { teams: vec!["A team".into()] });
+        assert!(db.store.accounts().find_user_by_id(ada).await.unwrap().is_some());
         // A member, and an owner among several, may.
         db.store.accounts().set_role(team, bob, Role::Owner, ada).await.unwrap().unwrap();
-        let deleted = db.store.retention().delete_person(ada, NOW).await.unwrap();
-        assert_eq!(deleted, DeletePersonOutcome::Deleted { teams: Vec::new() });
+        let deleted = db.store.retention().delete_user(ada, NOW).await.unwrap();
+        assert_eq!(deleted, DeleteUserOutcome::Deleted { teams: Vec::new() });
         assert_eq!(db.store.accounts().list_members(team).await.unwrap().len(), 1);
-        assert_eq!(db.store.retention().delete_person(ada, NOW).await.unwrap(), DeletePersonOutcome::UnknownPerson);
+        assert_eq!(db.store.retention().delete_user(ada, NOW).await.unwrap(), DeleteUserOutcome::UnknownUser);
     }
 
     async fn deleted_account_leaves_no_personal_data(db) {
         let (own, shared) = (TeamId(db.id()), db.team(0).await);
-        let bob = person(db, "bob@example.com", InitialTeam::Existing(shared)).await;
-        let ada = person(db, "ada@example.com", InitialTeam::New(own, "Hers".into())).await;
+        let bob = user(db, "bob@example.com", InitialTeam::Existing(shared)).await;
+        let ada = user(db, "ada@example.com", InitialTeam::New(own, "Hers".into())).await;
         db.store.accounts().add_member(shared, ada, NOW).await.unwrap();
         key(db, shared, ada, 1).await;
         key(db, own, ada, 2).await;
@@ -184,8 +184,8 @@ on_both! {
         let session = NewSession { hash: [5; 32], user: ada, now: NOW, expires_at: NOW + std::time::Duration::from_secs(9) };
         db.store.accounts().open_session(session).await.unwrap();
         let operator = db.store.acting_as(Actor { name: "command:uid 0".into(), address: None, now: NOW });
-        let deleted = operator.retention().delete_person(ada, NOW).await.unwrap();
-        assert_eq!(deleted, DeletePersonOutcome::Deleted { teams: vec![own] });
+        let deleted = operator.retention().delete_user(ada, NOW).await.unwrap();
+        assert_eq!(deleted, DeleteUserOutcome::Deleted { teams: vec![own] });
         assert_eq!(db.store.accounts().find_session(&[5; 32], NOW).await.unwrap(), None);
         assert_eq!(db.store.accounts().authenticate(&[2; 32]).await.unwrap(), None);
         assert!(db.store.accounts().authenticate(&[1; 32]).await.unwrap().is_some(), "keys of a shared team stay");
@@ -204,7 +204,7 @@ on_both! {
     }
 
     async fn audit_trail_can_only_lose_personal_data(db) {
-        let ada = person(db, "ada@example.com", InitialTeam::New(TeamId(db.id()), "Hers".into())).await;
+        let ada = user(db, "ada@example.com", InitialTeam::New(TeamId(db.id()), "Hers".into())).await;
         for change in [
             "action = 'x'", "actor = 'x'", "at = 1", "target = 'x'", "detail = 'x'", "address = 'x'", "id = 99",
         ] {
@@ -216,23 +216,23 @@ on_both! {
         assert_eq!((trail[0].action.as_str(), trail[0].actor.clone()), ("user.create", format!("user:{ada}")));
     }
 
-    async fn suspended_person_has_no_session_until_restored(db) {
-        let ada = person(db, "ada@example.com", InitialTeam::New(TeamId(db.id()), "Hers".into())).await;
+    async fn suspended_user_has_no_session_until_restored(db) {
+        let ada = user(db, "ada@example.com", InitialTeam::New(TeamId(db.id()), "Hers".into())).await;
         let open = |hash| {
             let expires_at = NOW + std::time::Duration::from_secs(9);
             db.store.accounts().open_session(NewSession { hash: [hash; 32], user: ada, now: NOW, expires_at })
         };
         open(1).await.unwrap();
-        assert!(db.store.accounts().suspend_person(ada, "spam", NOW).await.unwrap());
-        assert!(!db.store.accounts().suspend_person(ada, "again", NOW).await.unwrap());
+        assert!(db.store.accounts().suspend_user(ada, "spam", NOW).await.unwrap());
+        assert!(!db.store.accounts().suspend_user(ada, "again", NOW).await.unwrap());
         open(2).await.unwrap();
         for hash in [1, 2] {
             assert_eq!(db.store.accounts().find_session(&[hash; 32], NOW).await.unwrap(), None);
         }
-        let suspension = db.store.accounts().find_person_by_id(ada).await.unwrap().unwrap().suspension.unwrap();
+        let suspension = db.store.accounts().find_user_by_id(ada).await.unwrap().unwrap().suspension.unwrap();
         assert_eq!((suspension.at, suspension.reason.as_str()), (NOW, "spam"));
-        assert!(db.store.accounts().restore_person(ada, NOW).await.unwrap());
-        assert!(!db.store.accounts().restore_person(ada, NOW).await.unwrap());
+        assert!(db.store.accounts().restore_user(ada, NOW).await.unwrap());
+        assert!(!db.store.accounts().restore_user(ada, NOW).await.unwrap());
         assert_eq!(db.store.accounts().find_session(&[1; 32], NOW).await.unwrap(), None, "the suspension ended it");
         assert!(db.store.accounts().find_session(&[2; 32], NOW).await.unwrap().is_some());
     }

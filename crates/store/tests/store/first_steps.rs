@@ -3,23 +3,23 @@
 use grabd_domain::accounts::Email;
 use grabd_domain::grabs::Class;
 use grabd_domain::ids::{TeamId, UserId};
-use grabd_store::accounts::{FirstSteps, InitialTeam, NewPerson};
+use grabd_store::accounts::{FirstSteps, InitialTeam, NewUser};
 
 use crate::harness::{NOW, TestDb, on_both};
 
-async fn person(db: &TestDb, text: &str, initial_team: InitialTeam) -> UserId {
+async fn user(db: &TestDb, text: &str, initial_team: InitialTeam) -> UserId {
     let (id, email) = (UserId(db.id()), Email::parse(text).unwrap());
-    let person = NewPerson { id, email, password_hash: "former".into(), initial_team, verified: true, now: NOW };
-    db.store.accounts().create_person(person).await.unwrap();
+    let user = NewUser { id, email, password_hash: "former".into(), initial_team, verified: true, now: NOW };
+    db.store.accounts().create_user(user).await.unwrap();
     id
 }
 
 on_both! {
     async fn first_steps_are_those_of_the_team_and_hidden_by_each_member(db) {
         let team = TeamId(db.id());
-        let ada = person(db, "ada@example.com", InitialTeam::New(team, "Ours".into())).await;
-        let bob = person(db, "bob@example.com", InitialTeam::Existing(team)).await;
-        let eve = person(db, "eve@example.com", InitialTeam::New(TeamId(db.id()), "Hers".into())).await;
+        let ada = user(db, "ada@example.com", InitialTeam::New(team, "Ours".into())).await;
+        let bob = user(db, "bob@example.com", InitialTeam::Existing(team)).await;
+        let eve = user(db, "eve@example.com", InitialTeam::New(TeamId(db.id()), "Hers".into())).await;
         let steps = async |user| db.store.accounts().find_first_steps(team, user).await.unwrap();
         assert_eq!((steps(ada).await, steps(eve).await), (Some(FirstSteps::default()), None));
 

@@ -10,7 +10,7 @@ use grabd_domain::credits::LotKind;
 use grabd_domain::ids::{DeliveryId, EndpointId, TeamId, UserId};
 use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::{Creator, Events, Registration};
-use grabd_store::accounts::{InitialTeam, NewPerson, TeamRuleError};
+use grabd_store::accounts::{InitialTeam, NewUser, TeamRuleError};
 use grabd_store::grabs::FailureSource;
 use grabd_store::low_balance::LowBalance;
 use grabd_store::webhooks::NewEndpoint;
@@ -21,13 +21,13 @@ fn text(alert: &LowBalance, _: DeliveryId, _: Timestamp) -> String {
     format!("{} of {}", alert.credits, alert.below)
 }
 
-/// A team of this person. Its threshold is 100, the default.
+/// A team of this user. Its threshold is 100, the default.
 async fn team_of(db: &TestDb, email: &str, verified: bool) -> (UserId, TeamId) {
     let (id, team) = (UserId(db.id()), TeamId(db.id()));
     let initial_team = InitialTeam::New(team, "A team".into());
     let email = Email::parse(email).unwrap();
-    let person = NewPerson { id, email, password_hash: String::new(), initial_team, verified, now: NOW };
-    db.store.accounts().create_person(person).await.unwrap();
+    let user = NewUser { id, email, password_hash: String::new(), initial_team, verified, now: NOW };
+    db.store.accounts().create_user(user).await.unwrap();
     (id, team)
 }
 

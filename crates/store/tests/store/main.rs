@@ -33,7 +33,7 @@ mod open_deliveries;
 mod operator;
 mod operator_plans;
 mod passkeys;
-mod people;
+mod users;
 mod placeholder;
 mod postgres;
 mod races;

@@ -11,7 +11,7 @@ use grabd_domain::ids::{EndpointId, GrabId, SessionId, TeamId, UserId};
 use grabd_domain::target::TargetUrl;
 use grabd_domain::team_limits::LimitChange;
 use grabd_domain::webhooks::{Creator, Events, Registration};
-use grabd_store::accounts::{InitialTeam, NewPerson, NewTeam};
+use grabd_store::accounts::{InitialTeam, NewUser, NewTeam};
 use grabd_store::credits::{Grant, OperatorGrant, OperatorGrantOutcome};
 use grabd_store::grabs::{FailGrab, FailureSource, NewGrab};
 use grabd_store::operator::{
@@ -26,10 +26,10 @@ fn later(seconds: u64) -> Timestamp {
     NOW + Duration::from_secs(seconds)
 }
 
-async fn person(db: &TestDb, email: &str, initial_team: InitialTeam) -> UserId {
+async fn user(db: &TestDb, email: &str, initial_team: InitialTeam) -> UserId {
     let (id, email) = (UserId(db.id()), Email::parse(email).unwrap());
-    let new = NewPerson { id, email, password_hash: "$argon2id$".into(), initial_team, verified: true, now: NOW };
-    db.store.accounts().create_person(new).await.unwrap();
+    let new = NewUser { id, email, password_hash: "$argon2id$".into(), initial_team, verified: true, now: NOW };
+    db.store.accounts().create_user(new).await.unwrap();
     id
 }
 
@@ -186,7 +186,7 @@ on_both! {
         let acme = team(db, "Acme 100% Ltd", 1).await;
         let beta = team(db, "beta_acme", 2).await;
         let gamma = team(db, "Gamma", 2).await;
-        person(db, "ada@example.com", InitialTeam::Existing(gamma)).await;
+        user(db, "ada@example.com", InitialTeam::Existing(gamma)).await;
         let all = ["Gamma", "beta_acme", "Acme 100% Ltd"];
         assert_eq!(names(db, TeamFilter::All, None, 9).await, all);
         let mut after = None;
@@ -217,8 +217,8 @@ on_both! {
     async fn team_summary_counts_members_lots_and_captures(db) {
         let (rich, poor) = (db.team(5).await, db.team(0).await);
         db.grant(rich, LotKind::Subscription, 3, Some(later(60))).await;
-        person(db, "ada@example.com", InitialTeam::Existing(rich)).await;
-        person(db, "bob@example.com", InitialTeam::Existing(rich)).await;
+        user(db, "ada@example.com", InitialTeam::Existing(rich)).await;
+        user(db, "bob@example.com", InitialTeam::Existing(rich)).await;
         let leased = db.leased(rich).await;
         db.store.grabs().complete(completion(&leased)).await.unwrap();
         failed(db, rich, NOW).await;
@@ -276,11 +276,11 @@ on_both! {
 
     async fn set_operator_grants_and_removes_the_role(db) {
         let team = db.team(0).await;
-        let ada = person(db, "ada@example.com", InitialTeam::Existing(team)).await;
-        person(db, "bob@example.com", InitialTeam::Existing(team)).await;
+        let ada = user(db, "ada@example.com", InitialTeam::Existing(team)).await;
+        user(db, "bob@example.com", InitialTeam::Existing(team)).await;
         let operators = async || {
-            let people = db.store.accounts().list_people().await.unwrap();
-            people.into_iter().filter(|person| person.operator).map(|person| person.id).collect::<Vec<_>>()
+            let users = db.store.accounts().list_users().await.unwrap();
+            users.into_iter().filter(|user| user.operator).map(|user| user.id).collect::<Vec<_>>()
         };
         assert_eq!(operators().await, []);
         assert!(db.store.accounts().set_operator(ada, true).await.unwrap());

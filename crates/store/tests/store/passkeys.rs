@@ -1,4 +1,4 @@
-//! Passkeys: they turn the second factor on and off, answer each challenge once, and are erased with their person.
+//! Passkeys: they turn the second factor on and off, answer each challenge once, and are erased with their user.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use futures::future::join_all;
 use grabd_domain::accounts::{Email, PASSKEYS};
 use grabd_domain::ids::{PasskeyId, TeamId, UserId};
 use grabd_store::accounts::{
-    AddPasskeyOutcome, Challenge, FactorUse, InitialTeam, NewPasskey, NewPerson, NewSecondFactor, NewSession,
+    AddPasskeyOutcome, Challenge, FactorUse, InitialTeam, NewPasskey, NewUser, NewSecondFactor, NewSession,
     PasskeyUse, RemovePasskeyOutcome, SecondFactorSignIn, SecondFactorSignInOutcome,
 };
-use grabd_store::retention::DeletePersonOutcome;
+use grabd_store::retention::DeleteUserOutcome;
 
 use crate::harness::{NOW, TestDb, on_both};
 
-async fn person(db: &TestDb, email: &str) -> UserId {
+async fn user(db: &TestDb, email: &str) -> UserId {
     let id = UserId(db.id());
     let (email, initial_team) = (Email::parse(email).unwrap(), InitialTeam::New(TeamId(db.id()), "A team".into()));
-    let person = NewPerson { id, email, password_hash: "former".into(), initial_team, verified: true, now: NOW };
-    db.store.accounts().create_person(person).await.unwrap();
+    let user = NewUser { id, email, password_hash: "former".into(), initial_team, verified: true, now: NOW };
+    db.store.accounts().create_user(user).await.unwrap();
     id
 }
 
@@ -41,7 +41,7 @@ fn first(db: &TestDb, user: UserId, number: u8) -> NewPasskey {
     }
 }
 
-/// A passkey of a person whose second factor is on.
+/// A passkey of a user whose second factor is on.
 fn another(db: &TestDb, user: UserId, number: u8) -> NewPasskey {
     NewPasskey { recovery_codes: None, ..first(db, user, number) }
 }
@@ -69,7 +69,7 @@ async fn is_open(db: &TestDb, hash: u8) -> bool {
 
 on_both! {
     async fn first_passkey_turns_the_second_factor_on_and_the_last_one_off(db) {
-        let ada = person(db, "ada@example.com").await;
+        let ada = user(db, "ada@example.com").await;
         for hash in [1, 2] {
             assert!(db.store.accounts().open_session(session(ada, hash)).await.unwrap());
         }
@@ -97,7 +97,7 @@ on_both! {
     }
 
     async fn second_factor_with_an_app_stays_on_without_passkeys(db) {
-        let ada = person(db, "ada@example.com").await;
+        let ada = user(db, "ada@example.com").await;
         let (secret, recovery_codes) = (vec![7; 61], vec![[5; 32]]);
         let app = NewSecondFactor { user: ada, secret, step: 1, recovery_codes, keep: [1; 32], now: NOW };
         assert!(db.store.accounts().turn_on_second_factor(app).await.unwrap());
@@ -113,7 +113,7 @@ on_both! {
     }
 
     async fn passkeys_are_unique_and_limited(db) {
-        let (ada, eve) = (person(db, "ada@example.com").await, person(db, "eve@example.com").await);
+        let (ada, eve) = (user(db, "ada@example.com").await, user(db, "eve@example.com").await);
         assert_eq!(add(db, &first(db, ada, 1)).await, AddPasskeyOutcome::Added);
         let same = NewPasskey { challenge: challenge(100), ..another(db, ada, 1) };
         assert_eq!(add(db, &same).await, AddPasskeyOutcome::AlreadyAdded);
@@ -130,7 +130,7 @@ on_both! {
     }
 
     async fn challenge_is_answered_once_and_the_counter_grows(db) {
-        let (ada, eve) = (person(db, "ada@example.com").await, person(db, "eve@example.com").await);
+        let (ada, eve) = (user(db, "ada@example.com").await, user(db, "eve@example.com").await);
         let (hers, foreign) = (first(db, ada, 1), first(db, eve, 2));
         for passkey in [&hers, &foreign] {
             assert_eq!(add(db, passkey).await, AddPasskeyOutcome::Added);
@@ -156,13 +156,13 @@ on_both! {
         let found = db.store.accounts().find_passkey(&[1; 16]).await.unwrap().unwrap();
         assert_eq!((found.user, found.counter, found.last_used_at), (ada, 8, Some(NOW)));
         assert_eq!(db.store.accounts().find_passkey(&[9; 16]).await.unwrap(), None);
-        db.store.accounts().suspend_person(eve, "abuse", NOW).await.unwrap();
+        db.store.accounts().suspend_user(eve, "abuse", NOW).await.unwrap();
         let refused = sign_in(db, eve, 40, used(foreign.id, 40, 20)).await;
         assert_eq!((refused, is_open(db, 40).await), (SecondFactorSignInOutcome::PasswordObsolete, false));
     }
 
     async fn of_concurrent_answers_to_a_challenge_one_is_accepted(db) {
-        let ada = person(db, "ada@example.com").await;
+        let ada = user(db, "ada@example.com").await;
         let passkey = first(db, ada, 1);
         assert_eq!(add(db, &passkey).await, AddPasskeyOutcome::Added);
         let outcomes = join_all((30..38).map(|hash| sign_in(db, ada, hash, used(passkey.id, 30, 0)))).await;
@@ -170,8 +170,8 @@ on_both! {
         assert_eq!(accepted, 1, "{outcomes:?}");
     }
 
-    async fn passkey_is_renamed_only_by_its_person(db) {
-        let (ada, eve) = (person(db, "ada@example.com").await, person(db, "eve@example.com").await);
+    async fn passkey_is_renamed_only_by_its_user(db) {
+        let (ada, eve) = (user(db, "ada@example.com").await, user(db, "eve@example.com").await);
         let passkey = first(db, ada, 1);
         assert_eq!(add(db, &passkey).await, AddPasskeyOutcome::Added);
         assert!(!db.store.accounts().rename_passkey(eve, passkey.id, "Hers".into()).await.unwrap());
@@ -179,14 +179,14 @@ on_both! {
         assert_eq!(db.store.accounts().list_passkeys(ada).await.unwrap()[0].name, "Blue key");
     }
 
-    async fn passkeys_are_erased_with_their_person_and_challenges_when_they_expire(db) {
-        let (ada, eve) = (person(db, "ada@example.com").await, person(db, "eve@example.com").await);
+    async fn passkeys_are_erased_with_their_user_and_challenges_when_they_expire(db) {
+        let (ada, eve) = (user(db, "ada@example.com").await, user(db, "eve@example.com").await);
         for (user, number) in [(ada, 1), (eve, 2)] {
             assert_eq!(add(db, &first(db, user, number)).await, AddPasskeyOutcome::Added);
         }
-        let deleted = db.store.retention().delete_person(ada, NOW).await.unwrap();
-        assert!(matches!(deleted, DeletePersonOutcome::Deleted { .. }), "{deleted:?}");
-        assert!(db.store.accounts().remove_person(eve).await.unwrap());
+        let deleted = db.store.retention().delete_user(ada, NOW).await.unwrap();
+        assert!(matches!(deleted, DeleteUserOutcome::Deleted { .. }), "{deleted:?}");
+        assert!(db.store.accounts().remove_user(eve).await.unwrap());
         for number in [1, 2] {
             assert_eq!(db.store.accounts().find_passkey(&[number; 16]).await.unwrap(), None);
         }

@@ -7,10 +7,10 @@ use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::accounts::{
-    FactorUse, InitialTeam, NewAuthenticatorApp, NewPerson, NewSecondFactor, NewSession, SecondFactorSignIn,
+    FactorUse, InitialTeam, NewAuthenticatorApp, NewUser, NewSecondFactor, NewSession, SecondFactorSignIn,
     SecondFactorSignInOutcome,
 };
-use grabd_store::retention::DeletePersonOutcome;
+use grabd_store::retention::DeleteUserOutcome;
 use grabd_store::{Actor, Store};
 use sea_orm::{ConnectionTrait, Statement};
 
@@ -20,13 +20,13 @@ use crate::harness::{NOW, TestDb, on_both};
 const STEP: i64 = 1000;
 const PASSWORD_HASH: &str = "former";
 
-async fn person(db: &TestDb, email: &str) -> UserId {
+async fn user(db: &TestDb, email: &str) -> UserId {
     let id = UserId(db.id());
     let (email, initial_team) = (Email::parse(email).unwrap(), InitialTeam::New(TeamId(db.id()), "A team".into()));
     let password_hash = PASSWORD_HASH.to_owned();
     db.store
         .accounts()
-        .create_person(NewPerson { id, email, password_hash, initial_team, verified: true, now: NOW })
+        .create_user(NewUser { id, email, password_hash, initial_team, verified: true, now: NOW })
         .await
         .unwrap();
     id
@@ -41,9 +41,9 @@ fn factor(user: UserId) -> NewSecondFactor {
     NewSecondFactor { user, secret: vec![7; 61], step: STEP, recovery_codes, keep: [1; 32], now: NOW }
 }
 
-/// A person with a second factor and the session 1.
-async fn person_with_factor(db: &TestDb, email: &str) -> UserId {
-    let user = person(db, email).await;
+/// A user with a second factor and the session 1.
+async fn user_with_factor(db: &TestDb, email: &str) -> UserId {
+    let user = user(db, email).await;
     assert!(db.store.accounts().open_session(session(user, 1)).await.unwrap());
     assert!(db.store.accounts().turn_on_second_factor(factor(user)).await.unwrap());
     user
@@ -69,7 +69,7 @@ async fn rows(db: &TestDb, table: &str) -> i64 {
 
 on_both! {
     async fn turning_on_ends_other_sessions_and_later_ones_need_a_code(db) {
-        let (ada, eve) = (person(db, "ada@example.com").await, person(db, "eve@example.com").await);
+        let (ada, eve) = (user(db, "ada@example.com").await, user(db, "eve@example.com").await);
         for (user, hash) in [(ada, 1), (ada, 2), (eve, 3)] {
             assert!(db.store.accounts().open_session(session(user, hash)).await.unwrap());
         }
@@ -89,7 +89,7 @@ on_both! {
     }
 
     async fn code_is_accepted_once_and_only_after_the_last_one(db) {
-        let ada = person_with_factor(db, "ada@example.com").await;
+        let ada = user_with_factor(db, "ada@example.com").await;
         for (step, expected) in [
             (STEP, SecondFactorSignInOutcome::CodeRefused),
             (STEP - 1, SecondFactorSignInOutcome::CodeRefused),
@@ -107,8 +107,8 @@ on_both! {
     }
 
     async fn new_app_replaces_the_former_one_and_needs_an_unused_code(db) {
-        let ada = person_with_factor(db, "ada@example.com").await;
-        let eve = person(db, "eve@example.com").await;
+        let ada = user_with_factor(db, "ada@example.com").await;
+        let eve = user(db, "eve@example.com").await;
         let app = |user, factor| NewAuthenticatorApp { user, secret: vec![9; 61], step: STEP + 5, factor };
         for (user, used) in [
             (ada, FactorUse::Step(STEP)),
@@ -133,7 +133,7 @@ on_both! {
     }
 
     async fn of_concurrent_uses_of_a_code_one_is_accepted(db) {
-        let ada = person_with_factor(db, "ada@example.com").await;
+        let ada = user_with_factor(db, "ada@example.com").await;
         for factor in [FactorUse::Step(STEP + 1), FactorUse::RecoveryCode([11; 32])] {
             let first = if matches!(factor, FactorUse::Step(_)) { 30 } else { 50 };
             let outcomes = join_all((first..first + 8).map(|hash| sign_in(&db.store, ada, hash, factor))).await;
@@ -143,9 +143,9 @@ on_both! {
         assert_eq!(rows(db, "session").await, 3);
     }
 
-    async fn recovery_code_works_once_for_its_person(db) {
-        let ada = person_with_factor(db, "ada@example.com").await;
-        let eve = person(db, "eve@example.com").await;
+    async fn recovery_code_works_once_for_its_user(db) {
+        let ada = user_with_factor(db, "ada@example.com").await;
+        let eve = user(db, "eve@example.com").await;
         let code = FactorUse::RecoveryCode([11; 32]);
         assert_eq!(sign_in(&db.store, eve, 2, code).await, SecondFactorSignInOutcome::CodeRefused);
         assert_eq!(sign_in(&db.store, ada, 3, code).await, SecondFactorSignInOutcome::SignedIn);
@@ -163,7 +163,7 @@ on_both! {
     }
 
     async fn obsolete_password_opens_no_session_and_uses_up_no_code(db) {
-        let ada = person_with_factor(db, "ada@example.com").await;
+        let ada = user_with_factor(db, "ada@example.com").await;
         let obsolete = SecondFactorSignIn {
             session: session(ada, 2),
             password_hash: Some("another".into()),
@@ -171,15 +171,15 @@ on_both! {
         };
         let outcome = db.store.accounts().sign_in_with_second_factor(obsolete).await.unwrap();
         assert_eq!(outcome, SecondFactorSignInOutcome::PasswordObsolete);
-        db.store.accounts().suspend_person(ada, "spam", NOW).await.unwrap();
+        db.store.accounts().suspend_user(ada, "spam", NOW).await.unwrap();
         let code = FactorUse::RecoveryCode([11; 32]);
         assert_eq!(sign_in(&db.store, ada, 2, code).await, SecondFactorSignInOutcome::PasswordObsolete);
-        db.store.accounts().restore_person(ada, NOW).await.unwrap();
+        db.store.accounts().restore_user(ada, NOW).await.unwrap();
         assert_eq!(sign_in(&db.store, ada, 2, code).await, SecondFactorSignInOutcome::SignedIn);
     }
 
     async fn turning_off_needs_a_code_and_an_operator_does_not(db) {
-        let (ada, eve) = (person_with_factor(db, "ada@example.com").await, person(db, "eve@example.com").await);
+        let (ada, eve) = (user_with_factor(db, "ada@example.com").await, user(db, "eve@example.com").await);
         assert!(!db.store.accounts().turn_off_second_factor(ada, FactorUse::Step(STEP)).await.unwrap());
         assert!(!db.store.accounts().turn_off_second_factor(ada, FactorUse::RecoveryCode([9; 32])).await.unwrap());
         assert!(db.store.accounts().has_second_factor(ada).await.unwrap());
@@ -195,7 +195,7 @@ on_both! {
     }
 
     async fn changes_and_used_recovery_codes_are_in_the_audit_trail(db) {
-        let ada = person(db, "ada@example.com").await;
+        let ada = user(db, "ada@example.com").await;
         let store = db.store.acting_as(Actor { name: format!("user:{ada}"), address: None, now: NOW });
         assert!(store.accounts().turn_on_second_factor(factor(ada)).await.unwrap());
         assert!(!store.accounts().turn_on_second_factor(factor(ada)).await.unwrap());
@@ -222,17 +222,17 @@ on_both! {
     }
 
     async fn deletion_of_the_account_erases_secret_and_codes(db) {
-        let (ada, eve) = (person_with_factor(db, "ada@example.com").await, person(db, "eve@example.com").await);
+        let (ada, eve) = (user_with_factor(db, "ada@example.com").await, user(db, "eve@example.com").await);
         assert!(db.store.accounts().turn_on_second_factor(factor(eve)).await.unwrap());
-        let deleted = db.store.retention().delete_person(ada, NOW).await.unwrap();
-        assert!(matches!(deleted, DeletePersonOutcome::Deleted { .. }), "{deleted:?}");
+        let deleted = db.store.retention().delete_user(ada, NOW).await.unwrap();
+        assert!(matches!(deleted, DeleteUserOutcome::Deleted { .. }), "{deleted:?}");
         assert_eq!((rows(db, "second_factor").await, rows(db, "recovery_code").await), (1, 3));
-        assert!(db.store.accounts().remove_person(eve).await.unwrap());
+        assert!(db.store.accounts().remove_user(eve).await.unwrap());
         assert_eq!((rows(db, "second_factor").await, rows(db, "recovery_code").await), (0, 0));
     }
 
     async fn reseal_replaces_only_the_secret_that_was_read(db) {
-        let (ada, eve) = (person_with_factor(db, "ada@example.com").await, person(db, "eve@example.com").await);
+        let (ada, eve) = (user_with_factor(db, "ada@example.com").await, user(db, "eve@example.com").await);
         assert!(db.store.accounts().turn_on_second_factor(factor(eve)).await.unwrap());
         let first = db.store.vault().list_sealed_second_factors(None, 1).await.unwrap();
         assert_eq!(first, [(ada, vec![7; 61])]);
@@ -250,7 +250,7 @@ on_both! {
 async fn no_session_without_a_code_survives_turning_on_on_postgres() {
     let db = TestDb::postgres().await;
     for round in 0..20 {
-        let ada = person(&db, &format!("ada{round}@example.com")).await;
+        let ada = user(&db, &format!("ada{round}@example.com")).await;
         let (opened, turned_on) = tokio::join!(
             db.store.accounts().open_session(session(ada, 100 + round)),
             db.store.accounts().turn_on_second_factor(factor(ada))

@@ -11,7 +11,7 @@ use grabd_domain::team_limits::{LimitChange, TeamLimit};
 use grabd_domain::webhooks::{Creator, Events, Registration};
 use grabd_store::Actor;
 use grabd_store::accounts::{
-    InitialTeam, InvitedSignUp, NewInvitation, NewKey, NewPerson, SignUpOutcome, TeamResult, TeamRuleError,
+    InitialTeam, InvitedSignUp, NewInvitation, NewKey, NewUser, SignUpOutcome, TeamResult, TeamRuleError,
 };
 use grabd_store::limits::{ChangeLimitsOutcome, StoredLimit};
 use grabd_store::retention::PurgedGrabs;
@@ -32,13 +32,13 @@ async fn limits(db: &TestDb, team: TeamId) -> Vec<(TeamLimit, u32)> {
     limits.into_iter().map(|stored| (stored.limit, stored.value)).collect()
 }
 
-/// Creates a person with a new team.
+/// Creates a user with a new team.
 async fn owner(db: &TestDb, email: &str, at: Timestamp) -> (UserId, TeamId) {
     let (id, team) = (UserId(db.id()), TeamId(db.id()));
     let initial_team = InitialTeam::New(team, "A team".into());
     let email = Email::parse(email).unwrap();
-    let person = NewPerson { id, email, password_hash: "x".into(), initial_team, verified: true, now: at };
-    db.store.accounts().create_person(person).await.unwrap();
+    let user = NewUser { id, email, password_hash: "x".into(), initial_team, verified: true, now: at };
+    db.store.accounts().create_user(user).await.unwrap();
     (id, team)
 }
 

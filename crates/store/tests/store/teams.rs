@@ -8,7 +8,7 @@ use grabd_domain::credentials::{Environment, Scopes};
 use grabd_domain::ids::{InvitationId, KeyId, TeamId, UserId};
 use grabd_domain::teams::{INVITATION_LIFE, INVITATIONS, KEYS, TEAMS, TeamName};
 use grabd_store::accounts::{
-    InitialTeam, InvitedSignUp, NewInvitation, NewKey, NewPerson, NewSession, PasswordChange, SignUpOutcome,
+    InitialTeam, InvitedSignUp, NewInvitation, NewKey, NewUser, NewSession, PasswordChange, SignUpOutcome,
     TeamRuleError,
 };
 use tokio_util::task::TaskTracker;
@@ -23,17 +23,17 @@ fn email(text: &str) -> Email {
     Email::parse(text).unwrap()
 }
 
-/// Creates a person with a new team.
+/// Creates a user with a new team.
 async fn owner(db: &TestDb, text: &str) -> (UserId, TeamId) {
     let (id, team) = (UserId(db.id()), TeamId(db.id()));
     let initial_team = InitialTeam::New(team, "A team".into());
-    let person =
-        NewPerson { id, email: email(text), password_hash: "former".into(), initial_team, verified: true, now: NOW };
-    db.store.accounts().create_person(person).await.unwrap();
+    let user =
+        NewUser { id, email: email(text), password_hash: "former".into(), initial_team, verified: true, now: NOW };
+    db.store.accounts().create_user(user).await.unwrap();
     (id, team)
 }
 
-/// Invites a person and accepts the invitation.
+/// Invites a user and accepts the invitation.
 async fn join(db: &TestDb, team: TeamId, by: UserId, user: UserId, text: &str, role: Role) {
     let new = invitation(db, team, by, text, role);
     let hash = new.hash;
@@ -165,19 +165,19 @@ on_both! {
 
     async fn concurrent_leaving_owners_keep_one_owner(db) {
         const ROUNDS: usize = 12;
-        let mut people = Vec::new();
+        let mut users = Vec::new();
         for number in 0..4 {
             let text = format!("{number}@example.com");
-            people.push((owner(db, &text).await.0, text));
+            users.push((owner(db, &text).await.0, text));
         }
         for round in 0..ROUNDS {
             let team = TeamId(db.id());
-            let (first, _) = people[0];
+            let (first, _) = users[0];
             db.store.accounts().create_owned_team(team, name("A team"), first, NOW).await.unwrap().unwrap();
-            for (user, text) in &people[1..] {
+            for (user, text) in &users[1..] {
                 join(db, team, first, *user, text, Role::Owner).await;
             }
-            let leaving: Vec<_> = people
+            let leaving: Vec<_> = users
                 .iter()
                 .enumerate()
                 .map(|(number, (user, _))| {
@@ -235,7 +235,7 @@ on_both! {
         assert_eq!(store.accounts().invite(again).await.unwrap(), Err(TeamRuleError::AlreadyMember));
     }
 
-    async fn invited_person_signs_up_with_a_new_account(db) {
+    async fn invited_user_signs_up_with_a_new_account(db) {
         let (ada, team) = owner(db, "ada@example.com").await;
         let new = invitation(db, team, ada, "bob@example.com", Role::Member);
         let hash = new.hash;
@@ -253,7 +253,7 @@ on_both! {
             SignUpOutcome::Joined { team: joined, .. } if joined == team
         ));
         assert_eq!(db.store.accounts().sign_up_invited(sign_up(hash)).await.unwrap(), unknown);
-        let bob = db.store.accounts().find_person(&email("bob@example.com")).await.unwrap().unwrap();
+        let bob = db.store.accounts().find_user(&email("bob@example.com")).await.unwrap().unwrap();
         assert_eq!(db.store.accounts().list_memberships(bob.id).await.unwrap(), [(team, "A team".to_owned(), Role::Member)]);
 
         // An address in use cannot be taken over.

@@ -10,9 +10,9 @@ use grabd_domain::ids::{EndpointId, GrabId, InvitationId, KeyId, TeamId, UserId}
 use grabd_domain::target::TargetUrl;
 use grabd_domain::team_limits::LimitChange;
 use grabd_domain::webhooks::{Creator, Events, Registration};
-use grabd_store::accounts::{InitialTeam, NewInvitation, NewKey, NewPerson, NewSession};
+use grabd_store::accounts::{InitialTeam, NewInvitation, NewKey, NewUser, NewSession};
 use grabd_store::grabs::{NewPlaceholder, PlaceholderOutcome};
-use grabd_store::retention::{Erasure, ExpiredPeople, PurgedGrabs};
+use grabd_store::retention::{Erasure, ExpiredUsers, PurgedGrabs};
 use grabd_store::webhooks::NewEndpoint;
 
 use crate::harness::{NOW, TestDb, on_both, spec};
@@ -21,17 +21,17 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// When accounts that were created at `NOW` expire.
 const LATER: Timestamp = Timestamp::from_ms(NOW.as_ms() + 30 * 24 * 60 * 60 * 1000 + 1);
 
-/// Creates a person with a new team. An address that was not verified is what sign-up leaves with a mail server.
+/// Creates a user with a new team. An address that was not verified is what sign-up leaves with a mail server.
 async fn sign_up(db: &TestDb, email: &str, verified: bool) -> (UserId, TeamId) {
     let (id, team) = (UserId(db.id()), TeamId(db.id()));
     let initial_team = InitialTeam::New(team, "A team".into());
     let email = Email::parse(email).unwrap();
-    let person = NewPerson { id, email, password_hash: "x".into(), initial_team, verified, now: NOW };
-    db.store.accounts().create_person(person).await.unwrap();
+    let user = NewUser { id, email, password_hash: "x".into(), initial_team, verified, now: NOW };
+    db.store.accounts().create_user(user).await.unwrap();
     (id, team)
 }
 
-async fn expire(db: &TestDb, now: Timestamp) -> ExpiredPeople {
+async fn expire(db: &TestDb, now: Timestamp) -> ExpiredUsers {
     db.store.retention().expire_unverified(now - DAY * 30, None, now, 50, 9).await.unwrap()
 }
 
@@ -138,7 +138,7 @@ async fn give(db: &TestDb, reason: &str, user: UserId, team: TeamId, email: &str
     match reason {
         "verified" => set("verified_at = 1").await,
         "operator" => assert!(store.accounts().set_operator(user, true).await.unwrap()),
-        "suspended" => assert!(store.accounts().suspend_person(user, "spam", NOW).await.unwrap()),
+        "suspended" => assert!(store.accounts().suspend_user(user, "spam", NOW).await.unwrap()),
         "session" => {
             let session = NewSession { hash: [1; 32], user, now: NOW, expires_at: LATER + DAY };
             store.accounts().open_session(session).await.unwrap();
@@ -198,19 +198,19 @@ async fn give(db: &TestDb, reason: &str, user: UserId, team: TeamId, email: &str
 on_both! {
     async fn unused_account_expires_with_its_team_and_is_recorded(db) {
         let (eve, team) = sign_up(db, "eve@example.com", false).await;
-        assert_eq!(expire(db, LATER - Duration::from_millis(1)).await, ExpiredPeople::default());
+        assert_eq!(expire(db, LATER - Duration::from_millis(1)).await, ExpiredUsers::default());
         let done = expire(db, LATER).await;
-        assert_eq!(done, ExpiredPeople { expired: vec![(eve, vec![team])], next: None });
-        assert!(db.store.accounts().find_person_by_id(eve).await.unwrap().is_none());
+        assert_eq!(done, ExpiredUsers { expired: vec![(eve, vec![team])], next: None });
+        assert!(db.store.accounts().find_user_by_id(eve).await.unwrap().is_none());
         assert_eq!(db.store.accounts().find_team(team).await.unwrap().unwrap().deleted_at, Some(LATER));
         let mut erasures = db.store.retention().list_erasures().await.unwrap();
-        erasures.sort_by_key(|erasure| matches!(erasure, Erasure::Person(_)));
-        assert_eq!(erasures, [Erasure::Team(team), Erasure::Person(eve)]);
+        erasures.sort_by_key(|erasure| matches!(erasure, Erasure::User(_)));
+        assert_eq!(erasures, [Erasure::Team(team), Erasure::User(eve)]);
         let trail = db.store.audit().list_audit(Timestamp::from_ms(0), None, 9).await.unwrap();
         let entries: Vec<_> =
             trail.iter().map(|entry| (entry.actor.as_str(), entry.action.as_str(), entry.target.clone())).collect();
         assert_eq!(entries, [("service", "user.expire", eve.to_string())]);
-        assert_eq!(expire(db, LATER).await, ExpiredPeople::default());
+        assert_eq!(expire(db, LATER).await, ExpiredUsers::default());
     }
 
     async fn account_with_something_to_lose_is_kept(db) {
@@ -219,8 +219,8 @@ on_both! {
             let (eve, team) = sign_up(db, email, false).await;
             give(db, reason, eve, team, email).await;
             assert_eq!(expire(db, LATER).await.expired, [], "{reason}");
-            assert!(db.store.accounts().find_person_by_id(eve).await.unwrap().is_some(), "{reason}");
-            // The next case begins without it. People and sessions of this one are in nobody's way.
+            assert!(db.store.accounts().find_user_by_id(eve).await.unwrap().is_some(), "{reason}");
+            // The next case begins without it. Users and sessions of this one are in nobody's way.
             db.execute_raw("DELETE FROM api_key").await.unwrap();
             db.execute_raw("DELETE FROM \"user\"").await.unwrap();
         }
@@ -241,21 +241,21 @@ on_both! {
     }
 
     async fn accounts_are_examined_in_order_and_a_bounded_number_expires(db) {
-        let mut people = Vec::new();
+        let mut users = Vec::new();
         for number in 0..5 {
             let (user, team) = sign_up(db, &format!("{number}@example.com"), false).await;
-            people.push((user, vec![team]));
+            users.push((user, vec![team]));
         }
         // The second one is kept.
-        capture(db, people[1].1[0]).await;
+        capture(db, users[1].1[0]).await;
         let round = async |after, limit, room| {
             let done = db.store.retention().expire_unverified(LATER - DAY * 30, after, LATER, limit, room).await.unwrap();
             (done.expired, done.next)
         };
-        let position = |at: usize| Some((NOW, people[at].0));
-        assert_eq!(round(None, 2, 9).await, (people[..1].to_vec(), position(1)));
-        assert_eq!(round(position(1), 9, 1).await, (people[2..3].to_vec(), position(2)));
-        assert_eq!(round(position(2), 9, 9).await, (people[3..].to_vec(), None));
+        let position = |at: usize| Some((NOW, users[at].0));
+        assert_eq!(round(None, 2, 9).await, (users[..1].to_vec(), position(1)));
+        assert_eq!(round(position(1), 9, 1).await, (users[2..3].to_vec(), position(2)));
+        assert_eq!(round(position(2), 9, 9).await, (users[3..].to_vec(), None));
         assert_eq!(round(None, 9, 9).await, (Vec::new(), None));
     }
 }

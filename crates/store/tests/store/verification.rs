@@ -9,7 +9,7 @@ use grabd_domain::ids::{InvitationId, KeyId, TeamId, UserId};
 use grabd_domain::teams::INVITATION_LIFE;
 use grabd_store::Store;
 use grabd_store::accounts::{
-    Device, InitialTeam, InvitedSignUp, NewDevice, NewInvitation, NewKey, NewPerson, NewSession, SignUpOutcome,
+    Device, InitialTeam, InvitedSignUp, NewDevice, NewInvitation, NewKey, NewUser, NewSession, SignUpOutcome,
 };
 
 use crate::harness::{NOW, TestDb, on_both};
@@ -17,21 +17,21 @@ use crate::harness::{NOW, TestDb, on_both};
 const LATER: Timestamp = Timestamp::from_ms(NOW.as_ms() + 1000);
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// Creates a person with a new team, whose address is not verified.
+/// Creates a user with a new team, whose address is not verified.
 async fn stranger(db: &TestDb, email: &str) -> (UserId, TeamId) {
-    person(db, email, false).await
+    user(db, email, false).await
 }
 
-async fn person(db: &TestDb, email: &str, verified: bool) -> (UserId, TeamId) {
+async fn user(db: &TestDb, email: &str, verified: bool) -> (UserId, TeamId) {
     let (id, team) = (UserId(db.id()), TeamId(db.id()));
     let (email, initial_team) = (Email::parse(email).unwrap(), InitialTeam::New(team, "A team".into()));
-    let person = NewPerson { id, email, password_hash: "former".into(), initial_team, verified, now: NOW };
-    db.store.accounts().create_person(person).await.unwrap();
+    let user = NewUser { id, email, password_hash: "former".into(), initial_team, verified, now: NOW };
+    db.store.accounts().create_user(user).await.unwrap();
     (id, team)
 }
 
 async fn verified_at(store: &Store, user: UserId) -> Option<Timestamp> {
-    store.accounts().find_person_by_id(user).await.unwrap().unwrap().verified_at
+    store.accounts().find_user_by_id(user).await.unwrap().unwrap().verified_at
 }
 
 async fn password(store: &Store, email: &str) -> String {
@@ -70,7 +70,7 @@ async fn assert_no_access(store: &Store, user: UserId, key: [u8; 32]) {
 }
 
 on_both! {
-    async fn signed_in_person_verifies_once_and_keeps_their_access(db) {
+    async fn signed_in_user_verifies_once_and_keeps_their_access(db) {
         let (ada, team) = stranger(db, "ada@example.com").await;
         let key = prepare_access(db, ada, team).await;
         let (eve, _) = stranger(db, "eve@example.com").await;
@@ -117,7 +117,7 @@ on_both! {
     }
 
     async fn password_reset_of_a_verified_account_keeps_its_keys(db) {
-        let (ada, team) = person(db, "ada@example.com", true).await;
+        let (ada, team) = user(db, "ada@example.com", true).await;
         let key = prepare_access(db, ada, team).await;
         assert_eq!(db.store.accounts().reset_password([2; 32], "new".into(), LATER).await.unwrap(), Some(ada));
         assert_eq!(verified_at(&db.store, ada).await, Some(NOW));
@@ -128,7 +128,7 @@ on_both! {
     async fn keys_of_a_shared_team_survive_a_take_over(db) {
         let (ada, team) = stranger(db, "ada@example.com").await;
         let key = prepare_access(db, ada, team).await;
-        let (bob, _) = person(db, "bob@example.com", true).await;
+        let (bob, _) = user(db, "bob@example.com", true).await;
         assert_eq!(db.store.accounts().add_member(team, bob, NOW).await.unwrap(), Some(Role::Member));
         db.store.accounts().create_verification([7; 32], ada, NOW + VERIFICATION_LIFE).await.unwrap();
         assert_eq!(db.store.accounts().take_over_account([7; 32], "new".into(), LATER).await.unwrap(), Some(ada));
@@ -136,7 +136,7 @@ on_both! {
     }
 
     async fn mailed_invitation_verifies_the_address_and_others_do_not(db) {
-        let (owner, team) = person(db, "ada@example.com", true).await;
+        let (owner, team) = user(db, "ada@example.com", true).await;
         for (number, mailed) in [(1, true), (2, false)] {
             let email = Email::parse(&format!("new{number}@example.com")).unwrap();
             let known = format!("known{number}@example.com");
@@ -211,8 +211,8 @@ on_both! {
     }
 
     async fn devices_are_limited_and_purged(db) {
-        let (ada, _) = person(db, "ada@example.com", true).await;
-        let (bob, _) = person(db, "bob@example.com", true).await;
+        let (ada, _) = user(db, "ada@example.com", true).await;
+        let (bob, _) = user(db, "bob@example.com", true).await;
         let device = |user, number: u8| NewDevice {
             user,
             hash: [number; 32],

@@ -36,18 +36,18 @@ struct DeleteAccountPage<'a> {
 }
 
 /// Asks for confirmation.
-pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(person): SignedInPage) -> Result<Response, Problem> {
-    Ok(render(&web, &person.session, StatusCode::OK, &[]))
+pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(user): SignedInPage) -> Result<Response, Problem> {
+    Ok(render(&web, &user.session, StatusCode::OK, &[]))
 }
 
 /// Deletes the account. Each attempt costs a slow hash, so the sign-in limit applies.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    SignedInForm { person, form, .. }: SignedInForm<PasswordLimit>,
+    SignedInForm { user, form, .. }: SignedInForm<PasswordLimit>,
 ) -> Result<Response, Problem> {
-    let me = &person.session.person;
+    let me = &user.session.user;
     let (error, retry_after_s) =
-        match accounts::delete_account(&web.core, me, &person.token, form.get("password")).await {
+        match accounts::delete_account(&web.core, me, &user.token, form.get("password")).await {
             Ok(()) => {
                 let mut response = see_other(&format!("{SIGN_IN}?deleted"));
                 response.headers_mut().append(SET_COOKIE, web.cookies.remove(Cookie::Session));
@@ -72,7 +72,7 @@ pub(crate) async fn submit(
         Some(_) => StatusCode::TOO_MANY_REQUESTS,
         None => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    let mut response = render(&web, &person.session, status, &[error]);
+    let mut response = render(&web, &user.session, status, &[error]);
     if let Some(seconds) = retry_after_s {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
@@ -83,7 +83,7 @@ fn render(web: &Web, session: &Session, status: StatusCode, errors: &[FieldError
     let template = DeleteAccountPage {
         layout: web.user_layout(session, PATH),
         form_token: &session.csrf,
-        email: session.person.email.as_str(),
+        email: session.user.email.as_str(),
         action: DELETE,
         back: PATH,
         password: password_field("current-password", "", errors),

@@ -21,11 +21,11 @@ use crate::time_format::wait;
 /// Changes the password. Each attempt costs a slow hash, so the sign-in limit applies.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    SignedInForm { person, form, .. }: SignedInForm<PasswordLimit>,
+    SignedInForm { user, form, .. }: SignedInForm<PasswordLimit>,
 ) -> Result<Response, Problem> {
-    let me = &person.session.person;
+    let me = &user.session.user;
     let (current, new) = (form.get("current"), form.get("new"));
-    let (field, message, retry_after_s) = match accounts::change_password(&web.core, me, &person.token, current, new)
+    let (field, message, retry_after_s) = match accounts::change_password(&web.core, me, &user.token, current, new)
         .await
     {
         Ok(()) => return Ok(see_other(&format!("{PATH}?changed"))),
@@ -42,7 +42,7 @@ pub(crate) async fn submit(
         Some(_) => StatusCode::TOO_MANY_REQUESTS,
         None => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    let mut response = account(&web, &person, status, "", &errors).await?;
+    let mut response = account(&web, &user, status, "", &errors).await?;
     if let Some(seconds) = retry_after_s {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }

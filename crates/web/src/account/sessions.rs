@@ -18,12 +18,12 @@ const OTHERS: &str = "others";
 /// Ends one session, or all sessions except the current one.
 pub(crate) async fn end(
     State(web): State<Arc<Web>>,
-    SignedInForm { person, form, .. }: SignedInForm,
+    SignedInForm { user, form, .. }: SignedInForm,
 ) -> Result<Response, Problem> {
-    let me = person.session.person.id;
+    let me = user.session.user.id;
     let session = form.get("session");
     if session == OTHERS {
-        accounts::end_other_sessions(&web.core, me, &person.token).await?;
+        accounts::end_other_sessions(&web.core, me, &user.token).await?;
         return Ok(see_other(&format!("{PATH}?alone")));
     }
     let ended = match session.parse() {

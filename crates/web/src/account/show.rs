@@ -66,11 +66,11 @@ const NOTICES: [(&str, &str); 6] = [
 /// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    SignedInPage(person): SignedInPage,
+    SignedInPage(user): SignedInPage,
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
     let notice = NOTICES.iter().find(|(word, _)| query.has(word)).map_or("", |(_, notice)| *notice);
-    account(&web, &person, StatusCode::OK, notice, &[]).await
+    account(&web, &user, StatusCode::OK, notice, &[]).await
 }
 
 /// Redirects to the page when the URL of a submitted form is loaded with GET.
@@ -80,16 +80,16 @@ pub(crate) async fn redirect_to_page() -> Response {
 
 pub(super) async fn account(
     web: &Web,
-    person: &SignedIn,
+    user: &SignedIn,
     status: StatusCode,
     notice: &'static str,
     errors: &[FieldError],
 ) -> Result<Response, Problem> {
-    let me = &person.session.person;
-    let sessions = accounts::list_sessions(&web.core, me.id, &person.token).await?;
+    let me = &user.session.user;
+    let sessions = accounts::list_sessions(&web.core, me.id, &user.token).await?;
     let template = AccountPage {
-        layout: web.user_layout(&person.session, PATH),
-        form_token: &person.session.csrf,
+        layout: web.user_layout(&user.session, PATH),
+        form_token: &user.session.csrf,
         email: me.email.as_str(),
         notice,
         current: password_field("current-password", "", &[]).with_name("current", "Current password", errors),

@@ -19,10 +19,10 @@ const UNKNOWN: &str = "This app does not exist or is already disconnected.";
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
     Path(grant): Path<String>,
-    SignedInForm { person, .. }: SignedInForm,
+    SignedInForm { user, .. }: SignedInForm,
 ) -> Result<Response, Problem> {
     let Ok(grant) = grant.parse::<GrantId>() else { return Err(Problem::not_found(UNKNOWN)) };
-    match oauth::disconnect(&web.core, person.session.person.id, grant).await? {
+    match oauth::disconnect(&web.core, user.session.user.id, grant).await? {
         true => Ok(see_other(&format!("{PATH}?disconnected"))),
         false => Err(Problem::not_found(UNKNOWN)),
     }

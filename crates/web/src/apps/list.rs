@@ -83,17 +83,17 @@ impl From<ConnectedApp> for App {
 /// Shows the list.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    SignedInPage(person): SignedInPage,
+    SignedInPage(user): SignedInPage,
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    let apps = oauth::list_apps(&web.core, person.session.person.id).await?;
-    let uncertain = webhooks::teams_with_unknown_endpoints(&web.core, person.session.person.id).await?;
+    let apps = oauth::list_apps(&web.core, user.session.user.id).await?;
+    let uncertain = webhooks::teams_with_unknown_endpoints(&web.core, user.session.user.id).await?;
     let uncertain =
         uncertain.into_iter().map(|(team, name)| UncertainTeam { name, webhooks: paths::team_page(team, "webhooks") });
     let script = Some(web.assets.copy.path.clone());
     let template = AppsPage {
-        layout: Layout { script, ..web.user_layout(&person.session, PATH) },
-        form_token: person.session.csrf,
+        layout: Layout { script, ..web.user_layout(&user.session, PATH) },
+        form_token: user.session.csrf,
         mcp_url: web.core.oauth().mcp_url.clone(),
         is_disconnected: query.has("disconnected"),
         apps: apps.into_iter().map(App::from).collect(),

@@ -21,7 +21,7 @@ use crate::state::Web;
 /// Changes the number, and shows the page again.
 pub(crate) async fn submit(State(web): State<Arc<Web>>, TeamForm { at, form }: TeamForm) -> Result<Response, Problem> {
     let (below, member) = (form.get(FIELD), &at.team_member);
-    match billing::set_balance_alert(&web.core, member.person, member.team, below).await {
+    match billing::set_balance_alert(&web.core, member.user, member.team, below).await {
         Ok(()) => Ok(see_other(&format!("{}?saved", at.path(HERE)))),
         Err(AlertError::Number) => {
             let entered: String = below.chars().take(MAX_CHARS as usize).collect();

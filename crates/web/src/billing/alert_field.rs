@@ -4,7 +4,7 @@ use crate::form::{Field, FieldError};
 
 /// The name of the field.
 pub(super) const FIELD: &str = "alert_below";
-/// Enough for the highest number with separators, and for what people enter by mistake.
+/// Enough for the highest number with separators, and for what users enter by mistake.
 pub(super) const MAX_CHARS: u32 = 20;
 
 /// The field for the number.

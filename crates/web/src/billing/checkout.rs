@@ -21,14 +21,14 @@ pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
     TeamForm { at, form: input }: TeamForm,
 ) -> Result<Response, Problem> {
-    if !accounts::is_verified(&web.core, at.team_member.person).await? {
+    if !accounts::is_verified(&web.core, at.team_member.user).await? {
         return Err(Problem::unverified());
     }
-    web.limits.purchases.take(at.team_member.person).map_err(Problem::too_many_purchases)?;
+    web.limits.purchases.take(at.team_member.user).map_err(Problem::too_many_purchases)?;
 
     let here = format!("{}{}", web.core.public_url(), at.path(HERE));
     let (success, cancel) = (format!("{here}/{}", paid::return_path(web.core.now())), format!("{here}?cancelled"));
-    let email = at.signed_in.session.person.email.as_str();
+    let email = at.signed_in.session.user.email.as_str();
     let package = input.get("package");
     let started = billing::start_checkout(&web.core, at.team_member.team, email, package, &success, &cancel).await;
     match started.map_err(Error::into_fault) {

@@ -123,7 +123,7 @@ pub(super) async fn render(web: &Web, at: &TeamContext, status: StatusCode, show
     let days = billing::grabs_by_day(core, team).await?;
     let newest = billing::ledger(core, team, None, NEWEST).await?;
     let can_buy = billing::can_buy(core);
-    let alert = billing::balance_alert(core, at.team_member.person, team).await?;
+    let alert = billing::balance_alert(core, at.team_member.user, team).await?;
     let below = below.unwrap_or_else(|| grouped(alert.below.into()));
     let template = BillingPage {
         layout: web.team_layout(at, HERE),

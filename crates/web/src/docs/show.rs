@@ -119,7 +119,7 @@ async fn show_page(web: &Web, client: ClientIp, headers: &HeaderMap, page: &DocP
 /// The layout of the signed-in user, or that of visitors.
 async fn layout(web: &Web, headers: &HeaderMap) -> Result<Layout, Problem> {
     let layout = match web.signed_in(headers).await? {
-        Some(person) => web.user_layout(&person.session, PATH),
+        Some(user) => web.user_layout(&user.session, PATH),
         None => web.visitor_layout(PATH),
     };
     Ok(Layout { script: Some(web.assets.docs.path.clone()), ..layout })

@@ -99,7 +99,7 @@ async fn take_of<L: FormLimit>(web: &Web, ClientIp(client): ClientIp, headers: &
     // Bounds the lookups for made-up sessions.
     web.limits.parts.take(client)?;
     match web.signed_in(headers).await? {
-        Some(person) => Ok(L::of_user(&web.limits).take(person.session.person.id)?),
+        Some(user) => Ok(L::of_user(&web.limits).take(user.session.user.id)?),
         None => Err(limited.into()),
     }
 }

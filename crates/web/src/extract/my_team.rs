@@ -22,7 +22,7 @@ use crate::state::Web;
 /// The user who loads a page, and the team in its path with the user's role. A visitor is redirected to the sign-in
 /// page. A user who is not in the team gets 404.
 pub(crate) struct MyTeamPage {
-    pub(crate) person: SignedIn,
+    pub(crate) user: SignedIn,
     pub(crate) team: UserTeam,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct MyTeamPage {
 ///
 /// The checks are made in this order: limit, form, session, token, membership.
 pub(crate) struct MyTeamForm<L = PageLimit> {
-    pub(crate) person: SignedIn,
+    pub(crate) user: SignedIn,
     pub(crate) team: UserTeam,
     pub(crate) form: Form,
     limit: PhantomData<L>,
@@ -42,9 +42,9 @@ impl FromRequestParts<Arc<Web>> for MyTeamPage {
 
     async fn from_request_parts(parts: &mut Parts, web: &Arc<Web>) -> Result<Self, Rejection> {
         let team = team_id(parts).await?;
-        let SignedInPage(person) = SignedInPage::from_request_parts(parts, web).await?;
-        let team = web.my_team(&person.session, &team).await?;
-        Ok(Self { person, team })
+        let SignedInPage(user) = SignedInPage::from_request_parts(parts, web).await?;
+        let team = web.my_team(&user.session, &team).await?;
+        Ok(Self { user, team })
     }
 }
 
@@ -55,8 +55,8 @@ impl<L: FormLimit> FromRequest<Arc<Web>> for MyTeamForm<L> {
         let (mut parts, body) = request.into_parts();
         let team = team_id(&mut parts).await?;
         let request = Request::from_parts(parts, body);
-        let SignedInForm { person, form, .. } = SignedInForm::<L>::from_request(request, web).await?;
-        let team = web.my_team(&person.session, &team).await?;
-        Ok(Self { person, team, form, limit: PhantomData })
+        let SignedInForm { user, form, .. } = SignedInForm::<L>::from_request(request, web).await?;
+        let team = web.my_team(&user.session, &team).await?;
+        Ok(Self { user, team, form, limit: PhantomData })
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct SignedInPage(pub(crate) SignedIn);
 ///
 /// The checks are made in this order: limit, form, session, token, changes of this user today.
 pub(crate) struct SignedInForm<L = PageLimit> {
-    pub(crate) person: SignedIn,
+    pub(crate) user: SignedIn,
     pub(crate) form: Form,
     limit: PhantomData<L>,
 }
@@ -34,7 +34,7 @@ impl FromRequestParts<Arc<Web>> for SignedInPage {
     async fn from_request_parts(parts: &mut Parts, web: &Arc<Web>) -> Result<Self, Rejection> {
         take::<PageLimit>(web, parts).await?;
         match web.signed_in(&parts.headers).await? {
-            Some(person) => Ok(Self(person)),
+            Some(user) => Ok(Self(user)),
             None => Err(Rejection::SignIn(sign_in_url(parts.uri.path()))),
         }
     }
@@ -47,9 +47,9 @@ impl<L: FormLimit> FromRequest<Arc<Web>> for SignedInForm<L> {
         let (parts, body) = request.into_parts();
         take::<L>(web, &parts).await?;
         let sent = UncheckedForm::read_body(parts.headers, body).await?;
-        let Some(person) = web.signed_in(sent.headers()).await? else { return Err(Problem::signed_out()) };
-        let form = sent.into_checked(&person.session)?;
-        web.limits.changes.take(person.session.person.id).map_err(Problem::too_many_changes)?;
-        Ok(Self { person, form, limit: PhantomData })
+        let Some(user) = web.signed_in(sent.headers()).await? else { return Err(Problem::signed_out()) };
+        let form = sent.into_checked(&user.session)?;
+        web.limits.changes.take(user.session.user.id).map_err(Problem::too_many_changes)?;
+        Ok(Self { user, form, limit: PhantomData })
     }
 }

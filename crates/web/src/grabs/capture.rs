@@ -175,7 +175,7 @@ async fn form(
     once: String,
     errors: &[FieldError],
 ) -> Result<Response, Problem> {
-    let teams = accounts::list_memberships(&web.core, at.team_member.person).await?;
+    let teams = accounts::list_memberships(&web.core, at.team_member.user).await?;
     let here = teams.into_iter().find(|membership| membership.team == at.team_member.team);
     let live_credits = here.map_or(0, |membership| membership.live_credits);
     let preselected = if live_credits > 0 { Environment::Live } else { Environment::Test };

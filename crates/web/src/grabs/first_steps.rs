@@ -22,7 +22,7 @@ pub(super) struct Step {
 
 /// The steps of the team. Empty when all are done or the reader hid them.
 pub(super) async fn steps(web: &Web, at: &TeamContext) -> Result<Vec<Step>, Problem> {
-    let found = accounts::find_first_steps(&web.core, at.team_member.team, at.team_member.person).await?;
+    let found = accounts::find_first_steps(&web.core, at.team_member.team, at.team_member.user).await?;
     let Some(FirstSteps { key, grab, app, webhook }) = found else { return Ok(Vec::new()) };
     if key && grab && app && webhook {
         return Ok(Vec::new());
@@ -43,6 +43,6 @@ pub(super) async fn steps(web: &Web, at: &TeamContext) -> Result<Vec<Step>, Prob
 
 /// `/teams/{team}/first-steps`: hides the steps from the reader.
 pub(crate) async fn hide(State(web): State<Arc<Web>>, TeamForm { at, .. }: TeamForm) -> Result<Response, Problem> {
-    accounts::hide_first_steps(&web.core, at.team_member.team, at.team_member.person).await?;
+    accounts::hide_first_steps(&web.core, at.team_member.team, at.team_member.user).await?;
     Ok(see_other(&at.path("grabs")))
 }

@@ -17,8 +17,8 @@ use crate::session::{SignedIn, sign_in_url_for};
 use crate::state::Web;
 
 /// Redirects to the gallery.
-pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(person): SignedInPage) -> Result<Response, Problem> {
-    let team = first_team(&web, &person).await?;
+pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(user): SignedInPage) -> Result<Response, Problem> {
+    let team = first_team(&web, &user).await?;
     Ok(see_other(&paths::team_page(team, "grabs")))
 }
 
@@ -32,18 +32,18 @@ pub(crate) async fn capture(
     uri: Uri,
 ) -> Result<Response, Problem> {
     take_page(&web, client, &headers).await?;
-    let Some(person) = web.signed_in(&headers).await? else { return Ok(see_other(&sign_in_url_for(&uri))) };
-    let path = paths::team_page(first_team(&web, &person).await?, "capture");
+    let Some(user) = web.signed_in(&headers).await? else { return Ok(see_other(&sign_in_url_for(&uri))) };
+    let path = paths::team_page(first_team(&web, &user).await?, "capture");
     let query = options.to_query();
     Ok(see_other(&if query.is_empty() { path } else { format!("{path}?{query}") }))
 }
 
 /// The team that the user joined first.
-async fn first_team(web: &Web, person: &SignedIn) -> Result<TeamId, Problem> {
-    let teams = accounts::list_memberships(&web.core, person.session.person.id).await?;
+async fn first_team(web: &Web, user: &SignedIn) -> Result<TeamId, Problem> {
+    let teams = accounts::list_memberships(&web.core, user.session.user.id).await?;
     match teams.first() {
         Some(first) => Ok(first.team),
-        None if web.has_only_suspended_teams(&person.session).await? => Err(Problem::team_suspended()),
+        None if web.has_only_suspended_teams(&user.session).await? => Err(Problem::team_suspended()),
         None => {
             Err(Problem::not_found("You are not a member of a team yet. Create a team or contact your administrator."))
         }

@@ -37,26 +37,26 @@ struct KeyCreatedPage<'a> {
 /// Creates the key.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    MyTeamForm { person, team, form, .. }: MyTeamForm,
+    MyTeamForm { user, team, form, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    let (user, name) = (person.session.person.id, form.get("name"));
+    let (user, name) = (user.session.user.id, form.get("name"));
     let environment =
         [Environment::Live, Environment::Test].into_iter().find(|known| known.as_str() == form.get("environment"));
     let Some(environment) = environment else {
         let errors = [FieldError { field: "environment", message: "Choose an environment.".to_owned() }];
         let status = StatusCode::UNPROCESSABLE_ENTITY;
-        return list::list(&web, &person.session, team, status, false, Some(&form), &errors).await;
+        return list::list(&web, &user.session, team, status, false, Some(&form), &errors).await;
     };
     let limits = match read_limits(&form) {
         Ok(limits) => limits,
         Err(error) => {
             let status = StatusCode::UNPROCESSABLE_ENTITY;
-            return list::list(&web, &person.session, team, status, false, Some(&form), &[error]).await;
+            return list::list(&web, &user.session, team, status, false, Some(&form), &[error]).await;
         }
     };
     let message = match accounts::create_key(&web.core, user, team.team, environment, name, limits).await {
         Ok(key) => {
-            let layout = web.team_admin_layout(&person.session, team.team, "keys").await?;
+            let layout = web.team_admin_layout(&user.session, team.team, "keys").await?;
             let template = KeyCreatedPage {
                 layout: Layout { script: Some(web.assets.copy.path.clone()), ..layout },
                 team: &team.name,
@@ -77,7 +77,7 @@ pub(crate) async fn submit(
     };
     let errors = [FieldError { field: "name", message }];
     let status = StatusCode::UNPROCESSABLE_ENTITY;
-    list::list(&web, &person.session, team, status, false, Some(&form), &errors).await
+    list::list(&web, &user.session, team, status, false, Some(&form), &errors).await
 }
 
 /// The restrictions that the form asks for.

@@ -32,10 +32,10 @@ struct KeyLinkPage<'a> {
 /// Asks for confirmation.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    MyTeamPage { person, team }: MyTeamPage,
+    MyTeamPage { user, team }: MyTeamPage,
     Path((_, key)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    let key = find(&web, &person.session, &team, &key).await?;
+    let key = find(&web, &user.session, &team, &key).await?;
     let confirmation = Confirmation {
         title: "Show the link secret of",
         subject: &key.name,
@@ -48,19 +48,19 @@ pub(crate) async fn show(
         action: format!("{}/{}/link", path(team.team), key.id),
         back: path(team.team),
     };
-    let layout = web.team_admin_layout(&person.session, team.team, "keys").await?;
-    Ok(confirm_page(layout, &person.session, &confirmation))
+    let layout = web.team_admin_layout(&user.session, team.team, "keys").await?;
+    Ok(confirm_page(layout, &user.session, &confirmation))
 }
 
 /// Shows the secret. A key that has none gets one.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
     Path((_, key)): Path<(String, String)>,
-    MyTeamForm { person, team, .. }: MyTeamForm,
+    MyTeamForm { user, team, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    let found = find(&web, &person.session, &team, &key).await?;
-    let revealed = links::reveal(&web.core, person.session.person.id, team.team, found.id).await?;
-    shown(&web, &person.session, &team, &found, &revealed).await
+    let found = find(&web, &user.session, &team, &key).await?;
+    let revealed = links::reveal(&web.core, user.session.user.id, team.team, found.id).await?;
+    shown(&web, &user.session, &team, &found, &revealed).await
 }
 
 /// The page with a secret.
@@ -87,6 +87,6 @@ pub(super) async fn shown(
 /// The key of the team with this id, unless it was revoked.
 pub(super) async fn find(web: &Web, session: &Session, team: &UserTeam, key: &str) -> Result<TeamKey, TeamError> {
     let id: KeyId = key.parse().map_err(|_| TeamError::NotFound)?;
-    let keys = accounts::list_keys(&web.core, session.person.id, team.team).await?;
+    let keys = accounts::list_keys(&web.core, session.user.id, team.team).await?;
     keys.into_iter().find(|key| key.id == id && key.revoked_at.is_none()).ok_or(TeamError::NotFound)
 }

@@ -114,10 +114,10 @@ impl Key {
 /// Shows the list, with the form for a new key.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    MyTeamPage { person, team }: MyTeamPage,
+    MyTeamPage { user, team }: MyTeamPage,
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    list(&web, &person.session, team, StatusCode::OK, query.has("revoked"), None, &[]).await
+    list(&web, &user.session, team, StatusCode::OK, query.has("revoked"), None, &[]).await
 }
 
 pub(super) async fn list(
@@ -129,7 +129,7 @@ pub(super) async fn list(
     input: Option<&Form>,
     errors: &[FieldError],
 ) -> Result<Response, Problem> {
-    let keys = accounts::list_keys(&web.core, session.person.id, team.team).await?;
+    let keys = accounts::list_keys(&web.core, session.user.id, team.team).await?;
     let now = web.core.now();
     let keys = keys.into_iter().map(|key| Key::new(key, now));
     let (open, revoked): (Vec<_>, Vec<_>) = keys.partition(|key| key.revoked.is_none());

@@ -32,8 +32,8 @@ fn path(team: TeamId) -> String {
 }
 
 /// `/keys`: redirects to the keys of the team that the user joined first.
-pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(person): SignedInPage) -> Result<Response, Problem> {
-    let teams = accounts::list_teams(&web.core, person.session.person.id).await?;
+pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(user): SignedInPage) -> Result<Response, Problem> {
+    let teams = accounts::list_teams(&web.core, user.session.user.id).await?;
     Ok(match teams.first() {
         Some(first) => see_other(&path(first.team)),
         None => see_other(paths::TEAMS),

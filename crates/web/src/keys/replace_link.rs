@@ -16,10 +16,10 @@ use crate::state::Web;
 /// Asks for confirmation.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    MyTeamPage { person, team }: MyTeamPage,
+    MyTeamPage { user, team }: MyTeamPage,
     Path((_, key)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    let key = find(&web, &person.session, &team, &key).await?;
+    let key = find(&web, &user.session, &team, &key).await?;
     let confirmation = Confirmation {
         title: "Replace the link secret of",
         subject: &key.name,
@@ -32,17 +32,17 @@ pub(crate) async fn show(
         action: format!("{}/{}/link/replace", path(team.team), key.id),
         back: path(team.team),
     };
-    let layout = web.team_admin_layout(&person.session, team.team, "keys").await?;
-    Ok(confirm_page(layout, &person.session, &confirmation))
+    let layout = web.team_admin_layout(&user.session, team.team, "keys").await?;
+    Ok(confirm_page(layout, &user.session, &confirmation))
 }
 
 /// Replaces the secret, and shows the new one.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
     Path((_, key)): Path<(String, String)>,
-    MyTeamForm { person, team, .. }: MyTeamForm,
+    MyTeamForm { user, team, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    let found = find(&web, &person.session, &team, &key).await?;
-    let replaced = links::replace(&web.core, person.session.person.id, team.team, found.id).await?;
-    shown(&web, &person.session, &team, &found, &replaced).await
+    let found = find(&web, &user.session, &team, &key).await?;
+    let replaced = links::replace(&web.core, user.session.user.id, team.team, found.id).await?;
+    shown(&web, &user.session, &team, &found, &replaced).await
 }

@@ -17,11 +17,11 @@ use crate::state::Web;
 /// Asks for confirmation.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    MyTeamPage { person, team }: MyTeamPage,
+    MyTeamPage { user, team }: MyTeamPage,
     Path((_, key)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
     let id = parse(&key)?;
-    let keys = accounts::list_keys(&web.core, person.session.person.id, team.team).await?;
+    let keys = accounts::list_keys(&web.core, user.session.user.id, team.team).await?;
     let key = keys.into_iter().find(|key| key.id == id && key.revoked_at.is_none()).ok_or(TeamError::NotFound)?;
     let confirmation = Confirmation {
         title: "Revoke key",
@@ -35,17 +35,17 @@ pub(crate) async fn show(
         action: format!("{}/{id}/revoke", path(team.team)),
         back: path(team.team),
     };
-    let layout = web.team_admin_layout(&person.session, team.team, "keys").await?;
-    Ok(confirm_page(layout, &person.session, &confirmation))
+    let layout = web.team_admin_layout(&user.session, team.team, "keys").await?;
+    Ok(confirm_page(layout, &user.session, &confirmation))
 }
 
 /// Revokes the key.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
     Path((_, key)): Path<(String, String)>,
-    MyTeamForm { person, team, .. }: MyTeamForm,
+    MyTeamForm { user, team, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    accounts::revoke_key(&web.core, person.session.person.id, team.team, parse(&key)?).await?;
+    accounts::revoke_key(&web.core, user.session.user.id, team.team, parse(&key)?).await?;
     Ok(see_other(&format!("{}?revoked", path(team.team))))
 }
 

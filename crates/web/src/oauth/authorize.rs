@@ -40,7 +40,7 @@ pub(crate) async fn show(
     };
     drop(turn);
     match web.signed_in(request.headers()).await? {
-        Some(person) => page(&web, &person, &asked, true, StatusCode::OK, &[]).await,
+        Some(user) => page(&web, &user, &asked, true, StatusCode::OK, &[]).await,
         None => Ok(see_other(&sign_in_url(uri.path_and_query().map_or("", |own| own.as_str())))),
     }
 }
@@ -58,9 +58,9 @@ pub(crate) async fn decide(
     if !sent.unchecked().has(consent::TICKET_FIELD) {
         return Ok(see_other(&format!("{}?{}", uri.path(), sent.unchecked().to_query())));
     }
-    let Some(person) = web.signed_in(sent.headers()).await? else { return Err(Problem::signed_out()) };
-    let input = sent.check(&person.session)?;
-    let user = person.session.person.id;
+    let Some(user) = web.signed_in(sent.headers()).await? else { return Err(Problem::signed_out()) };
+    let input = sent.check(&user.session)?;
+    let user = user.session.user.id;
     let Some(asked) = oauth::take_consent_request(&web.core, user, input.get(consent::TICKET_FIELD)).await? else {
         let message = "This request was already answered, or the page was open for more than ten minutes.";
         return Err(Problem::bad_request("Request expired", message, GO_BACK));
@@ -78,7 +78,7 @@ pub(crate) async fn decide(
         ("allow", None) => {
             let message = "Choose what the app may use.".to_owned();
             let missing = [FieldError { field: "place", message }];
-            page(&web, &person, &asked, may_manage, StatusCode::UNPROCESSABLE_ENTITY, &missing).await
+            page(&web, &user, &asked, may_manage, StatusCode::UNPROCESSABLE_ENTITY, &missing).await
         }
         (_, _) => Ok(see_other(&oauth::deny(&web.core, &asked))),
     }
@@ -86,17 +86,17 @@ pub(crate) async fn decide(
 
 async fn page(
     web: &Web,
-    person: &SignedIn,
+    user: &SignedIn,
     asked: &AuthorizationRequest,
     may_manage: bool,
     status: StatusCode,
     errors: &[FieldError],
 ) -> Result<Response, Problem> {
-    let user = person.session.person.id;
+    let user = user.session.user.id;
     let teams = accounts::list_memberships(&web.core, user).await?;
     let ticket = oauth::create_consent_request(&web.core, user, asked).await?;
     let form = consent::ConsentForm { ticket: ticket.expose(), may_manage, errors };
-    Ok(consent::page(web, &person.session, asked, &teams, &form, status))
+    Ok(consent::page(web, &user.session, asked, &teams, &form, status))
 }
 
 fn reject(refusal: AuthorizationError) -> Result<Response, Problem> {

@@ -101,7 +101,7 @@ pub(super) fn page(
         client_host: asked.client_host.as_deref(),
         returns_to: asked.redirect.display_location(),
         is_loopback: asked.redirect.is_loopback(),
-        email: session.person.email.as_str(),
+        email: session.user.email.as_str(),
         warning: warning(&asked.client_name, asked.client_host.as_deref(), asked.redirect.is_loopback()),
         asks_to_manage: asked.asks_to_manage(),
         may_manage,

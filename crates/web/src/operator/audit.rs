@@ -29,7 +29,7 @@ struct AuditPage {
 /// An entry in the table.
 struct Row {
     at: Moment,
-    /// The e-mail address of a person, or what else made the change.
+    /// The e-mail address of a user, or what else made the change.
     who: String,
     action: String,
     target: String,

@@ -25,13 +25,13 @@ pub(super) async fn require_operator(
     next: Next,
 ) -> Result<Response, Problem> {
     take_page(&web, client, request.headers()).await?;
-    let Some(person) = web.signed_in(request.headers()).await? else { return Err(unknown()) };
-    let operator = match Operator::from_session(&web.core, &person.session).await? {
+    let Some(user) = web.signed_in(request.headers()).await? else { return Err(unknown()) };
+    let operator = match Operator::from_session(&web.core, &user.session).await? {
         OperatorAccess::Granted(operator) => operator,
         OperatorAccess::SecondFactorNeeded => return Ok(see_other(&format!("{SECOND_FACTOR}?required"))),
         OperatorAccess::Denied => return Err(unknown()),
     };
-    request.extensions_mut().insert(OperatorContext { operator, session: person.session });
+    request.extensions_mut().insert(OperatorContext { operator, session: user.session });
     Ok(next.run(request).await)
 }
 

@@ -48,12 +48,12 @@ pub(crate) async fn show(
     VisitorPage { headers, query, .. }: VisitorPage,
 ) -> Result<Response, Problem> {
     let pending = pending(&web, &headers);
-    let person = match &pending {
+    let user = match &pending {
         Some(pending) => accounts::find_pending_sign_in(&web.core, pending).await?,
         None => return Ok(see_other(&sign_in_url(next(&query).as_str()))),
     };
-    match person {
-        Some(person) => Ok(form(&web, &headers, StatusCode::OK, &person, &query, &[])),
+    match user {
+        Some(user) => Ok(form(&web, &headers, StatusCode::OK, &user, &query, &[])),
         None => Ok(start_again(&web, &query)),
     }
 }
@@ -72,14 +72,14 @@ pub(crate) async fn submit(
         Err(CodeSignInError::Code(error)) => error,
     };
     let (error, retry_after_s) = code_error(error)?;
-    let Some(person) = accounts::find_pending_sign_in(&web.core, &pending).await? else {
+    let Some(user) = accounts::find_pending_sign_in(&web.core, &pending).await? else {
         return Ok(start_again(&web, &input));
     };
     let status = match retry_after_s {
         Some(_) => StatusCode::TOO_MANY_REQUESTS,
         None => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    let mut response = form(&web, &headers, status, &person, &input, &[error]);
+    let mut response = form(&web, &headers, status, &user, &input, &[error]);
     if let Some(seconds) = retry_after_s {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
@@ -104,13 +104,13 @@ pub(super) fn form(
     web: &Web,
     headers: &HeaderMap,
     status: StatusCode,
-    person: &PendingSignInInfo,
+    user: &PendingSignInInfo,
     input: &Form,
     errors: &[FieldError],
 ) -> Response {
     let visit = Visit::of(&web.cookies, headers);
     let next = next(input);
-    let PendingSignInInfo { email, has_app, has_passkeys } = person;
+    let PendingSignInInfo { email, has_app, has_passkeys } = user;
     let has_passkeys = *has_passkeys && accounts::has_passkeys(&web.core);
     let is_recovery = input.has(RECOVERY) || !has_app;
     let script = has_passkeys.then(|| web.assets.passkey.path.clone());

@@ -66,7 +66,7 @@ pub(crate) async fn submit(
     let errors = [FieldError { field: "", message: message.to_owned() }];
     let Some(pending) = pending else { return Ok(sign_in::form(&web, &headers, status, &input, &errors)) };
     match accounts::find_pending_sign_in(&web.core, &pending).await? {
-        Some(person) => Ok(code::form(&web, &headers, status, &person, &input, &errors)),
+        Some(user) => Ok(code::form(&web, &headers, status, &user, &input, &errors)),
         None => Ok(code::start_again(&web, &input)),
     }
 }

@@ -24,9 +24,9 @@ pub(crate) async fn submit(
     take_page(&web, client, request.headers()).await?;
     // Without a session there is no token to check and nothing to end.
     let sent = UncheckedForm::read(request).await?;
-    if let Some(person) = web.signed_in(sent.headers()).await? {
-        sent.check(&person.session)?;
-        accounts::sign_out(&web.core, &person.token).await?;
+    if let Some(user) = web.signed_in(sent.headers()).await? {
+        sent.check(&user.session)?;
+        accounts::sign_out(&web.core, &user.token).await?;
     }
     let mut response = see_other(&format!("{SIGN_IN}?signed_out"));
     response.headers_mut().append(SET_COOKIE, web.cookies.remove(Cookie::Session));

@@ -60,8 +60,8 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     let found = accounts::find_verification(&web.core, query.get("token")).await?;
     let verification = found.ok_or_else(|| Problem::invalid_link(ASK_AGAIN))?;
-    let person = web.signed_in(&headers).await?;
-    Ok(form(&web, &headers, person.as_ref(), &verification, &query, StatusCode::OK, &[]))
+    let user = web.signed_in(&headers).await?;
+    Ok(form(&web, &headers, user.as_ref(), &verification, &query, StatusCode::OK, &[]))
 }
 
 /// Verifies the address of the signed-in user, or gives the account to the visitor who has the link.
@@ -75,11 +75,11 @@ pub(crate) async fn submit(
     let sent = UncheckedForm::read(request).await?;
     let found = accounts::find_verification(&web.core, sent.unchecked().get("token")).await?;
     let verification = found.ok_or_else(|| Problem::invalid_link(ASK_AGAIN))?;
-    let person = web.signed_in(sent.headers()).await?;
+    let user = web.signed_in(sent.headers()).await?;
     let verified_page = NextPath::parse(&format!("{}?verified", account::PATH), account::PATH);
-    let (input, error) = match own(person.as_ref(), &verification) {
-        Some(person) => {
-            let input = sent.check(&person.session)?;
+    let (input, error) = match own(user.as_ref(), &verification) {
+        Some(user) => {
+            let input = sent.check(&user.session)?;
             match accounts::verify_email(&web.core, verification.user, input.get("token")).await {
                 Ok(()) => return Ok(see_other(verified_page.as_str())),
                 Err(error) => (input, error),
@@ -98,7 +98,7 @@ pub(crate) async fn submit(
         VerificationError::Password(error) => {
             let errors = [FieldError { field: "password", message: password_message(error) }];
             let status = StatusCode::UNPROCESSABLE_ENTITY;
-            Ok(form(&web, sent.headers(), person.as_ref(), &verification, input, status, &errors))
+            Ok(form(&web, sent.headers(), user.as_ref(), &verification, input, status, &errors))
         }
         VerificationError::TooMany { retry_after_s } => Err(RateLimited { retry_after_s }.into()),
         VerificationError::Internal(error) => Err(error.into()),
@@ -108,10 +108,10 @@ pub(crate) async fn submit(
 /// Sends another link to the signed-in user.
 pub(crate) async fn send(
     State(web): State<Arc<Web>>,
-    SignedInForm { person, .. }: SignedInForm<MailLimit>,
+    SignedInForm { user, .. }: SignedInForm<MailLimit>,
 ) -> Result<Response, Problem> {
-    let email = person.session.person.email.as_str();
-    let (status, title, message) = match accounts::request_verification(&web.core, person.session.person.id).await? {
+    let email = user.session.user.email.as_str();
+    let (status, title, message) = match accounts::request_verification(&web.core, user.session.user.id).await? {
         VerificationRequest::Sent => {
             let message = format!("We sent a link to {email}. It is valid for 24 hours and can be used once.");
             (StatusCode::OK, "Check your mail", message)
@@ -123,40 +123,40 @@ pub(crate) async fn send(
         }
         VerificationRequest::NotNeeded => return Ok(see_other(account::PATH)),
     };
-    let layout = web.user_layout(&person.session, "");
+    let layout = web.user_layout(&user.session, "");
     Ok(page(status, &LinkSentPage { layout, title, message }))
 }
 
 /// The signed-in user, if the link is for their account.
-fn own<'a>(person: Option<&'a SignedIn>, verification: &Verification) -> Option<&'a SignedIn> {
-    person.filter(|person| person.session.person.id == verification.user)
+fn own<'a>(user: Option<&'a SignedIn>, verification: &Verification) -> Option<&'a SignedIn> {
+    user.filter(|user| user.session.user.id == verification.user)
 }
 
 fn form(
     web: &Web,
     headers: &HeaderMap,
-    person: Option<&SignedIn>,
+    user: Option<&SignedIn>,
     verification: &Verification,
     input: &Form,
     status: StatusCode,
     errors: &[FieldError],
 ) -> Response {
     let visit = Visit::of(&web.cookies, headers);
-    let person = own(person, verification);
+    let user = own(user, verification);
     let token = input.get("token");
     let here = Form::from_iter([("token", token)]).to_query();
     let template = VerifyPage {
         layout: web.plain_layout(),
-        form_token: person.map_or_else(|| visit.form_token(), |person| person.session.csrf.clone()),
+        form_token: user.map_or_else(|| visit.form_token(), |user| user.session.csrf.clone()),
         token,
         email: verification.email.as_str(),
-        is_own: person.is_some(),
+        is_own: user.is_some(),
         sign_in: sign_in_url(&format!("{PATH}?{here}")),
         password: password_field("new-password", PASSWORD_HINT, &[]).with_name("password", "New password", errors),
         errors,
     };
     let mut response = page(status, &template);
-    if person.is_none() {
+    if user.is_none() {
         response.headers_mut().append(SET_COOKIE, visit.cookie(&web.cookies));
     }
     response

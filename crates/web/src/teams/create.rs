@@ -18,13 +18,13 @@ use crate::state::Web;
 /// Creates the team and redirects to its page.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    SignedInForm { person, form, .. }: SignedInForm,
+    SignedInForm { user, form, .. }: SignedInForm,
 ) -> Result<Response, Problem> {
-    match accounts::create_own_team(&web.core, person.session.person.id, form.get("name")).await {
-        Ok(team) => Ok(see_other(&format!("{}?founded", paths::people(team)))),
+    match accounts::create_own_team(&web.core, user.session.user.id, form.get("name")).await {
+        Ok(team) => Ok(see_other(&format!("{}?founded", paths::users(team)))),
         Err(TeamError::TeamName(error)) => {
             let errors = [FieldError { field: "name", message: format!("Enter a name. It {error}.") }];
-            list::list(&web, &person.session, StatusCode::UNPROCESSABLE_ENTITY, "", Some(&form), &errors).await
+            list::list(&web, &user.session, StatusCode::UNPROCESSABLE_ENTITY, "", Some(&form), &errors).await
         }
         Err(error) => Err(error.into()),
     }

@@ -34,18 +34,18 @@ struct DeleteTeamPage<'a> {
 /// Asks for confirmation.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    MyTeamPage { person, team }: MyTeamPage,
+    MyTeamPage { user, team }: MyTeamPage,
 ) -> Result<Response, Problem> {
-    render(&web, &person.session, &team, StatusCode::OK, None, &[])
+    render(&web, &user.session, &team, StatusCode::OK, None, &[])
 }
 
 /// Deletes the team. Each attempt costs a slow hash, so the sign-in limit applies.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    MyTeamForm { person, team, form, .. }: MyTeamForm<PasswordLimit>,
+    MyTeamForm { user, team, form, .. }: MyTeamForm<PasswordLimit>,
 ) -> Result<Response, Problem> {
-    let (me, name, password) = (&person.session.person, form.get("name"), form.get("password"));
-    let deleted = accounts::delete_team(&web.core, me, &person.token, team.team, name, password).await;
+    let (me, name, password) = (&user.session.user, form.get("name"), form.get("password"));
+    let deleted = accounts::delete_team(&web.core, me, &user.token, team.team, name, password).await;
     let (error, retry_after_s) = match deleted {
         Ok(()) => return Ok(see_other(&format!("{TEAMS}?deleted"))),
         Err(DeletionError::WrongName) => {
@@ -63,7 +63,7 @@ pub(crate) async fn submit(
         Some(_) => StatusCode::TOO_MANY_REQUESTS,
         None => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    let mut response = render(&web, &person.session, &team, status, Some(&form), &[error])?;
+    let mut response = render(&web, &user.session, &team, status, Some(&form), &[error])?;
     if let Some(seconds) = retry_after_s {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
@@ -86,7 +86,7 @@ fn render(
         form_token: &session.csrf,
         team_name: &team.name,
         path: paths::team(team.team),
-        back: paths::people(team.team),
+        back: paths::users(team.team),
         name: name_field("Team name", "Type the name of the team to confirm.", input, errors),
         password: password_field("current-password", "", errors),
         errors,

@@ -9,7 +9,7 @@ use grabd_domain::accounts::Role;
 use grabd_engine::accounts::{self, InviteError, TeamError};
 use http::StatusCode;
 
-use super::people::{PeopleView, redirect_with_notice};
+use super::users::{UsersView, redirect_with_notice};
 use crate::extract::MyTeamForm;
 use crate::fields::EMAIL_MESSAGE;
 use crate::form::FieldError;
@@ -19,15 +19,15 @@ use crate::state::Web;
 /// Creates an invitation. If no mail is sent, the response shows the link once.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    MyTeamForm { person, team, form, .. }: MyTeamForm,
+    MyTeamForm { user, team, form, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
     let email = form.get("email");
     let role = if form.get("role") == Role::Owner.as_str() { Role::Owner } else { Role::Member };
-    let message = match accounts::invite(&web.core, &person.session.person, team.team, email, role).await {
+    let message = match accounts::invite(&web.core, &user.session.user, team.team, email, role).await {
         Ok(accounts::InviteOutcome::Mailed) => return Ok(redirect_with_notice(&team, "invited")),
         Ok(accounts::InviteOutcome::Link(link)) => {
-            let view = PeopleView { link: Some(&link), ..PeopleView::default() };
-            return view.render(&web, &person.session, team, StatusCode::OK).await;
+            let view = UsersView { link: Some(&link), ..UsersView::default() };
+            return view.render(&web, &user.session, team, StatusCode::OK).await;
         }
         Err(InviteError::Email(_)) => EMAIL_MESSAGE.to_owned(),
         Err(InviteError::TooMany) => {
@@ -43,17 +43,17 @@ pub(crate) async fn submit(
         Err(InviteError::Team(error)) => return Err(error.into()),
     };
     let errors = [FieldError { field: "email", message }];
-    let view = PeopleView { email, errors: &errors, ..PeopleView::default() };
-    view.render(&web, &person.session, team, StatusCode::UNPROCESSABLE_ENTITY).await
+    let view = UsersView { email, errors: &errors, ..UsersView::default() };
+    view.render(&web, &user.session, team, StatusCode::UNPROCESSABLE_ENTITY).await
 }
 
 /// Withdraws an invitation.
 pub(crate) async fn withdraw(
     State(web): State<Arc<Web>>,
     Path((_, invitation)): Path<(String, String)>,
-    MyTeamForm { person, team, .. }: MyTeamForm,
+    MyTeamForm { user, team, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
     let invitation = invitation.parse().map_err(|_| TeamError::NotFound)?;
-    accounts::withdraw_invitation(&web.core, person.session.person.id, team.team, invitation).await?;
+    accounts::withdraw_invitation(&web.core, user.session.user.id, team.team, invitation).await?;
     Ok(redirect_with_notice(&team, "withdrawn"))
 }

@@ -17,7 +17,7 @@ use crate::state::Web;
 /// Asks for confirmation.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    MyTeamPage { person, team }: MyTeamPage,
+    MyTeamPage { user, team }: MyTeamPage,
 ) -> Result<Response, Problem> {
     let confirmation = Confirmation {
         title: "Leave team",
@@ -31,18 +31,18 @@ pub(crate) async fn show(
         button: "Leave team",
         is_final: true,
         action: format!("{}/leave", paths::team(team.team)),
-        back: paths::people(team.team),
+        back: paths::users(team.team),
     };
-    let layout = web.team_admin_layout(&person.session, team.team, "people").await?;
-    let known = secrets::known_to(&web, team.team, person.session.person.id).await?;
-    Ok(confirm_page_with_secrets(layout, &person.session, &confirmation, &known))
+    let layout = web.team_admin_layout(&user.session, team.team, "people").await?;
+    let known = secrets::known_to(&web, team.team, user.session.user.id).await?;
+    Ok(confirm_page_with_secrets(layout, &user.session, &confirmation, &known))
 }
 
 /// Leaves the team.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    MyTeamForm { person, team, .. }: MyTeamForm,
+    MyTeamForm { user, team, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    accounts::leave(&web.core, person.session.person.id, team.team).await?;
+    accounts::leave(&web.core, user.session.user.id, team.team).await?;
     Ok(see_other(&format!("{TEAMS}?left")))
 }

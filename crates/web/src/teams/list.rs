@@ -57,11 +57,11 @@ impl From<UserTeam> for Row {
 /// Shows the list.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    SignedInPage(person): SignedInPage,
+    SignedInPage(user): SignedInPage,
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
     let notice = NOTICES.iter().find(|(word, _)| query.has(word)).map_or("", |(_, notice)| *notice);
-    list(&web, &person.session, StatusCode::OK, notice, None, &[]).await
+    list(&web, &user.session, StatusCode::OK, notice, None, &[]).await
 }
 
 pub(super) async fn list(
@@ -72,8 +72,8 @@ pub(super) async fn list(
     input: Option<&Form>,
     errors: &[FieldError],
 ) -> Result<Response, Problem> {
-    let teams = accounts::list_teams(&web.core, session.person.id).await?;
-    let suspended = accounts::list_suspended_teams(&web.core, session.person.id).await?;
+    let teams = accounts::list_teams(&web.core, session.user.id).await?;
+    let suspended = accounts::list_suspended_teams(&web.core, session.user.id).await?;
     let template = TeamsPage {
         layout: web.user_layout(session, paths::TEAMS),
         form_token: &session.csrf,

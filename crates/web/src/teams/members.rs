@@ -8,7 +8,7 @@ use grabd_domain::accounts::Role;
 use grabd_domain::ids::UserId;
 use grabd_engine::accounts::{self, TeamError};
 
-use super::people::redirect_with_notice;
+use super::users::redirect_with_notice;
 use super::secrets;
 use crate::confirm::{Confirmation, confirm_page_with_secrets};
 use crate::extract::{MyTeamForm, MyTeamPage};
@@ -22,19 +22,19 @@ use http::Uri;
 pub(crate) async fn set_role(
     State(web): State<Arc<Web>>,
     Path((_, user)): Path<(String, String)>,
-    MyTeamForm { person, team, form, .. }: MyTeamForm,
+    MyTeamForm { user, team, form, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
     let Some(role) = Role::ALL.into_iter().find(|role| role.as_str() == form.get("role")) else {
         return Err(Problem::bad_request("Unknown role", "The role must be owner or member.", ""));
     };
-    accounts::set_role(&web.core, person.session.person.id, team.team, parse(&user)?, role).await?;
+    accounts::set_role(&web.core, user.session.user.id, team.team, parse(&user)?, role).await?;
     Ok(redirect_with_notice(&team, "changed"))
 }
 
 /// Asks for confirmation to remove a member.
 pub(crate) async fn confirm_removal(
     State(web): State<Arc<Web>>,
-    MyTeamPage { person, team }: MyTeamPage,
+    MyTeamPage { user, team }: MyTeamPage,
     Path((_, user)): Path<(String, String)>,
     uri: Uri,
 ) -> Result<Response, Problem> {
@@ -42,7 +42,7 @@ pub(crate) async fn confirm_removal(
         return Err(TeamError::NotOwner.into());
     }
     let user = parse(&user)?;
-    let members = accounts::list_members(&web.core, person.session.person.id, team.team).await?;
+    let members = accounts::list_members(&web.core, user.session.user.id, team.team).await?;
     let member = members.into_iter().find(|member| member.user == user).ok_or(TeamError::NotFound)?;
     let confirmation = Confirmation {
         title: "Remove",
@@ -55,20 +55,20 @@ pub(crate) async fn confirm_removal(
         button: "Remove",
         is_final: true,
         action: uri.path().to_owned(),
-        back: paths::people(team.team),
+        back: paths::users(team.team),
     };
-    let layout = web.team_admin_layout(&person.session, team.team, "people").await?;
+    let layout = web.team_admin_layout(&user.session, team.team, "people").await?;
     let known = secrets::known_to(&web, team.team, user).await?;
-    Ok(confirm_page_with_secrets(layout, &person.session, &confirmation, &known))
+    Ok(confirm_page_with_secrets(layout, &user.session, &confirmation, &known))
 }
 
 /// Removes a member. The page that follows has the secrets in use that they know.
 pub(crate) async fn remove(
     State(web): State<Arc<Web>>,
     Path((_, user)): Path<(String, String)>,
-    MyTeamForm { person, team, .. }: MyTeamForm,
+    MyTeamForm { user, team, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    let me = person.session.person.id;
+    let me = user.session.user.id;
     let user = parse(&user)?;
     accounts::remove_member(&web.core, me, team.team, user).await?;
     Ok(see_other(&match user == me {

@@ -7,7 +7,7 @@ use axum::response::Response;
 use grabd_engine::accounts::{self, TeamError};
 use http::StatusCode;
 
-use super::people::{PeopleView, redirect_with_notice};
+use super::users::{UsersView, redirect_with_notice};
 use crate::extract::MyTeamForm;
 use crate::form::FieldError;
 use crate::problem::Problem;
@@ -16,15 +16,15 @@ use crate::state::Web;
 /// Renames the team.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    MyTeamForm { person, team, form, .. }: MyTeamForm,
+    MyTeamForm { user, team, form, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
     let name = form.get("name");
-    match accounts::rename_team(&web.core, person.session.person.id, team.team, name).await {
+    match accounts::rename_team(&web.core, user.session.user.id, team.team, name).await {
         Ok(()) => Ok(redirect_with_notice(&team, "renamed")),
         Err(TeamError::TeamName(error)) => {
             let errors = [FieldError { field: "name", message: format!("Enter a name. It {error}.") }];
-            let view = PeopleView { name: Some(name), errors: &errors, ..PeopleView::default() };
-            view.render(&web, &person.session, team, StatusCode::UNPROCESSABLE_ENTITY).await
+            let view = UsersView { name: Some(name), errors: &errors, ..UsersView::default() };
+            view.render(&web, &user.session, team, StatusCode::UNPROCESSABLE_ENTITY).await
         }
         Err(error) => Err(error.into()),
     }

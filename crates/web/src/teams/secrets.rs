@@ -30,16 +30,16 @@ struct SecretsPage<'a> {
 /// Shows the list.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    MyTeamPage { person, team }: MyTeamPage,
+    MyTeamPage { user, team }: MyTeamPage,
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    let me = person.session.person.id;
+    let me = user.session.user.id;
     let template = SecretsPage {
-        layout: web.team_admin_layout(&person.session, team.team, "people").await?,
+        layout: web.team_admin_layout(&user.session, team.team, "people").await?,
         team_name: &team.name,
         is_removed: query.has("removed"),
         secrets: of_former_members(&web, me, team.team).await?,
-        back: paths::people(team.team),
+        back: paths::users(team.team),
     };
     Ok(page(StatusCode::OK, &template))
 }

@@ -40,8 +40,8 @@ pub(super) enum CreatorView {
     App(String),
     /// Somebody with an API key.
     Key,
-    /// A person on these pages.
-    Person,
+    /// A user on these pages.
+    User,
     /// It was not recorded.
     Unknown,
 }
@@ -52,7 +52,7 @@ impl CreatorView {
         match webhook.creator {
             Some(Creator::App(grant)) => Self::App(names.get(&grant).cloned().unwrap_or_default()),
             Some(Creator::Key) => Self::Key,
-            Some(Creator::Person) => Self::Person,
+            Some(Creator::User) => Self::User,
             None => Self::Unknown,
         }
     }

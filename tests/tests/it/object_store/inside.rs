@@ -28,7 +28,7 @@ async fn comparison_thumbnail_and_preview_read_the_bucket() -> Result<()> {
     let drawn = pixels::decode(&server.object(&name)?);
     assert_eq!((drawn.width(), drawn.height()), (320, 240));
 
-    let principal = Principal::Person(UserId(Uuid::from_u128(1)));
+    let principal = Principal::User(UserId(Uuid::from_u128(1)));
     let caller = Caller { team: app.team.team, environment: Environment::Live, principal };
     let small = thumbnail(app.service.core(), caller, id(&first)?.parse()?).await?;
     let stored = server.object(&format!("{}.thumbnail.jpeg", object_name(image_url(&first)?)?))?;

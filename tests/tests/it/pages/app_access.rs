@@ -1,4 +1,4 @@
-//! What an app may do with the scopes that a person has granted, and that its webhooks end with its grant.
+//! What an app may do with the scopes that a user has granted, and that its webhooks end with its grant.
 
 use anyhow::{Context, Result, ensure};
 use grabd_domain::ids::TeamId;
@@ -13,7 +13,7 @@ use super::team::{capture, team_of};
 use super::visitor::{PageResponse, Visitor, authorization_path, exchange, register, start_app, start_capturing_app};
 use super::webhooks::{create_webhook, submit};
 
-/// An app that a person has connected.
+/// An app that a user has connected.
 struct ConnectedApp<'a> {
     app: &'a TestApp,
     client: String,
@@ -31,17 +31,17 @@ impl<'a> ConnectedApp<'a> {
     /// Connects an app that asks for these scopes, to the test environment. `changes` replace fields of the consent page.
     async fn connect(
         app: &'a TestApp,
-        person: &mut Visitor<'_>,
+        user: &mut Visitor<'_>,
         scope: &str,
         changes: &[(&str, &str)],
     ) -> Result<Self> {
         let client = register(app).await?;
         let request = authorization_path(&client, &[("scope", scope)])?;
-        let page = person.get(&request).await?;
+        let page = user.get(&request).await?;
         let place = page.body.split("name=\"place\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
         let test = place.context("a place")?.replace("/live", "/test");
         let changes = [changes, &[("place", &*test)]].concat();
-        let code = person.decide(&page, "allow", &changes).await?.redirect_param("code")?;
+        let code = user.decide(&page, "allow", &changes).await?.redirect_param("code")?;
         Ok(Self { app, client, tokens: exchange(app, &request, &code).await? })
     }
 
@@ -205,9 +205,9 @@ async fn refresh_narrows_the_scope_of_the_access_token_only() -> Result<()> {
 }
 
 /// Captures a page of the test's site asynchronously.
-async fn capture_live(app: &TestApp, person: &mut Visitor<'_>, team: TeamId) -> Result<()> {
+async fn capture_live(app: &TestApp, user: &mut Visitor<'_>, team: TeamId) -> Result<()> {
     let site = app.site.url("/tiny");
-    let answer = capture(person, team, &[("url", &site), ("environment", "live")]).await?;
+    let answer = capture(user, team, &[("url", &site), ("environment", "live")]).await?;
     ensure!(answer.status == 303, "{} {}", answer.status, answer.body);
     Ok(())
 }

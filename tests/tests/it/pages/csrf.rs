@@ -22,7 +22,7 @@ async fn sign_in_redirects_only_to_own_pages() -> Result<()> {
         ("javascript:alert(1)", "/grabs"),
         ("/apps\r\nSet-Cookie: a=b", "/grabs"),
     ] {
-        // Signed-in people are redirected at once, others after signing in.
+        // Signed-in users are redirected at once, others after signing in.
         let query = reqwest::Url::parse_with_params("http://a.invalid", [("next", next)])?;
         let answer = ada.get(&format!("/sign-in?{}", query.query().unwrap_or_default())).await?;
         assert_eq!((answer.status, answer.location()), (303, location), "{next:?}");
@@ -67,7 +67,7 @@ async fn forms_are_accepted_only_from_own_pages() -> Result<()> {
     ada.headers.push(("sec-fetch-site", "cross-site".to_owned()));
     assert_eq!(ada.decide(&page, "allow", &[]).await?.status, 403);
     ada.headers.clear();
-    // A ticket of another person decides nothing and is not used up.
+    // A ticket of another user decides nothing and is not used up.
     assert_eq!(ada.decide(&page, "allow", &[("ticket", &foreign.hidden_field("ticket")?)]).await?.status, 400);
     assert_eq!(eve.decide(&foreign, "deny", &[]).await?.redirect_param("error")?, "access_denied");
     // A ticket can be used once.
@@ -97,7 +97,7 @@ async fn forms_are_accepted_only_from_own_pages() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn app_can_be_disconnected_only_by_its_person() -> Result<()> {
+async fn app_can_be_disconnected_only_by_its_user() -> Result<()> {
     let app = start_app(&[]).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     let mut eve = Visitor::with_account(&app, "eve@example.com").await?;

@@ -11,7 +11,7 @@ use grabd_engine::clock::Clock;
 use grabd_tests::harness::{PASSWORD, TestApp};
 use serde_json::{Value, json};
 
-use super::people::first_team;
+use super::users::first_team;
 use super::visitor::{PASSWORD as VISITOR_PASSWORD, PageResponse, Visitor, start_app};
 
 /// Upper limit of every wait.
@@ -132,7 +132,7 @@ async fn owner_exports_and_deletes_a_team_and_everything_is_erased() -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn person_deletes_their_account_and_is_signed_out() -> Result<()> {
+async fn user_deletes_their_account_and_is_signed_out() -> Result<()> {
     let app = start_app(&[]).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     let team = first_team(&mut ada).await?;
@@ -155,13 +155,13 @@ async fn person_deletes_their_account_and_is_signed_out() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn suspended_person_cannot_sign_in_and_is_told_so() -> Result<()> {
+async fn suspended_user_cannot_sign_in_and_is_told_so() -> Result<()> {
     let app = start_app(&[]).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     let store = app.service.store();
-    let people = store.accounts().list_people().await?;
-    let person = people.iter().find(|person| person.email.as_str() == "ada@example.com").context("a person")?.id;
-    store.accounts().suspend_person(person, "spam", Clock::system().now()).await?;
+    let users = store.accounts().list_users().await?;
+    let user = users.iter().find(|user| user.email.as_str() == "ada@example.com").context("a person")?.id;
+    store.accounts().suspend_user(user, "spam", Clock::system().now()).await?;
     assert!(ada.get("/account").await?.location().starts_with("/sign-in"));
     let mut again = Visitor::new(&app);
     let refused = again.sign_in("ada@example.com", VISITOR_PASSWORD, "").await?;
@@ -169,7 +169,7 @@ async fn suspended_person_cannot_sign_in_and_is_told_so() -> Result<()> {
     assert!(!refused.body.contains("spam"), "the reason is for operators");
     let wrong = again.sign_in("ada@example.com", "a wrong password", "").await?;
     assert_eq!(wrong.status, 422, "only who knows the password learns of the suspension");
-    store.accounts().restore_person(person, Clock::system().now()).await?;
+    store.accounts().restore_user(user, Clock::system().now()).await?;
     assert_eq!(again.sign_in("ada@example.com", VISITOR_PASSWORD, "").await?.status, 303);
     app.finish().await
 }

@@ -269,7 +269,7 @@ async fn first_steps_are_shown_until_they_are_done_or_hidden() -> Result<()> {
     assert_eq!(ada.post("/v1/oauth/token", &exchange).await?.status, 200);
     assert_eq!(steps(&ada.get(&path).await?.body), None);
 
-    // Hidden by each person for each team.
+    // Hidden by each user for each team.
     let page = bob.get(&format!("/teams/{his}/grabs")).await?;
     let hide = [("form_token", &*page.hidden_field("form_token")?)];
     assert_eq!(bob.post(&format!("/teams/{his}/first-steps"), &[]).await?.status, 403);

@@ -20,7 +20,7 @@ use super::visitor::{Visitor, start_app, start_capturing_app};
 /// Time limit for an event. Only reached by failing tests.
 const WAIT_LIMIT: Duration = Duration::from_secs(40);
 
-/// Issues a key of a person's team.
+/// Issues a key of a user's team.
 async fn key_of(app: &TestApp, email: &str, environment: Environment) -> Result<String> {
     let team = team_of(app, email, 0).await?;
     let (_, key) = accounts::issue_key(app.service.store(), team, environment, "x", Clock::system().now()).await?;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use grabd_tests::harness::TestApp;
 
-use super::people::first_team;
+use super::users::first_team;
 use super::visitor::{PageResponse, Visitor, start_app};
 
 /// Sends requests from this address until one is refused. Returns the number of admitted requests and the refusal.
@@ -92,7 +92,7 @@ async fn pages_are_rate_limited_per_network() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_of_accounts_and_teams_are_limited_per_person_and_day() -> Result<()> {
+async fn changes_of_accounts_and_teams_are_limited_per_user_and_day() -> Result<()> {
     let app = start_app(&[]).await?;
     let mut eve = Visitor::with_account(&app, "eve@example.com").await?;
     let team = first_team(&mut eve).await?;
@@ -116,7 +116,7 @@ async fn changes_of_accounts_and_teams_are_limited_per_person_and_day() -> Resul
     let answer = eve.post("/account/sessions/end", &[("form_token", &form_token)]).await?;
     assert_eq!(answer.status, 429, "{}", answer.body);
     assert_eq!(eve.get(&format!("{team}/people")).await?.status, 200);
-    // It is a limit of the person, and not of the network.
+    // It is a limit of the user, and not of the network.
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     let team = first_team(&mut ada).await?;
     let form_token = ada.get(&format!("{team}/people")).await?.hidden_field("form_token")?;

@@ -123,7 +123,7 @@ async fn password_reset_does_not_reveal_accounts() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn password_reset_emails_per_person_are_limited() -> Result<()> {
+async fn password_reset_emails_per_user_are_limited() -> Result<()> {
     let server = MailServer::start(TlsMode::None).await?;
     let app = start_app_with_mail(&server, "", &[]).await?;
     Visitor::with_account(&app, "ada@example.com").await?;
@@ -131,7 +131,7 @@ async fn password_reset_emails_per_person_are_limited() -> Result<()> {
     for _ in 0..8 {
         assert_eq!(request_password_reset(&app, "ada@example.com").await?.status, 200);
     }
-    // This email is sent after all emails to the other person.
+    // This email is sent after all emails to the other user.
     assert_eq!(request_password_reset(&app, "eve@example.com").await?.status, 200);
     server.wait_for(5).await?;
     app.finish().await?;
@@ -210,8 +210,8 @@ async fn reset_links_are_logged_only_without_a_mail_server() -> Result<()> {
     let mut visitor = Visitor::new(&app);
     let page = visitor.get(path(&app, &reset)?).await?;
     let (form_token, token) = (page.hidden_field("form_token")?, page.hidden_field("token")?);
-    let team = super::people::first_team(&mut ada).await?;
-    super::people::invite(&mut ada, &team, "bob@example.com", "member").await?;
+    let team = super::users::first_team(&mut ada).await?;
+    super::users::invite(&mut ada, &team, "bob@example.com", "member").await?;
     let invitation = server.wait_for(1).await?.link()?;
     assert_eq!(Visitor::new(&app).get(path(&app, &invitation)?).await?.status, 200);
     let form = [("form_token", &*form_token), ("token", &*token), ("password", NEW)];

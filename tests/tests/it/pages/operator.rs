@@ -35,11 +35,11 @@ const ROUTES: [(&str, bool); 13] = [
     ("/operator/nothing/is/here", true),
 ];
 
-/// Makes a person an operator, or ends that.
+/// Makes a user an operator, or ends that.
 pub(super) async fn set_operator(app: &TestApp, email: &str, operator: bool) -> Result<()> {
     let store = app.service.store();
-    let person = store.accounts().find_person(&Email::parse(email)?).await?.context("no person has this address")?;
-    ensure!(store.accounts().set_operator(person.id, operator).await?);
+    let user = store.accounts().find_user(&Email::parse(email)?).await?.context("no person has this address")?;
+    ensure!(store.accounts().set_operator(user.id, operator).await?);
     Ok(())
 }
 
@@ -378,7 +378,7 @@ async fn operator_changes_a_limit_of_a_team_which_is_recorded() -> Result<()> {
     details.sort_unstable();
     assert_eq!(details, ["async_queue=7", "async_queue=setting"]);
 
-    // Forged forms, teams that do not exist, and other people.
+    // Forged forms, teams that do not exist, and other users.
     let nowhere = format!("/operator/teams/{}/limits", Uuid::nil());
     assert_eq!(send(&mut olga, &nowhere, &form(&page, "keys", "5")?).await?.status, 404);
     let mut forged = form(&page, "keys", "5")?;
@@ -451,7 +451,7 @@ async fn operator_adds_and_removes_domain_rules_which_apply_at_once_and_are_reco
     let statuses = (capture(&app, "https://example.com/").await?, capture(&app, "https://example.org/").await?);
     assert_eq!(statuses, (200, 400));
 
-    // Forged forms, and other people.
+    // Forged forms, and other users.
     let remove = "/operator/domains/example.com/remove";
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     for path in ["/operator/domains", remove] {

@@ -192,7 +192,7 @@ async fn answers_that_are_replayed_forged_or_of_others_are_refused() -> Result<(
     let (token, options) = challenge(&mut thief).await?;
     refuse(&mut thief, &token, &hers.answer(&options)?, "used before").await?;
     hers.counter = 50;
-    // Another challenge, page, host or person, no user verification, and a damaged token.
+    // Another challenge, page, host or user, no user verification, and a damaged token.
     let (other_token, _) = challenge(&mut thief).await?;
     let (token, options) = challenge(&mut thief).await?;
     refuse(&mut thief, &other_token, &hers.answer(&options)?, "was not accepted").await?;
@@ -256,9 +256,9 @@ async fn new_passkey_needs_a_fresh_confirmation_in_the_same_session() -> Result<
     first.verifies_user = false;
     refuse(&mut ada, &token, &first.created(&options)?, 400).await?;
     first.verifies_user = true;
-    let mut same_person = Visitor::new(&app);
-    same_person.sign_in(ADA, PASSWORD, "").await?;
-    refuse(&mut same_person, &token, &created, 400).await?;
+    let mut same_user = Visitor::new(&app);
+    same_user.sign_in(ADA, PASSWORD, "").await?;
+    refuse(&mut same_user, &token, &created, 400).await?;
     let (token_before, options_before) = confirm(&mut ada, &[]).await?;
     let added = send(&mut ada, ADD, &[("token", &token), ("passkey", &created)]).await?;
     assert_eq!(added.status, 200, "{}", added.body);
@@ -313,10 +313,10 @@ async fn passkey_is_a_second_factor_of_operators_and_of_nobody_who_is_suspended(
     assert!(trail.iter().any(|entry| entry.action == "operator.sign_in" && entry.target == ADA), "{trail:?}");
     let user = trail.iter().find(|entry| entry.action == "passkey.add").context("an entry")?.target.parse()?;
     let store = app.service.store();
-    store.accounts().suspend_person(user, "abuse", app.service.core().now()).await?;
+    store.accounts().suspend_user(user, "abuse", app.service.core().now()).await?;
     let refused = sign_in(&mut Visitor::new(&app), &mut passkey).await?;
     assert!(refused.status == 403 && refused.body.contains("suspended"), "{}", refused.body);
-    store.accounts().restore_person(user, app.service.core().now()).await?;
+    store.accounts().restore_user(user, app.service.core().now()).await?;
     // Turning off the second factor removes the passkeys.
     let mut ada = Visitor::new(&app);
     assert_eq!(sign_in(&mut ada, &mut passkey).await?.status, 303);
@@ -411,7 +411,7 @@ async fn passkeys_are_not_offered_where_browsers_do_not_allow_them() -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unverified_person_cannot_add_a_passkey() -> Result<()> {
+async fn unverified_user_cannot_add_a_passkey() -> Result<()> {
     let server = MailServer::start(TlsMode::None).await?;
     let app = start_app_with_mail(&server, "", &[("oauth.auth_url", ORIGIN)]).await?;
     let mut eve = Visitor::with_sign_up(&app, EVE).await?;

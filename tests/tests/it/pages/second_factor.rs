@@ -20,7 +20,7 @@ const DIGITS: &str = "000000";
 /// A recovery code that nobody has.
 const UNKNOWN: &str = "aaaa-aaaa-aaaa-aaaa";
 
-/// What a person keeps.
+/// What a user keeps.
 struct Factor {
     app: Authenticator,
     recovery_codes: Vec<String>,
@@ -347,7 +347,7 @@ async fn operator_pages_need_a_second_factor_if_the_setting_says_so() -> Result<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unverified_person_cannot_set_up_a_second_factor() -> Result<()> {
+async fn unverified_user_cannot_set_up_a_second_factor() -> Result<()> {
     let server = MailServer::start(TlsMode::None).await?;
     let app = start_app_with_mail(&server, "", &[]).await?;
     let mut eve = Visitor::with_sign_up(&app, "eve@example.com").await?;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use grabd_domain::ids::TeamId;
 use grabd_tests::visitor::{PageResponse, Visitor, start_app};
 
-use super::people::{create_key, first_team, ids, join, people, send};
+use super::users::{create_key, first_team, ids, join, users, send};
 use super::team::team_of;
 use super::webhooks::create_webhook;
 
@@ -46,7 +46,7 @@ async fn removing_a_member_names_the_secrets_they_know_and_offers_to_replace_the
         format!("{team}/keys/{key}/link/replace"),
         format!("{team}/webhooks/{webhook}/secret"),
     ];
-    let (page, secrets) = (people(&team), format!("{team}/secrets"));
+    let (page, secrets) = (users(&team), format!("{team}/secrets"));
     assert_eq!(replacements(&ada.get(&secrets).await?), [""; 0], "Bob is a member");
 
     let member = ids(&ada.get(&page).await?, "id=\"remove-").pop().context("a member")?;
@@ -92,7 +92,7 @@ async fn leaving_a_team_names_the_secrets_and_tells_its_owners() -> Result<()> {
     let asked = bob.get(&leave).await?;
     assert_eq!(replacements(&asked).len(), 3, "{}", asked.body);
     assert_eq!(send(&mut bob, &leave, &leave, &[]).await?.location(), "/teams?left");
-    assert!(ada.get(&people(&team)).await?.body.contains("Former members know 3 secrets"));
+    assert!(ada.get(&users(&team)).await?.body.contains("Former members know 3 secrets"));
     assert_eq!(replacements(&ada.get(&format!("{team}/secrets")).await?).len(), 3);
     assert_eq!(bob.get(&format!("{team}/secrets")).await?.status, 404);
     app.finish().await

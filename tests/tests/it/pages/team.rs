@@ -49,12 +49,12 @@ const ROUTES: [(&str, bool); 34] = [
     ("webhooks/{webhook}/deliveries/{delivery}/again", true),
 ];
 
-/// The first team of a person, with additional prepaid credits.
+/// The first team of a user, with additional prepaid credits.
 pub(crate) async fn team_of(app: &TestApp, email: &str, credits: u32) -> Result<TeamId> {
     let store = app.service.store();
-    let person = store.accounts().find_person(&Email::parse(email)?).await?.context("no person has this address")?;
+    let user = store.accounts().find_user(&Email::parse(email)?).await?.context("no person has this address")?;
     let (team, ..) =
-        store.accounts().list_memberships(person.id).await?.into_iter().next().context("the person is in no team")?;
+        store.accounts().list_memberships(user.id).await?.into_iter().next().context("the person is in no team")?;
     if credits > 0 {
         accounts::grant_prepaid(store, team, credits, &format!("for {email}"), Clock::system().now()).await?;
     }
@@ -155,8 +155,8 @@ async fn removed_member_loses_access_at_once() -> Result<()> {
     let page = placeholder(&mut ada, team, "https://example.com/").await?;
     assert_eq!(ada.get("/grabs").await?.location(), format!("/teams/{team}/grabs"));
     assert_eq!(ada.get(&page).await?.status, 200);
-    let person = app.service.store().accounts().find_person(&Email::parse("ada@example.com")?).await?.context("ada")?;
-    assert!(app.service.store().accounts().remove_member(team, person.id).await?);
+    let user = app.service.store().accounts().find_user(&Email::parse("ada@example.com")?).await?.context("ada")?;
+    assert!(app.service.store().accounts().remove_member(team, user.id).await?);
     for path in [page.clone(), format!("{page}/thumbnail"), format!("/teams/{team}/capture")] {
         assert_eq!(ada.get(&path).await?.status, 404, "{path}");
     }

@@ -5,7 +5,7 @@ use grabd_tests::harness::TestApp;
 use grabd_tests::mail_server::{MailServer, TlsMode};
 
 use super::mail::{request_password_reset, start_app_with_mail};
-use super::people::{first_team, invite};
+use super::users::{first_team, invite};
 use super::visitor::{PASSWORD, PageResponse, Visitor, start_app};
 
 const NEW: &str = "quite another password";
@@ -37,7 +37,7 @@ async fn sign_out(visitor: &mut Visitor<'_>) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sign_up_sends_a_link_that_verifies_the_signed_in_person() -> Result<()> {
+async fn sign_up_sends_a_link_that_verifies_the_signed_in_user() -> Result<()> {
     let server = MailServer::start(TlsMode::None).await?;
     let app = start_app_with_mail(&server, "", &[]).await?;
     let mut ada = Visitor::with_sign_up(&app, "ada@example.com").await?;

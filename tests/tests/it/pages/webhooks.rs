@@ -22,7 +22,7 @@ pub(super) async fn submit(visitor: &mut Visitor<'_>, path: &str) -> Result<Page
 }
 
 async fn send(visitor: &mut Visitor<'_>, path: &str, fields: &[(&str, &str)]) -> Result<PageResponse> {
-    // Every page of a signed-in person has a form.
+    // Every page of a signed-in user has a form.
     let form_token = visitor.get("/apps").await?.hidden_field("form_token")?;
     visitor.post(path, &[&[("form_token", &*form_token)], fields].concat()).await
 }

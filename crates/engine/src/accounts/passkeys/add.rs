@@ -1,4 +1,4 @@
-//! Adding a passkey, in two steps: the person confirms it with their password, and with their second factor if it is on,
+//! Adding a passkey, in two steps: the user confirms it with their password, and with their second factor if it is on,
 //! and then their device creates the passkey.
 
 use grabd_domain::accounts::PASSKEYS;
@@ -19,12 +19,12 @@ use crate::accounts::code_check::FactorAnswer;
 use crate::accounts::recovery_codes;
 use crate::accounts::second_factor::{SecondFactorError, confirm};
 use crate::accounts::second_factor_mail::{SecondFactorEvent, notify};
-use crate::accounts::sessions::Person;
+use crate::accounts::sessions::User;
 use crate::service::Core;
 use crate::error::{Error, internal_from};
 use crate::{digest, random};
 
-/// What the token is sealed for, with the person and the session.
+/// What the token is sealed for, with the user and the session.
 const PURPOSE: &[u8] = b"new passkey";
 
 /// A confirmed request for a passkey.
@@ -46,7 +46,7 @@ pub enum AddPasskeyError {
     /// The name breaks a rule.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The person has as many as are allowed.
+    /// The user has as many as are allowed.
     #[error("an account has at most {PASSKEYS} passkeys")]
     TooMany,
     /// The password or the second factor was not accepted.
@@ -77,7 +77,7 @@ struct Confirmed {
     state: RegistrationState,
 }
 
-/// Checks the password, and an answer of the second factor if it is on, which is used up. Then the person may add one
+/// Checks the password, and an answer of the second factor if it is on, which is used up. Then the user may add one
 /// passkey with this session.
 ///
 /// # Errors
@@ -85,32 +85,32 @@ struct Confirmed {
 #[tracing::instrument(name = "accounts.confirm_new_passkey", skip_all)]
 pub async fn confirm_new_passkey(
     core: &Core,
-    person: &Person,
+    user: &User,
     this: &SessionToken,
     name: &str,
     password: &str,
     answer: FactorAnswer<'_>,
 ) -> Result<NewPasskeyChallenge, AddPasskeyError> {
     let party = relying_party(core).ok_or(AddPasskeyError::Unavailable)?;
-    if !person.verified {
+    if !user.verified {
         return Err(SecondFactorError::Unverified.into());
     }
     let name = Name::parse(name)?;
-    let existing = core.store.accounts().list_passkeys(person.id).await?;
+    let existing = core.store.accounts().list_passkeys(user.id).await?;
     if existing.len() as u64 >= PASSKEYS {
         return Err(AddPasskeyError::TooMany);
     }
-    let was_on = core.store.accounts().has_second_factor(person.id).await?;
+    let was_on = core.store.accounts().has_second_factor(user.id).await?;
     if was_on {
-        let checked = confirm(core, person, this, password, answer).await?;
-        let used = core.store_as(person.id).accounts().use_second_factor(person.id, checked.factor).await;
+        let checked = confirm(core, user, this, password, answer).await?;
+        let used = core.store_as(user.id).accounts().use_second_factor(user.id, checked.factor).await;
         checked.finish(core, used?).map_err(SecondFactorError::from)?;
     } else {
-        confirm_password(core, person, this, password).await.map_err(SecondFactorError::from)?;
+        confirm_password(core, user, this, password).await.map_err(SecondFactorError::from)?;
     }
-    let (email, ids) = (person.email.as_str(), existing.into_iter().map(|passkey| passkey.credential_id).collect());
+    let (email, ids) = (user.email.as_str(), existing.into_iter().map(|passkey| passkey.credential_id).collect());
     let (request, state) = party
-        .new_challenge_register_builder(person.id.0.as_bytes(), email, email)
+        .new_challenge_register_builder(user.id.0.as_bytes(), email, email)
         .and_then(|builder| {
             let builder = builder
                 .attestation(AttestationConveyancePreference::None)
@@ -122,7 +122,7 @@ pub async fn confirm_new_passkey(
         })
         .map_err(Error::other)?;
     let confirmed = Confirmed { name: name.as_str().to_owned(), was_on, state };
-    let sealed = sealed::seal(&core.vault, &owner(person.id, this), &confirmed, core.clock.now());
+    let sealed = sealed::seal(&core.vault, &owner(user.id, this), &confirmed, core.clock.now());
     let token = sealed.ok_or_else(|| Error::state("the state cannot be serialized"))?;
     let options = serde_json::to_value(request.public_key)?;
     Ok(NewPasskeyChallenge { token, options })
@@ -136,42 +136,42 @@ pub async fn confirm_new_passkey(
 #[tracing::instrument(name = "accounts.add_passkey", skip_all)]
 pub async fn add_passkey(
     core: &Core,
-    person: &Person,
+    user: &User,
     this: &SessionToken,
     token: &str,
     created: &str,
 ) -> Result<Option<Vec<String>>, AddPasskeyError> {
     let party = relying_party(core).ok_or(AddPasskeyError::Unavailable)?;
     let now = core.clock.now();
-    let opened = sealed::open::<Confirmed>(&core.vault, &owner(person.id, this), token, now);
+    let opened = sealed::open::<Confirmed>(&core.vault, &owner(user.id, this), token, now);
     let (Confirmed { name, was_on, state }, challenge) = opened.ok_or(AddPasskeyError::Expired)?;
     let created: RegisterPublicKeyCredential = verify::parse(created).ok_or(AddPasskeyError::Invalid)?;
     let credential = party.register_credential(&created, &state, None).map_err(|error| {
-        tracing::debug!(%error, user.id = %person.id, "a new passkey is not valid");
+        tracing::debug!(%error, user.id = %user.id, "a new passkey is not valid");
         AddPasskeyError::Invalid
     })?;
     let shown = (!was_on).then(recovery_codes::generate);
     let new = NewPasskey {
         id: random::passkey_id(now),
-        user: person.id,
+        user: user.id,
         name,
         credential_id: credential.cred_id.clone(),
         credential: serde_json::to_string(&credential)?,
         counter: credential.counter,
         challenge,
-        recovery_codes: shown.as_ref().map(|shown| recovery_codes::hashes(person.id, shown)),
+        recovery_codes: shown.as_ref().map(|shown| recovery_codes::hashes(user.id, shown)),
         keep: digest::of(this.expose()),
         now,
     };
     let id = new.id;
-    match core.store_as(person.id).accounts().add_passkey(new).await? {
+    match core.store_as(user.id).accounts().add_passkey(new).await? {
         AddPasskeyOutcome::Added => {}
         AddPasskeyOutcome::Obsolete => return Err(AddPasskeyError::Expired),
         AddPasskeyOutcome::TooMany => return Err(AddPasskeyError::TooMany),
         AddPasskeyOutcome::AlreadyAdded => return Err(AddPasskeyError::AlreadyAdded),
     }
-    tracing::info!(user.id = %person.id, passkey.id = %id, "passkey added");
-    notify(core, &person.email, SecondFactorEvent::PasskeyAdded);
+    tracing::info!(user.id = %user.id, passkey.id = %id, "passkey added");
+    notify(core, &user.email, SecondFactorEvent::PasskeyAdded);
     Ok(shown)
 }
 

@@ -9,11 +9,11 @@ use grabd_store::accounts::RemovePasskeyOutcome;
 use crate::accounts::code_check::FactorAnswer;
 use crate::accounts::second_factor::{SecondFactorError, confirm};
 use crate::accounts::second_factor_mail::{SecondFactorEvent, notify};
-use crate::accounts::sessions::Person;
+use crate::accounts::sessions::User;
 use crate::service::Core;
 use crate::error::{Error, internal_from};
 
-/// A passkey in the list of its person.
+/// A passkey in the list of its user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PasskeyInfo {
     /// Its id. It is not a credential.
@@ -32,7 +32,7 @@ pub enum RenamePasskeyError {
     /// The name breaks a rule.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The person has no such passkey.
+    /// The user has no such passkey.
     #[error("the passkey is unknown")]
     Unknown,
     /// An internal error.
@@ -42,7 +42,7 @@ pub enum RenamePasskeyError {
 
 internal_from!(RenamePasskeyError);
 
-/// The passkeys of a person, oldest first.
+/// The passkeys of a user, oldest first.
 ///
 /// # Errors
 /// When the database fails.
@@ -72,7 +72,7 @@ pub async fn rename_passkey(core: &Core, user: UserId, id: PasskeyId, name: &str
     }
 }
 
-/// Removes a passkey. Returns whether the second factor was turned off with it, because the person has no authenticator
+/// Removes a passkey. Returns whether the second factor was turned off with it, because the user has no authenticator
 /// app and no other passkey.
 ///
 /// # Errors
@@ -80,14 +80,14 @@ pub async fn rename_passkey(core: &Core, user: UserId, id: PasskeyId, name: &str
 #[tracing::instrument(name = "accounts.remove_passkey", skip_all)]
 pub async fn remove_passkey(
     core: &Core,
-    person: &Person,
+    user: &User,
     this: &SessionToken,
     id: PasskeyId,
     password: &str,
     answer: FactorAnswer<'_>,
 ) -> Result<bool, SecondFactorError> {
-    let checked = confirm(core, person, this, password, answer).await?;
-    let outcome = core.store_as(person.id).accounts().remove_passkey(person.id, id, checked.factor).await;
+    let checked = confirm(core, user, this, password, answer).await?;
+    let outcome = core.store_as(user.id).accounts().remove_passkey(user.id, id, checked.factor).await;
     let turned_off = match outcome? {
         RemovePasskeyOutcome::Removed { turned_off } => turned_off,
         RemovePasskeyOutcome::Unknown => {
@@ -101,8 +101,8 @@ pub async fn remove_passkey(
         }
     };
     checked.finish(core, true)?;
-    tracing::info!(user.id = %person.id, passkey.id = %id, turned_off, "passkey removed");
+    tracing::info!(user.id = %user.id, passkey.id = %id, turned_off, "passkey removed");
     let event = if turned_off { SecondFactorEvent::Off } else { SecondFactorEvent::PasskeyRemoved };
-    notify(core, &person.email, event);
+    notify(core, &user.email, event);
     Ok(turned_off)
 }

@@ -6,7 +6,7 @@ use webauthn_rs_core::WebauthnCore;
 
 use crate::service::Core;
 
-/// Whether people can use passkeys: browsers allow them only with TLS or on `localhost`, and never for an IP address.
+/// Whether users can use passkeys: browsers allow them only with TLS or on `localhost`, and never for an IP address.
 pub fn has_passkeys(core: &Core) -> bool {
     host(&core.oauth.settings.issuer).is_some()
 }

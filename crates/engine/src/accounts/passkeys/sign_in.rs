@@ -1,4 +1,4 @@
-//! Sign-in with a passkey, which needs no password: the device verified the person, so it is both something they have and
+//! Sign-in with a passkey, which needs no password: the device verified the user, so it is both something they have and
 //! something they know or are. It is also the second step of a sign-in with a password.
 
 use grabd_domain::credentials::SessionToken;
@@ -31,7 +31,7 @@ pub enum PasskeySignInError {
 internal_from!(PasskeySignInError);
 
 /// Opens a session with the answer of a passkey, which can be used once. After the first step of a sign-in, only a passkey
-/// of the person who made it is accepted.
+/// of the user who made it is accepted.
 ///
 /// # Errors
 /// See [`PasskeySignInError`].
@@ -57,8 +57,8 @@ pub async fn sign_in_with_passkey(
         SecondFactorSignInOutcome::CodeRefused => return Err(PasskeyError::AlreadyUsed.into()),
         SecondFactorSignInOutcome::PasswordObsolete => return Err(PasskeySignInError::Suspended),
     }
-    if let Some(person) = core.store.accounts().find_person_by_id(user).await? {
-        record_operator(core, user, &person.email).await?;
+    if let Some(user) = core.store.accounts().find_user_by_id(user).await? {
+        record_operator(core, user, &user.email).await?;
     }
     Ok(token)
 }

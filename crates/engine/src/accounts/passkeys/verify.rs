@@ -44,7 +44,7 @@ pub enum PasskeyError {
     /// The challenge is too old, or is not one of this service.
     #[error("the challenge has expired")]
     Expired,
-    /// Nobody has this passkey, or not the person who was asked for one.
+    /// Nobody has this passkey, or not the user who was asked for one.
     #[error("the passkey is unknown")]
     Unknown,
     /// It is malformed, was made for another site or challenge, or its signature is wrong.
@@ -62,7 +62,7 @@ internal_from!(PasskeyError);
 
 /// An answer that is not used up yet.
 pub(in crate::accounts) struct VerifiedPasskey {
-    /// The person who has the passkey.
+    /// The user who has the passkey.
     pub(in crate::accounts) user: UserId,
     /// The use, to be recorded in the transaction of what it allows.
     pub(in crate::accounts) factor: FactorUse,
@@ -106,7 +106,7 @@ pub(in crate::accounts) async fn verify(
     if user.is_some_and(|user| user != passkey.user) {
         return Err(PasskeyError::Unknown);
     }
-    // The device names the person to whom it gave the passkey (section 7.2 step 6).
+    // The device names the user to whom it gave the passkey (section 7.2 step 6).
     if answer.get_user_unique_id() != Some(passkey.user.0.as_bytes()) {
         return Err(PasskeyError::Invalid);
     }

@@ -1,4 +1,4 @@
-//! Starting a purchase: a Checkout session, on whose page the person pays.
+//! Starting a purchase: a Checkout session, on whose page the user pays.
 
 use std::time::Duration;
 
@@ -22,14 +22,14 @@ use crate::random;
 
 /// The API version of the form below: the first one that can disable local currencies.
 const API_VERSION: &str = "2024-11-20.acacia";
-/// Time limit of one request. The person waits in front of an empty page meanwhile.
+/// Time limit of one request. The user waits in front of an empty page meanwhile.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(8);
 /// Maximum size of a response in bytes. A session has about 3 KB.
 const MAX_RESPONSE_BYTES: usize = 64 << 10;
 /// Requests at most: one retry when the outcome of the first is unknown.
 const MAX_REQUESTS: usize = 2;
 
-/// Starts the purchase of a package for a team and returns the URL of the payment page. From there the person returns
+/// Starts the purchase of a package for a team and returns the URL of the payment page. From there the user returns
 /// to `success_url` or `cancel_url`. A return to `success_url` proves nothing: credits are granted by Stripe's event.
 ///
 /// # Errors
@@ -39,7 +39,7 @@ const MAX_REQUESTS: usize = 2;
 pub async fn start_checkout(
     core: &Core,
     team: TeamId,
-    person_email: &str,
+    user_email: &str,
     package: &str,
     success_url: &str,
     cancel_url: &str,
@@ -53,7 +53,7 @@ pub async fn start_checkout(
     let (Some(listed), None) = (named.next(), named.next()) else {
         return Err(refused("the name of a package of the price list").into());
     };
-    let form = form(team, person_email, listed, success_url, cancel_url);
+    let form = form(team, user_email, listed, success_url, cancel_url);
     Ok(create_session(core, stripe, form).await.map_err(|error| {
         error.log(team);
         Fault::InternalError
@@ -61,7 +61,7 @@ pub async fn start_checkout(
 }
 
 /// The form of the request. All numbers in it come from the price list.
-fn form(team: TeamId, person_email: &str, package: &Package, success_url: &str, cancel_url: &str) -> String {
+fn form(team: TeamId, user_email: &str, package: &Package, success_url: &str, cancel_url: &str) -> String {
     let Package { name, credits, price_cents } = package;
     let (team, credits, price_cents) = (team.to_string(), credits.to_string(), price_cents.to_string());
     let product = format!("{credits} credits");
@@ -69,7 +69,7 @@ fn form(team: TeamId, person_email: &str, package: &Package, success_url: &str, 
     form.extend_pairs([
         ("mode", "payment"),
         ("client_reference_id", &team),
-        ("customer_email", person_email),
+        ("customer_email", user_email),
         ("success_url", success_url),
         ("cancel_url", cancel_url),
         ("line_items[0][quantity]", "1"),

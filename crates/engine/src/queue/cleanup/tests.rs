@@ -16,7 +16,7 @@ use grabd_egress::Guard;
 use grabd_images::Images;
 use grabd_memory::MemoryBudget;
 use grabd_store::Store;
-use grabd_store::accounts::{InitialTeam, NewPerson, NewTeam};
+use grabd_store::accounts::{InitialTeam, NewUser, NewTeam};
 use grabd_store::credits::Grant;
 use grabd_store::grabs::{Completion, Created, FailGrab, FailureSource, NewGrab, NewPlaceholder};
 use uuid::Uuid;
@@ -350,9 +350,9 @@ async fn unverified_accounts_expire_only_with_a_mail_server_and_a_retention() {
         let (id, now) = (UserId(Uuid::from_u128(7)), test.clock.now());
         let initial_team = InitialTeam::New(TeamId(Uuid::from_u128(8)), "A team".into());
         let email = Email::parse("eve@example.com").unwrap();
-        let person = NewPerson { id, email, password_hash: "x".into(), initial_team, verified: false, now };
-        test.core.store.accounts().create_person(person).await.unwrap();
-        let exists = async || test.core.store.accounts().find_person_by_id(id).await.unwrap().is_some();
+        let user = NewUser { id, email, password_hash: "x".into(), initial_team, verified: false, now };
+        test.core.store.accounts().create_user(user).await.unwrap();
+        let exists = async || test.core.store.accounts().find_user_by_id(id).await.unwrap().is_some();
         expiry::run(&test.core, now + DAY * 30).await.unwrap();
         assert!(exists().await, "it is not old enough");
         // The next round over all accounts begins an hour later.

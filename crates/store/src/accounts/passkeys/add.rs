@@ -22,7 +22,7 @@ use crate::entities::{passkey, second_factor, user};
 pub struct NewPasskey {
     /// Its id.
     pub id: PasskeyId,
-    /// The person.
+    /// The user.
     pub user: UserId,
     /// Its name.
     pub name: String,
@@ -34,8 +34,8 @@ pub struct NewPasskey {
     pub counter: u32,
     /// The challenge that the device answered.
     pub challenge: Challenge,
-    /// SHA-256 of the person and each recovery code, if the second factor is turned on with this passkey. `None` if it
-    /// was on when the person confirmed that they want to add a passkey.
+    /// SHA-256 of the user and each recovery code, if the second factor is turned on with this passkey. `None` if it
+    /// was on when the user confirmed that they want to add a passkey.
     pub recovery_codes: Option<Vec<[u8; 32]>>,
     /// The session to keep if the second factor is turned on.
     pub keep: [u8; 32],
@@ -48,20 +48,20 @@ pub struct NewPasskey {
 pub enum AddPasskeyOutcome {
     /// It was added.
     Added,
-    /// Nothing was changed: the challenge was answered before, or the second factor was turned on or off since the person
+    /// Nothing was changed: the challenge was answered before, or the second factor was turned on or off since the user
     /// confirmed.
     Obsolete,
-    /// Nothing was changed: the person has [`PASSKEYS`].
+    /// Nothing was changed: the user has [`PASSKEYS`].
     TooMany,
     /// Nothing was changed: the passkey was added before.
     AlreadyAdded,
 }
 
 impl Accounts<'_> {
-    /// Adds a passkey. If the second factor was off, it is turned on, and all other sessions of the person end.
+    /// Adds a passkey. If the second factor was off, it is turned on, and all other sessions of the user end.
     ///
     /// # Errors
-    /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
+    /// [`Error::Constraint`](crate::Error::Constraint) when the user does not exist.
     pub async fn add_passkey(self, new: NewPasskey) -> Result<AddPasskeyOutcome> {
         let event = AuditEvent::new("passkey.add", &new.user, None).with(&new.id);
         self.store.write_audited(new, event, |outcome| *outcome == AddPasskeyOutcome::Added).await

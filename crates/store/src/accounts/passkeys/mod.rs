@@ -1,6 +1,6 @@
 //! Passkeys: adding, renaming and removing them, and the challenges that they answer.
 //!
-//! *Invariant:* a passkey exists only while the second factor of its person is on, whose row it refers to. So no session
+//! *Invariant:* a passkey exists only while the second factor of its user is on, whose row it refers to. So no session
 //! is opened with the password alone for somebody who has a passkey.
 
 pub(crate) mod add;

@@ -22,17 +22,17 @@ struct RemovePasskey {
 pub enum RemovePasskeyOutcome {
     /// It was removed.
     Removed {
-        /// Whether the second factor was turned off, because the person has no authenticator app and no other passkey.
+        /// Whether the second factor was turned off, because the user has no authenticator app and no other passkey.
         turned_off: bool,
     },
-    /// Nothing was changed: the person has no such passkey.
+    /// Nothing was changed: the user has no such passkey.
     Unknown,
     /// Nothing was changed: the code was used before.
     CodeRefused,
 }
 
 impl Accounts<'_> {
-    /// Uses up a code, and removes a passkey. The second factor is turned off with the last passkey of a person without
+    /// Uses up a code, and removes a passkey. The second factor is turned off with the last passkey of a user without
     /// an authenticator app.
     ///
     /// # Errors

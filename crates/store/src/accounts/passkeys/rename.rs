@@ -17,7 +17,7 @@ struct RenamePasskey {
 }
 
 impl Accounts<'_> {
-    /// Renames a passkey. `false` when the person has no such passkey.
+    /// Renames a passkey. `false` when the user has no such passkey.
     ///
     /// # Errors
     /// Database errors only.

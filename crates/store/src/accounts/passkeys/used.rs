@@ -24,7 +24,7 @@ pub struct PasskeyUse {
 }
 
 impl PasskeyUse {
-    /// Records the use. `false`, without any change, when the challenge was answered before, the person does not have the
+    /// Records the use. `false`, without any change, when the challenge was answered before, the user does not have the
     /// passkey, or its counter is not above the last one, as that of a copy of the device would be.
     pub(in crate::accounts) async fn apply(self, tx: &Tx, user: UserId) -> Result<bool> {
         let found = passkey::Entity::find_by_id(self.id.0)

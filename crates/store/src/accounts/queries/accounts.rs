@@ -29,7 +29,7 @@ pub struct Team {
     pub deleted_at: Option<Timestamp>,
 }
 
-/// The suspension of a team or of a person.
+/// The suspension of a team or of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspension {
     /// Since when.
@@ -59,7 +59,7 @@ pub struct Key {
     pub scopes: Scopes,
     /// When it stops working; `None`: never.
     pub expires_at: Option<Timestamp>,
-    /// The person who created it. `None`: an operator's command, an earlier version, or a deleted account.
+    /// The user who created it. `None`: an operator's command, an earlier version, or a deleted account.
     pub created_by: Option<UserId>,
 }
 

@@ -22,7 +22,7 @@ pub enum TeamSecret {
     Webhook(EndpointId),
 }
 
-/// A secret that is in use, and one person who has seen it.
+/// A secret that is in use, and one user who has seen it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownSecret {
     /// The secret.
@@ -38,7 +38,7 @@ pub struct KnownSecret {
 }
 
 impl Accounts<'_> {
-    /// The secrets of a team that are in use at this time, once for each person who has seen them.
+    /// The secrets of a team that are in use at this time, once for each user who has seen them.
     ///
     /// # Errors
     /// Database errors only.

@@ -1,4 +1,4 @@
-//! The passkeys of people.
+//! The passkeys of users.
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{PasskeyId, UserId};
@@ -13,7 +13,7 @@ use crate::entities::passkey;
 pub struct Passkey {
     /// Its id.
     pub id: PasskeyId,
-    /// The person.
+    /// The user.
     pub user: UserId,
     /// Its name.
     pub name: String,
@@ -30,7 +30,7 @@ pub struct Passkey {
 }
 
 impl Accounts<'_> {
-    /// The passkeys of a person, oldest first.
+    /// The passkeys of a user, oldest first.
     ///
     /// # Errors
     /// Database errors only.

@@ -1,4 +1,4 @@
-//! The second factors of people.
+//! The second factors of users.
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::UserId;
@@ -11,7 +11,7 @@ use crate::entities::{recovery_code, second_factor};
 /// A second factor that is on.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecondFactor {
-    /// The encrypted secret of the authenticator app. `None` if the person has only passkeys.
+    /// The encrypted secret of the authenticator app. `None` if the user has only passkeys.
     pub secret: Option<Vec<u8>>,
     /// The time step (RFC 6238) of the last accepted code.
     pub last_step: i64,
@@ -22,7 +22,7 @@ pub struct SecondFactor {
 }
 
 impl Accounts<'_> {
-    /// The second factor of a person; `None` when it is off.
+    /// The second factor of a user; `None` when it is off.
     ///
     /// # Errors
     /// Database errors only.
@@ -38,7 +38,7 @@ impl Accounts<'_> {
         }))
     }
 
-    /// Whether a person has a second factor.
+    /// Whether a user has a second factor.
     ///
     /// # Errors
     /// Database errors only.

@@ -5,7 +5,7 @@ use grabd_domain::accounts::{Email, Role};
 use grabd_domain::ids::{InvitationId, TeamId, UserId};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
-use crate::accounts::queries::people::{self, Person};
+use crate::accounts::queries::users::{self, User};
 use crate::areas::Accounts;
 use crate::codes::{self, ACTIVE};
 use crate::entities::{invitation, member, password_reset, session, team, user};
@@ -14,7 +14,7 @@ use crate::{Error, Result};
 /// A member of a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// The person.
+    /// The user.
     pub user: UserId,
     /// The address they sign in with.
     pub email: Email,
@@ -59,7 +59,7 @@ pub struct SessionInfo {
 }
 
 impl Accounts<'_> {
-    /// Name of an active team and the role of a person in it.
+    /// Name of an active team and the role of a user in it.
     ///
     /// # Errors
     /// Database errors only.
@@ -131,7 +131,7 @@ impl Accounts<'_> {
         found.map(read).transpose()
     }
 
-    /// The person whose password can be reset with the token of this hash.
+    /// The user whose password can be reset with the token of this hash.
     ///
     /// # Errors
     /// Database errors only.
@@ -142,15 +142,15 @@ impl Accounts<'_> {
         Ok(found.await?.map(|row| UserId(row.user_id)))
     }
 
-    /// The person with this id.
+    /// The user with this id.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_person_by_id(self, user: UserId) -> Result<Option<Person>> {
-        user::Entity::find_by_id(user.0).one(self.store.database.reader()).await?.map(people::read).transpose()
+    pub async fn find_user_by_id(self, user: UserId) -> Result<Option<User>> {
+        user::Entity::find_by_id(user.0).one(self.store.database.reader()).await?.map(users::read).transpose()
     }
 
-    /// The unexpired sessions of a person, most recently used first.
+    /// The unexpired sessions of a user, most recently used first.
     ///
     /// # Errors
     /// Database errors only.

@@ -1,4 +1,4 @@
-//! Sets the authenticator app of a second factor that is on: the first one of a person with passkeys, or another one.
+//! Sets the authenticator app of a second factor that is on: the first one of a user with passkeys, or another one.
 
 use grabd_domain::ids::UserId;
 use sea_orm::sea_query::{Expr, LockType};
@@ -14,7 +14,7 @@ use crate::entities::{second_factor, user};
 /// An authenticator app that replaces the former one, if there is one.
 #[derive(Clone)]
 pub struct NewAuthenticatorApp {
-    /// The person.
+    /// The user.
     pub user: UserId,
     /// The encrypted secret of the app.
     pub secret: Vec<u8>,
@@ -26,7 +26,7 @@ pub struct NewAuthenticatorApp {
 
 impl Accounts<'_> {
     /// Uses up a code, and sets the authenticator app. The recovery codes and the passkeys stay. `false`, without any
-    /// change, when the code was used before or the person has no second factor.
+    /// change, when the code was used before or the user has no second factor.
     ///
     /// # Errors
     /// Database errors only.

@@ -18,13 +18,13 @@ use crate::entities::{recovery_code, second_factor, user};
 /// A second factor to turn on. Contains only an encrypted secret, and hashes.
 #[derive(Clone)]
 pub struct NewSecondFactor {
-    /// The person.
+    /// The user.
     pub user: UserId,
     /// The encrypted secret of the authenticator app.
     pub secret: Vec<u8>,
     /// The time step (RFC 6238) of the code that confirmed it.
     pub step: i64,
-    /// SHA-256 of the person and each recovery code.
+    /// SHA-256 of the user and each recovery code.
     pub recovery_codes: Vec<[u8; 32]>,
     /// The session to keep.
     pub keep: [u8; 32],
@@ -51,11 +51,11 @@ struct UseUp {
 struct RemoveSecondFactor(UserId);
 
 impl Accounts<'_> {
-    /// Turns on a second factor, and ends all other sessions of the person. `false`, without any change, when the person
+    /// Turns on a second factor, and ends all other sessions of the user. `false`, without any change, when the user
     /// has one already.
     ///
     /// # Errors
-    /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
+    /// [`Error::Constraint`](crate::Error::Constraint) when the user does not exist.
     pub async fn turn_on_second_factor(self, new: NewSecondFactor) -> Result<bool> {
         let event = AuditEvent::new("second_factor.on", &new.user, None);
         self.store.write_audited(new, event, |is_new| *is_new).await
@@ -94,7 +94,7 @@ impl Accounts<'_> {
         self.store.write_audited(ReplaceCodes { user, factor, recovery_codes }, event, |replaced| *replaced).await
     }
 
-    /// Removes the second factor, with its passkeys, on behalf of an operator. `false` when the person has none.
+    /// Removes the second factor, with its passkeys, on behalf of an operator. `false` when the user has none.
     ///
     /// # Errors
     /// Database errors only.

@@ -15,14 +15,14 @@ use crate::entities::{recovery_code, second_factor};
 pub enum FactorUse {
     /// The code of this time step (RFC 6238). It is accepted if no code of this step or a later one was accepted before.
     Step(i64),
-    /// The recovery code with this hash. It is accepted if the person has it.
+    /// The recovery code with this hash. It is accepted if the user has it.
     RecoveryCode([u8; 32]),
-    /// The answer of a passkey. It is accepted if the person has the passkey and the challenge was not answered before.
+    /// The answer of a passkey. It is accepted if the user has the passkey and the challenge was not answered before.
     Passkey(PasskeyUse),
 }
 
 impl FactorUse {
-    /// Uses the code up. `false`, without any change, when it was used before or the person has no second factor.
+    /// Uses the code up. `false`, without any change, when it was used before or the user has no second factor.
     pub(in crate::accounts) async fn apply(self, tx: &Tx, user: UserId) -> Result<bool> {
         let rows_affected = match self {
             Self::Passkey(used) => return used.apply(tx, user).await,
@@ -51,7 +51,7 @@ impl FactorUse {
     }
 }
 
-/// Whether the person has a second factor. The caller has locked the person.
+/// Whether the user has a second factor. The caller has locked the user.
 pub(crate) async fn is_on(tx: &Tx, user: UserId) -> Result<bool> {
     Ok(second_factor::Entity::find_by_id(user.0).one(tx).await?.is_some())
 }

@@ -1,11 +1,11 @@
-//! Opens sessions of people with a second factor.
+//! Opens sessions of users with a second factor.
 
 use sea_orm::sea_query::LockType;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
 use super::factor::FactorUse;
 use crate::Result;
-use crate::accounts::people::NewSession;
+use crate::accounts::users::NewSession;
 use crate::areas::Accounts;
 use crate::database::{Transaction, Tx};
 use crate::entities::user;
@@ -51,14 +51,14 @@ impl Transaction for SecondFactorSignIn {
 
     async fn apply(&self, tx: &Tx) -> Result<Self::Outcome> {
         // A password change ends all sessions; this one is opened before it, or not at all.
-        let person = user::Entity::find_by_id(self.session.user.0)
+        let user = user::Entity::find_by_id(self.session.user.0)
             .filter(user::Column::SuspendedAt.is_null())
             .lock(LockType::NoKeyUpdate)
             .one(tx)
             .await?;
         let is_proved =
-            |person: &user::Model| self.password_hash.as_ref().is_none_or(|hash| *hash == person.password_hash);
-        if !person.as_ref().is_some_and(is_proved) {
+            |user: &user::Model| self.password_hash.as_ref().is_none_or(|hash| *hash == user.password_hash);
+        if !user.as_ref().is_some_and(is_proved) {
             return Ok(SecondFactorSignInOutcome::PasswordObsolete);
         }
         if !self.factor.apply(tx, self.session.user).await? {

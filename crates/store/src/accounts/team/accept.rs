@@ -25,12 +25,12 @@ struct AcceptInvitation {
     now: Timestamp,
 }
 
-/// An invited person without an account. Contains only hashes of the password and the token.
+/// An invited user without an account. Contains only hashes of the password and the token.
 #[derive(Clone)]
 pub struct InvitedSignUp {
     /// SHA-256 of the invitation token.
     pub hash: [u8; 32],
-    /// The id of the new person.
+    /// The id of the new user.
     pub user: UserId,
     /// Hash of the password.
     pub password_hash: String,
@@ -47,7 +47,7 @@ pub enum SignUpOutcome {
     Joined {
         /// The team.
         team: TeamId,
-        /// The person.
+        /// The user.
         user: UserId,
     },
     /// Nothing changed: the address is in use. The invitation stays valid.
@@ -57,7 +57,7 @@ pub enum SignUpOutcome {
 }
 
 impl Accounts<'_> {
-    /// Adds a person to the team they were invited to. The invited address must be theirs. A link that was sent by
+    /// Adds a user to the team they were invited to. The invited address must be theirs. A link that was sent by
     /// e-mail verifies it.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl Accounts<'_> {
         self.store.write_described(AcceptInvitation { hash, user, email, now }, describe).await
     }
 
-    /// Creates a person with the invited address and adds them to the team. An account whose address was never
+    /// Creates a user with the invited address and adds them to the team. An account whose address was never
     /// verified is taken over if the link was sent by e-mail.
     ///
     /// # Errors

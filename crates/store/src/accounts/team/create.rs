@@ -30,7 +30,7 @@ struct RenameTeam {
 }
 
 impl Accounts<'_> {
-    /// Creates a team owned by this person, without credits or keys.
+    /// Creates a team owned by this user, without credits or keys.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
@@ -59,7 +59,7 @@ impl Transaction for CreateTeam {
     type Outcome = TeamResult;
 
     async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
-        // Serializes concurrent creates of one person, so that the limit is exact.
+        // Serializes concurrent creates of one user, so that the limit is exact.
         if user::Entity::find_by_id(self.by.0).lock(LockType::NoKeyUpdate).one(tx).await?.is_none() {
             return Ok(Err(TeamRuleError::NotMember));
         }

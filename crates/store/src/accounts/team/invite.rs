@@ -46,7 +46,7 @@ struct WithdrawInvitation {
 }
 
 impl Accounts<'_> {
-    /// Invites a person. Replaces an earlier invitation of the same address to the same team.
+    /// Invites a user. Replaces an earlier invitation of the same address to the same team.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.

@@ -50,7 +50,7 @@ impl Accounts<'_> {
         self.store.write_audited(RemoveTeamMember { team, user, by }, event, TeamResult::is_ok).await
     }
 
-    /// Removes the person's own membership and their OAuth grants for the team.
+    /// Removes the user's own membership and their OAuth grants for the team.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.

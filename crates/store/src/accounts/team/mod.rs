@@ -1,5 +1,5 @@
-//! Changes that people make to their teams. Each change checks the person's permission in its own transaction, so a
-//! concurrently removed person can change nothing. All changes lock the team first.
+//! Changes that users make to their teams. Each change checks the user's permission in its own transaction, so a
+//! concurrently removed user can change nothing. All changes lock the team first.
 
 pub(crate) mod accept;
 pub(crate) mod create;
@@ -19,7 +19,7 @@ use crate::{Result, codes};
 /// Why a change was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TeamRuleError {
-    /// The person is not a member of the team, or the team does not exist or is inactive.
+    /// The user is not a member of the team, or the team does not exist or is inactive.
     NotMember,
     /// Only owners may make this change.
     NotOwner,
@@ -27,7 +27,7 @@ pub enum TeamRuleError {
     NotFound,
     /// The team would be left without an owner.
     LastOwner,
-    /// The person is already a member.
+    /// The user is already a member.
     AlreadyMember,
     /// The limit is reached.
     LimitReached,
@@ -36,7 +36,7 @@ pub enum TeamRuleError {
 /// Result of a change; the inner error is a rejection.
 pub type TeamResult<T = ()> = std::result::Result<T, TeamRuleError>;
 
-/// Locks the team and returns the role of this person.
+/// Locks the team and returns the role of this user.
 async fn lock_as_member(tx: &Tx, team: TeamId, user: UserId) -> Result<TeamResult<Role>> {
     if lock_team(tx, team).await?.is_none() {
         return Ok(Err(TeamRuleError::NotMember));
@@ -44,7 +44,7 @@ async fn lock_as_member(tx: &Tx, team: TeamId, user: UserId) -> Result<TeamResul
     find_role(tx, team, user).await.map(|role| role.ok_or(TeamRuleError::NotMember))
 }
 
-/// Locks the team and checks that this person is an owner.
+/// Locks the team and checks that this user is an owner.
 pub(crate) async fn lock_as_owner(tx: &Tx, team: TeamId, user: UserId) -> Result<TeamResult> {
     Ok(lock_as_member(tx, team, user).await?.and_then(|role| match role {
         Role::Owner => Ok(()),
@@ -57,7 +57,7 @@ async fn find_role(tx: &Tx, team: TeamId, user: UserId) -> Result<Option<Role>> 
     found.map(|row| codes::read_role(row.role)).transpose()
 }
 
-/// Whether this person is the only owner.
+/// Whether this user is the only owner.
 async fn is_last_owner(tx: &Tx, team: TeamId, user: UserId) -> Result<bool> {
     let others = member::Entity::find()
         .filter(member::Column::TeamId.eq(team.0))

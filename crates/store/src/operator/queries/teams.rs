@@ -26,7 +26,7 @@ pub enum TeamFilter {
     NameContains(String),
     /// The team with this id.
     Id(TeamId),
-    /// Teams that the person with this address belongs to.
+    /// Teams that the user with this address belongs to.
     MemberEmail(Email),
 }
 

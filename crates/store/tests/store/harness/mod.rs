@@ -15,7 +15,7 @@ use grabd_domain::credits::{Lot, LotKind};
 use grabd_domain::grabs::{Class, Failure, FailureReason, Grab, RenderMetadata};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId, TeamId, UserId};
 use grabd_domain::limits::SYNC_DEADLINE;
-use grabd_store::accounts::{InitialTeam, NewPerson, NewTeam};
+use grabd_store::accounts::{InitialTeam, NewUser, NewTeam};
 use grabd_store::credits::{Grant, GrantOutcome};
 use grabd_store::grabs::{Completion, Created, FailGrab, FailureSource, LeaseRequest, LeasedJob, NewGrab, NewLease};
 use grabd_store::webhooks::{DeliveryAttempt, DueDelivery, MessageContent};
@@ -109,13 +109,13 @@ impl TestDb {
         }
     }
 
-    /// A person, and a team that they own.
+    /// A user, and a team that they own.
     pub(crate) async fn owned_team(&self, email: &str) -> (UserId, TeamId) {
         let (id, team) = (UserId(self.id()), TeamId(self.id()));
         let initial_team = InitialTeam::New(team, "A team".into());
         let email = Email::parse(email).unwrap();
-        let person = NewPerson { id, email, password_hash: String::new(), initial_team, verified: true, now: NOW };
-        self.store.accounts().create_person(person).await.unwrap();
+        let user = NewUser { id, email, password_hash: String::new(), initial_team, verified: true, now: NOW };
+        self.store.accounts().create_user(user).await.unwrap();
         (id, team)
     }
 

@@ -40,7 +40,7 @@ on_both! {
         }
     }
 
-    async fn consent_request_can_be_consumed_once_by_its_person_before_expiry(db) {
+    async fn consent_request_can_be_consumed_once_by_its_user_before_expiry(db) {
         let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
         let create = async |number| {
             let expires_at = NOW + SOON;
@@ -58,7 +58,7 @@ on_both! {
         assert_eq!(consume(2, app.user, NOW + SOON).await, None, "expired");
     }
 
-    async fn person_has_a_limited_number_of_open_consent_requests(db) {
+    async fn user_has_a_limited_number_of_open_consent_requests(db) {
         let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
         let create = async |number: u16, user| {
             let expires_at = NOW + SOON * u32::from(number + 1);

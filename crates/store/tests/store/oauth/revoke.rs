@@ -51,7 +51,7 @@ on_both! {
         }
     }
 
-    async fn person_can_end_only_their_own_grants(db) {
+    async fn user_can_end_only_their_own_grants(db) {
         let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
         let grant = app.connect(1).await;
         assert!(!db.store.oauth().end_grant(other.user, grant).await.unwrap());
@@ -78,11 +78,11 @@ on_both! {
         assert_eq!(other.authenticate(3, NOW).await, other.caller(theirs));
     }
 
-    async fn deleting_a_person_or_team_ends_its_grants(db) {
+    async fn deleting_a_user_or_team_ends_its_grants(db) {
         let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
         app.connect(1).await;
         other.connect(2).await;
-        assert!(db.store.accounts().remove_person(app.user).await.unwrap());
+        assert!(db.store.accounts().remove_user(app.user).await.unwrap());
         assert_eq!(app.authenticate(1, NOW).await, None);
         db.execute_raw(&format!("DELETE FROM team WHERE id = {}", db.literal(other.team.0))).await.unwrap();
         assert_eq!(other.authenticate(2, NOW).await, None);

@@ -1,4 +1,4 @@
-//! A person with a team and a registered app.
+//! A user with a team and a registered app.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use grabd_domain::accounts::Email;
 use grabd_domain::credentials::{Caller, Environment, Principal};
 use grabd_domain::ids::{GrantId, TeamId, UserId};
 use grabd_domain::oauth::{AuthMethod, Challenge, ClientId, ClientMetadata, OauthScopes, RedirectUri, Resources};
-use grabd_store::accounts::{InitialTeam, NewPerson};
+use grabd_store::accounts::{InitialTeam, NewUser};
 use grabd_store::oauth::{ConsentOutcome, Exchange, NewClient, NewConsent, NewTokenPair, Refresh, TokenOutcome};
 
 use crate::harness::{NOW, TestDb};
@@ -50,9 +50,9 @@ impl<'a> TestApp<'a> {
         let (user, team) = (UserId(db.id()), TeamId(db.id()));
         let email = Email::parse(&format!("{user}@example.com")).unwrap();
         let initial_team = InitialTeam::New(team, "A team".into());
-        let person =
-            NewPerson { id: user, email, password_hash: String::new(), initial_team, verified: true, now: NOW };
-        db.store.accounts().create_person(person).await.unwrap();
+        let user =
+            NewUser { id: user, email, password_hash: String::new(), initial_team, verified: true, now: NOW };
+        db.store.accounts().create_user(user).await.unwrap();
         let app = Self { db, user, team, client: client_id('c') };
         if db.store.oauth().find_client(app.client.as_str()).await.unwrap().is_none() {
             db.store.oauth().create_client(new_client(app.client.clone())).await.unwrap();

@@ -13,7 +13,7 @@ use grabd_domain::oauth::{GRANTS, OauthScopes, REFRESH_LIFE};
 use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::{Creator, EndpointUpdate, Events, Registration};
 use grabd_store::oauth::{ConsentOutcome, NewConsent, RevokeOutcome, TokenOutcome};
-use grabd_store::retention::DeletePersonOutcome;
+use grabd_store::retention::DeleteUserOutcome;
 use grabd_store::webhooks::{EndpointRef, NewEndpoint, NewEndpointSecret, RegisterOutcome, ResendOutcome};
 
 use super::test_app::{GRACE, TestApp, hash};
@@ -44,7 +44,7 @@ async fn endpoint(app: &TestApp<'_>, creator: Creator) -> EndpointRef {
     let new = new_endpoint(app, creator);
     let grant = match creator {
         Creator::App(grant) => Some(grant),
-        Creator::Key | Creator::Person => None,
+        Creator::Key | Creator::User => None,
     };
     let target = EndpointRef { team: app.team, environment: LIVE, grant, endpoint: new.id };
     assert!(matches!(app.db.store.webhooks().register_endpoint(new).await.unwrap(), RegisterOutcome::Registered(_)));
@@ -88,13 +88,13 @@ on_both! {
         let app = TestApp::new(db).await;
         let (one, other) = (connect(&app, 1).await, connect(&app, 2).await);
         let of_key = endpoint(&app, Creator::Key).await;
-        let of_person = endpoint(&app, Creator::Person).await;
+        let of_user = endpoint(&app, Creator::User).await;
         let (mine, theirs) = (endpoint(&app, Creator::App(one)).await, endpoint(&app, Creator::App(other)).await);
         let own = db.store.webhooks().list_endpoints(app.team, LIVE, Some(one)).await.unwrap();
         assert_eq!(own.iter().map(|own| (own.id, own.creator)).collect::<Vec<_>>(), [(mine.endpoint, Some(Creator::App(one)))]);
         assert_eq!(db.store.webhooks().find_endpoint(mine).await.unwrap().as_ref(), own.first());
         let id = DeliveryId(db.id());
-        for foreign in [of_key, of_person, theirs] {
+        for foreign in [of_key, of_user, theirs] {
             let foreign = EndpointRef { grant: Some(one), ..foreign };
             assert_eq!(db.store.webhooks().find_endpoint(foreign).await.unwrap(), None);
             assert_eq!(db.store.webhooks().change_endpoint(foreign, EndpointUpdate::default()).await.unwrap(), None);
@@ -105,7 +105,7 @@ on_both! {
             assert!(!db.store.webhooks().remove_endpoint(foreign).await.unwrap());
         }
         // Keys and people see and change all of them.
-        assert_eq!(listed(&app).await, [theirs, mine, of_person, of_key].map(|target| target.endpoint));
+        assert_eq!(listed(&app).await, [theirs, mine, of_user, of_key].map(|target| target.endpoint));
         let names = db.store.webhooks().app_names(&[one, other, GrantId(db.id())]).await.unwrap();
         assert_eq!(names, HashMap::from([(one, "An app".to_owned()), (other, "An app".to_owned())]));
         assert!(db.store.webhooks().remove_endpoint(EndpointRef { grant: None, ..mine }).await.unwrap());
@@ -180,9 +180,9 @@ on_both! {
             db.execute_raw("DELETE FROM delivery").await.unwrap();
         };
         complete_grab(&app).await;
-        assert!(db.store.accounts().suspend_person(app.user, "spam", NOW).await.unwrap());
+        assert!(db.store.accounts().suspend_user(app.user, "spam", NOW).await.unwrap());
         sent_only_to_own(NOW + LEASE).await;
-        assert!(db.store.accounts().restore_person(app.user, NOW).await.unwrap());
+        assert!(db.store.accounts().restore_user(app.user, NOW).await.unwrap());
         complete_grab(&app).await;
         assert_eq!(receivers(&app, NOW + LEASE).await, [of_app.endpoint, own.endpoint], "the account is restored");
         db.execute_raw("DELETE FROM delivery").await.unwrap();
@@ -195,7 +195,7 @@ on_both! {
     async fn endpoints_of_earlier_versions_are_kept_once_somebody_knows_them(db) {
         let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
         let former = endpoint(&app, Creator::Key).await;
-        endpoint(&other, Creator::Person).await;
+        endpoint(&other, Creator::User).await;
         let uncertain = async |user| db.store.webhooks().teams_with_unknown_endpoints(user).await.unwrap();
         assert_eq!(uncertain(app.user).await, []);
         assert!(!db.store.webhooks().keep_endpoint(former).await.unwrap(), "its creator is known");
@@ -209,7 +209,7 @@ on_both! {
             assert!(!db.store.webhooks().keep_endpoint(foreign).await.unwrap());
         }
         assert!(db.store.webhooks().keep_endpoint(former).await.unwrap());
-        assert_eq!(db.store.webhooks().find_endpoint(former).await.unwrap().unwrap().creator, Some(Creator::Person));
+        assert_eq!(db.store.webhooks().find_endpoint(former).await.unwrap().unwrap().creator, Some(Creator::User));
         assert_eq!(uncertain(app.user).await, []);
     }
 }
@@ -297,8 +297,8 @@ impl Ending {
                 }
             }
             Self::Account => {
-                let deleted = store.retention().delete_person(app.user, NOW).await.unwrap();
-                assert!(matches!(deleted, DeletePersonOutcome::Deleted { .. }), "{deleted:?}");
+                let deleted = store.retention().delete_user(app.user, NOW).await.unwrap();
+                assert!(matches!(deleted, DeleteUserOutcome::Deleted { .. }), "{deleted:?}");
             }
         }
     }

@@ -52,34 +52,34 @@ struct CreatePage<'a> {
 /// Asks for a name and the confirmation.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    SignedInPage(person): SignedInPage,
+    SignedInPage(user): SignedInPage,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     if !accounts::has_passkeys(&web.core) {
         return Err(Problem::no_passkeys());
     }
-    if !person.session.person.verified {
+    if !user.session.user.verified {
         return Err(Problem::unverified());
     }
     let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok());
-    confirm_page(&web, &person, StatusCode::OK, &describe(agent), &[]).await
+    confirm_page(&web, &user, StatusCode::OK, &describe(agent), &[]).await
 }
 
 /// Checks the confirmation, and shows the page that creates the passkey. Each attempt costs a slow hash, so the sign-in
 /// limit applies.
 pub(crate) async fn confirm(
     State(web): State<Arc<Web>>,
-    SignedInForm { person, form, .. }: SignedInForm<PasswordLimit>,
+    SignedInForm { user, form, .. }: SignedInForm<PasswordLimit>,
 ) -> Result<Response, Problem> {
-    let (me, name, password) = (&person.session.person, form.get("name"), form.get("password"));
+    let (me, name, password) = (&user.session.user, form.get("name"), form.get("password"));
     let is_first_factor = accounts::find_second_factor(&web.core, me.id).await?.is_none();
     let answer = factor_answer(&form);
-    let error = match accounts::confirm_new_passkey(&web.core, me, &person.token, name, password, answer).await {
+    let error = match accounts::confirm_new_passkey(&web.core, me, &user.token, name, password, answer).await {
         Ok(NewPasskeyChallenge { token, options }) => {
             let script = Some(web.assets.passkey.path.clone());
             let template = CreatePage {
-                layout: Layout { script, ..web.user_layout(&person.session, PATH) },
-                form_token: &person.session.csrf,
+                layout: Layout { script, ..web.user_layout(&user.session, PATH) },
+                form_token: &user.session.csrf,
                 action: ADD,
                 back: PASSKEYS,
                 token: &token,
@@ -100,18 +100,18 @@ pub(crate) async fn confirm(
         | AddPasskeyError::AlreadyAdded
         | AddPasskeyError::Internal(_)) => return Err(problem(error)),
     };
-    let response = confirm_page(&web, &person, error_status(retry_after_s), name, &[error]).await?;
+    let response = confirm_page(&web, &user, error_status(retry_after_s), name, &[error]).await?;
     Ok(with_retry_after(response, retry_after_s))
 }
 
 /// Adds the passkey that the device created. Shows recovery codes if it turned on the second factor.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    SignedInForm { person, form, .. }: SignedInForm,
+    SignedInForm { user, form, .. }: SignedInForm,
 ) -> Result<Response, Problem> {
-    let (me, token, created) = (&person.session.person, form.get("token"), form.get("passkey"));
-    match accounts::add_passkey(&web.core, me, &person.token, token, created).await {
-        Ok(Some(codes)) => Ok(codes_page(&web, &person.session, true, &codes)),
+    let (me, token, created) = (&user.session.user, form.get("token"), form.get("passkey"));
+    match accounts::add_passkey(&web.core, me, &user.token, token, created).await {
+        Ok(Some(codes)) => Ok(codes_page(&web, &user.session, true, &codes)),
         Ok(None) => Ok(see_other(&format!("{PASSKEYS}?added"))),
         Err(error) => Err(problem(error)),
     }
@@ -154,15 +154,15 @@ fn problem(error: AddPasskeyError) -> Problem {
 
 async fn confirm_page(
     web: &Web,
-    person: &SignedIn,
+    user: &SignedIn,
     status: StatusCode,
     name: &str,
     errors: &[FieldError],
 ) -> Result<Response, Problem> {
-    let factor = FactorFields::of(web, person.session.person.id, errors).await?;
+    let factor = FactorFields::of(web, user.session.user.id, errors).await?;
     let template = ConfirmPage {
-        layout: factor.layout(web, web.user_layout(&person.session, PATH)),
-        form_token: &person.session.csrf,
+        layout: factor.layout(web, web.user_layout(&user.session, PATH)),
+        form_token: &user.session.csrf,
         action: NEW,
         back: PASSKEYS,
         name: name_field("Name", "For your list, such as the device.", None, errors).with_value(name),

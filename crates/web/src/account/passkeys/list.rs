@@ -54,12 +54,12 @@ const NOTICES: [(&str, &str); 4] = [
 /// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    SignedInPage(person): SignedInPage,
+    SignedInPage(user): SignedInPage,
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    let passkeys = accounts::list_passkeys(&web.core, person.session.person.id).await?;
+    let passkeys = accounts::list_passkeys(&web.core, user.session.user.id).await?;
     let template = PasskeysPage {
-        layout: web.user_layout(&person.session, PATH),
+        layout: web.user_layout(&user.session, PATH),
         notice: NOTICES.iter().find(|(word, _)| query.has(word)).map_or("", |(_, notice)| *notice),
         is_available: accounts::has_passkeys(&web.core),
         max: MAX_PASSKEYS,

@@ -40,10 +40,10 @@ struct PasskeyPage<'a> {
 /// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    SignedInPage(person): SignedInPage,
+    SignedInPage(user): SignedInPage,
     Path(passkey): Path<String>,
 ) -> Result<Response, Problem> {
-    one(&web, &person, parse(&passkey)?, StatusCode::OK, None, &[]).await
+    one(&web, &user, parse(&passkey)?, StatusCode::OK, None, &[]).await
 }
 
 /// Redirects to the page when the URL of a form is loaded with GET.
@@ -55,14 +55,14 @@ pub(crate) async fn redirect_to_page(Path(passkey): Path<String>) -> Result<Resp
 pub(crate) async fn rename(
     State(web): State<Arc<Web>>,
     Path(passkey): Path<String>,
-    SignedInForm { person, form, .. }: SignedInForm,
+    SignedInForm { user, form, .. }: SignedInForm,
 ) -> Result<Response, Problem> {
     let (id, name) = (parse(&passkey)?, form.get("name"));
-    match accounts::rename_passkey(&web.core, person.session.person.id, id, name).await {
+    match accounts::rename_passkey(&web.core, user.session.user.id, id, name).await {
         Ok(()) => Ok(see_other(&format!("{PASSKEYS}?renamed"))),
         Err(RenamePasskeyError::Name(error)) => {
             let errors = [FieldError { field: "name", message: format!("The name {error}.") }];
-            one(&web, &person, id, StatusCode::UNPROCESSABLE_ENTITY, Some(name), &errors).await
+            one(&web, &user, id, StatusCode::UNPROCESSABLE_ENTITY, Some(name), &errors).await
         }
         Err(RenamePasskeyError::Unknown) => Err(unknown()),
         Err(RenamePasskeyError::Internal(error)) => Err(error.into()),
@@ -73,30 +73,30 @@ pub(crate) async fn rename(
 pub(crate) async fn remove(
     State(web): State<Arc<Web>>,
     Path(passkey): Path<String>,
-    SignedInForm { person, form, .. }: SignedInForm<PasswordLimit>,
+    SignedInForm { user, form, .. }: SignedInForm<PasswordLimit>,
 ) -> Result<Response, Problem> {
-    let (me, id, password) = (&person.session.person, parse(&passkey)?, form.get("password"));
+    let (me, id, password) = (&user.session.user, parse(&passkey)?, form.get("password"));
     let answer = factor_answer(&form);
-    let error = match accounts::remove_passkey(&web.core, me, &person.token, id, password, answer).await {
+    let error = match accounts::remove_passkey(&web.core, me, &user.token, id, password, answer).await {
         Ok(turned_off) => {
             return Ok(see_other(&format!("{PASSKEYS}?{}", if turned_off { "off" } else { "removed" })));
         }
         Err(error) => error,
     };
     let (error, retry_after_s) = field_error(error)?;
-    let response = one(&web, &person, id, error_status(retry_after_s), None, &[error]).await?;
+    let response = one(&web, &user, id, error_status(retry_after_s), None, &[error]).await?;
     Ok(with_retry_after(response, retry_after_s))
 }
 
 async fn one(
     web: &Web,
-    person: &SignedIn,
+    user: &SignedIn,
     id: PasskeyId,
     status: StatusCode,
     entered: Option<&str>,
     errors: &[FieldError],
 ) -> Result<Response, Problem> {
-    let user = person.session.person.id;
+    let user = user.session.user.id;
     let passkeys = accounts::list_passkeys(&web.core, user).await?;
     let is_only = passkeys.len() == 1;
     let found = passkeys.into_iter().find(|passkey| passkey.id == id);
@@ -104,8 +104,8 @@ async fn one(
     let has_app = accounts::find_second_factor(&web.core, user).await?.is_some_and(|factor| factor.has_app);
     let factor = FactorFields::of(web, user, errors).await?;
     let template = PasskeyPage {
-        layout: factor.layout(web, web.user_layout(&person.session, PATH)),
-        form_token: &person.session.csrf,
+        layout: factor.layout(web, web.user_layout(&user.session, PATH)),
+        form_token: &user.session.csrf,
         path: format!("{PASSKEYS}/{id}"),
         back: PASSKEYS,
         is_last_factor: is_only && !has_app,

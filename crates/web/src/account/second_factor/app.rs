@@ -32,7 +32,7 @@ struct AppPage<'a> {
     form_token: &'a str,
     action: &'static str,
     back: &'static str,
-    /// Whether the person has an app already.
+    /// Whether the user has an app already.
     has_app: bool,
     secret: &'a str,
     /// `None` if the e-mail address is too long for a QR code.
@@ -44,20 +44,20 @@ struct AppPage<'a> {
 }
 
 /// Shows the secret for the app.
-pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(person): SignedInPage) -> Result<Response, Problem> {
-    if !is_on(&web, &person).await? {
+pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(user): SignedInPage) -> Result<Response, Problem> {
+    if !is_on(&web, &user).await? {
         return Ok(see_other(SECOND_FACTOR));
     }
-    let setup = accounts::new_second_factor_setup(&web.core, &person.session.person);
-    form(&web, &person, &setup, StatusCode::OK, &[]).await
+    let setup = accounts::new_second_factor_setup(&web.core, &user.session.user);
+    form(&web, &user, &setup, StatusCode::OK, &[]).await
 }
 
 /// Sets the app. Each attempt costs a slow hash, so the sign-in limit applies.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    SignedInForm { person, form: input, .. }: SignedInForm<PasswordLimit>,
+    SignedInForm { user, form: input, .. }: SignedInForm<PasswordLimit>,
 ) -> Result<Response, Problem> {
-    let (me, this) = (&person.session.person, &person.token);
+    let (me, this) = (&user.session.user, &user.token);
     let (token, app_code, password) = (input.get("setup"), input.get("app_code"), input.get("password"));
     let answer = factor_answer(&input);
     let error = match accounts::set_authenticator_app(&web.core, me, this, token, app_code, password, answer).await {
@@ -68,24 +68,24 @@ pub(crate) async fn submit(
     // It was valid a moment ago.
     let setup = accounts::find_second_factor_setup(&web.core, me, token);
     let setup = setup.unwrap_or_else(|| accounts::new_second_factor_setup(&web.core, me));
-    let response = form(&web, &person, &setup, error_status(retry_after_s), &[error]).await?;
+    let response = form(&web, &user, &setup, error_status(retry_after_s), &[error]).await?;
     Ok(with_retry_after(response, retry_after_s))
 }
 
 async fn form(
     web: &Web,
-    person: &SignedIn,
+    user: &SignedIn,
     setup: &SecondFactorSetup,
     status: StatusCode,
     errors: &[FieldError],
 ) -> Result<Response, Problem> {
-    let user = person.session.person.id;
+    let user = user.session.user.id;
     let status_now = accounts::find_second_factor(&web.core, user).await?;
     let factor = FactorFields::of(web, user, errors).await?;
     let template = AppPage {
-        layout: factor.layout(web, web.user_layout(&person.session, PATH)),
+        layout: factor.layout(web, web.user_layout(&user.session, PATH)),
         copy_script: &web.assets.copy.path,
-        form_token: &person.session.csrf,
+        form_token: &user.session.csrf,
         action: APP,
         back: SECOND_FACTOR,
         has_app: status_now.is_some_and(|status| status.has_app),

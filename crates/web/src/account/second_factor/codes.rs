@@ -25,24 +25,24 @@ const CONFIRMATION: Confirmation = Confirmation {
 };
 
 /// Asks for the password and a code.
-pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(person): SignedInPage) -> Result<Response, Problem> {
-    if !is_on(&web, &person).await? {
+pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(user): SignedInPage) -> Result<Response, Problem> {
+    if !is_on(&web, &user).await? {
         return Ok(see_other(SECOND_FACTOR));
     }
-    confirm_page(&web, &person, &CONFIRMATION, StatusCode::OK, &[]).await
+    confirm_page(&web, &user, &CONFIRMATION, StatusCode::OK, &[]).await
 }
 
 /// Replaces the codes. Each attempt costs a slow hash, so the sign-in limit applies.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    SignedInForm { person, form, .. }: SignedInForm<PasswordLimit>,
+    SignedInForm { user, form, .. }: SignedInForm<PasswordLimit>,
 ) -> Result<Response, Problem> {
-    let (me, password, answer) = (&person.session.person, form.get("password"), factor_answer(&form));
-    let error = match accounts::replace_recovery_codes(&web.core, me, &person.token, password, answer).await {
-        Ok(codes) => return Ok(codes_page(&web, &person.session, false, &codes)),
+    let (me, password, answer) = (&user.session.user, form.get("password"), factor_answer(&form));
+    let error = match accounts::replace_recovery_codes(&web.core, me, &user.token, password, answer).await {
+        Ok(codes) => return Ok(codes_page(&web, &user.session, false, &codes)),
         Err(error) => error,
     };
     let (error, retry_after_s) = field_error(error)?;
-    let response = confirm_page(&web, &person, &CONFIRMATION, error_status(retry_after_s), &[error]).await?;
+    let response = confirm_page(&web, &user, &CONFIRMATION, error_status(retry_after_s), &[error]).await?;
     Ok(with_retry_after(response, retry_after_s))
 }

@@ -51,25 +51,25 @@ const CONFIRMATION: Confirmation = Confirmation {
 };
 
 /// Asks for the password and a code.
-pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(person): SignedInPage) -> Result<Response, Problem> {
-    if !is_on(&web, &person).await? {
+pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(user): SignedInPage) -> Result<Response, Problem> {
+    if !is_on(&web, &user).await? {
         return Ok(see_other(SECOND_FACTOR));
     }
-    confirm_page(&web, &person, &CONFIRMATION, StatusCode::OK, &[]).await
+    confirm_page(&web, &user, &CONFIRMATION, StatusCode::OK, &[]).await
 }
 
 /// Turns the second factor off. Each attempt costs a slow hash, so the sign-in limit applies.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    SignedInForm { person, form, .. }: SignedInForm<PasswordLimit>,
+    SignedInForm { user, form, .. }: SignedInForm<PasswordLimit>,
 ) -> Result<Response, Problem> {
-    let (me, password, answer) = (&person.session.person, form.get("password"), factor_answer(&form));
-    let error = match accounts::turn_off_second_factor(&web.core, me, &person.token, password, answer).await {
+    let (me, password, answer) = (&user.session.user, form.get("password"), factor_answer(&form));
+    let error = match accounts::turn_off_second_factor(&web.core, me, &user.token, password, answer).await {
         Ok(()) => return Ok(see_other(&format!("{PATH}?second-factor-off"))),
         Err(error) => error,
     };
     let (error, retry_after_s) = field_error(error)?;
-    let response = confirm_page(&web, &person, &CONFIRMATION, error_status(retry_after_s), &[error]).await?;
+    let response = confirm_page(&web, &user, &CONFIRMATION, error_status(retry_after_s), &[error]).await?;
     Ok(with_retry_after(response, retry_after_s))
 }
 
@@ -77,8 +77,8 @@ pub(crate) async fn submit(
 ///
 /// # Errors
 /// When the lookup fails.
-pub(super) async fn is_on(web: &Web, person: &SignedIn) -> Result<bool, Problem> {
-    Ok(accounts::find_second_factor(&web.core, person.session.person.id).await?.is_some())
+pub(super) async fn is_on(web: &Web, user: &SignedIn) -> Result<bool, Problem> {
+    Ok(accounts::find_second_factor(&web.core, user.session.user.id).await?.is_some())
 }
 
 /// Renders the form with the password, and a code or a passkey.
@@ -87,15 +87,15 @@ pub(super) async fn is_on(web: &Web, person: &SignedIn) -> Result<bool, Problem>
 /// When the lookup fails.
 pub(super) async fn confirm_page(
     web: &Web,
-    person: &SignedIn,
+    user: &SignedIn,
     confirmation: &Confirmation,
     status: StatusCode,
     errors: &[FieldError],
 ) -> Result<Response, Problem> {
-    let factor = FactorFields::of(web, person.session.person.id, errors).await?;
+    let factor = FactorFields::of(web, user.session.user.id, errors).await?;
     let template = ConfirmPage {
-        layout: factor.layout(web, web.user_layout(&person.session, PATH)),
-        form_token: &person.session.csrf,
+        layout: factor.layout(web, web.user_layout(&user.session, PATH)),
+        form_token: &user.session.csrf,
         confirmation,
         back: SECOND_FACTOR,
         factor,

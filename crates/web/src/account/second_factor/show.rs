@@ -55,14 +55,14 @@ struct StatusPage {
 /// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    SignedInPage(person): SignedInPage,
+    SignedInPage(user): SignedInPage,
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    let me = &person.session.person;
+    let me = &user.session.user;
     if let Some(status) = accounts::find_second_factor(&web.core, me.id).await? {
         let SecondFactorStatus { since, has_app, recovery_codes } = status;
         let template = StatusPage {
-            layout: web.user_layout(&person.session, PATH),
+            layout: web.user_layout(&user.session, PATH),
             is_app_set: query.has("app"),
             app: APP,
             since: since.into(),
@@ -77,31 +77,31 @@ pub(crate) async fn show(
         return Err(Problem::unverified());
     }
     let setup = accounts::new_second_factor_setup(&web.core, me);
-    Ok(form(&web, &person, &setup, query.has("required"), StatusCode::OK, &[]))
+    Ok(form(&web, &user, &setup, query.has("required"), StatusCode::OK, &[]))
 }
 
 /// Turns the second factor on. Each attempt costs a slow hash, so the sign-in limit applies.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
-    SignedInForm { person, form: input, .. }: SignedInForm<PasswordLimit>,
+    SignedInForm { user, form: input, .. }: SignedInForm<PasswordLimit>,
 ) -> Result<Response, Problem> {
-    let me = &person.session.person;
+    let me = &user.session.user;
     let (token, password, code) = (input.get("setup"), input.get("password"), input.get("code"));
-    let error = match accounts::turn_on_second_factor(&web.core, me, &person.token, token, password, code).await {
-        Ok(codes) => return Ok(codes_page(&web, &person.session, true, &codes)),
+    let error = match accounts::turn_on_second_factor(&web.core, me, &user.token, token, password, code).await {
+        Ok(codes) => return Ok(codes_page(&web, &user.session, true, &codes)),
         Err(error) => error,
     };
     let (error, retry_after_s) = field_error(error)?;
     // It was valid a moment ago.
     let setup = accounts::find_second_factor_setup(&web.core, me, token);
     let setup = setup.unwrap_or_else(|| accounts::new_second_factor_setup(&web.core, me));
-    let response = form(&web, &person, &setup, false, error_status(retry_after_s), &[error]);
+    let response = form(&web, &user, &setup, false, error_status(retry_after_s), &[error]);
     Ok(with_retry_after(response, retry_after_s))
 }
 
 fn form(
     web: &Web,
-    person: &SignedIn,
+    user: &SignedIn,
     setup: &SecondFactorSetup,
     is_required: bool,
     status: StatusCode,
@@ -109,8 +109,8 @@ fn form(
 ) -> Response {
     let script = Some(web.assets.copy.path.clone());
     let template = SetupPage {
-        layout: Layout { script, ..web.user_layout(&person.session, PATH) },
-        form_token: &person.session.csrf,
+        layout: Layout { script, ..web.user_layout(&user.session, PATH) },
+        form_token: &user.session.csrf,
         is_required,
         has_passkeys: accounts::has_passkeys(&web.core),
         secret: &setup.secret,

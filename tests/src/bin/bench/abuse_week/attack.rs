@@ -18,7 +18,7 @@ const NOWHERE: &str = "http://127.0.0.2:65535/";
 pub(super) struct Attack<'a> {
     app: &'a TestApp,
     receiver: &'a Receiver,
-    /// A person with a team. Another one each day, since the limit of changes per day uses the time of the process.
+    /// A user with a team. Another one each day, since the limit of changes per day uses the time of the process.
     owner: Visitor<'a>,
     team: String,
     requests: u64,
@@ -115,9 +115,9 @@ impl<'a> Attack<'a> {
             let revoke = format!("{keys}/{id}/revoke");
             self.submit(&revoke, &revoke, &[]).await?;
         }
-        let people = format!("{}/people", self.team);
+        let users = format!("{}/people", self.team);
         let email = format!("guest-{}@example.com", self.turn);
-        self.submit(&people, &format!("{}/invitations", self.team), &[("email", &email), ("role", "member")]).await?;
+        self.submit(&users, &format!("{}/invitations", self.team), &[("email", &email), ("role", "member")]).await?;
         Ok(())
     }
 

@@ -65,7 +65,7 @@ pub(crate) struct Args {
     /// Compare the pictures of an earlier run again, with the references that are there now, in place of capturing.
     #[arg(long, conflicts_with = "resume")]
     compare_again: bool,
-    /// What people found by looking: lines of page, mode, `right` or `wrong`, and a note, separated by tabs.
+    /// What users found by looking: lines of page, mode, `right` or `wrong`, and a note, separated by tabs.
     #[arg(long, value_name = "FILE")]
     judged: Option<PathBuf>,
     /// Another binary of grabd to measure.
@@ -274,7 +274,7 @@ impl Run {
         self.pictures.join(format!("{}--{}-{what}.png", entry.file_name(), mode.name()))
     }
 
-    /// All pictures that differ, or that a person has found wrong.
+    /// All pictures that differ, or that a user has found wrong.
     fn pairs(&self, pages: &[(Entry, String)], rows: &Rows) -> anyhow::Result<Vec<Pair>> {
         let mut pairs = Vec::new();
         for (entry, _) in pages {

@@ -1,4 +1,4 @@
-//! The result of each picture, kept in a file while a comparison runs, and what people found by looking.
+//! The result of each picture, kept in a file while a comparison runs, and what users found by looking.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -62,12 +62,12 @@ pub(super) struct Row {
     pub(super) scroller: u32,
     /// Of the element.
     pub(super) selector: Option<String>,
-    /// What a person found.
+    /// What a user found.
     #[serde(default, skip_deserializing)]
     pub(super) judged: Option<Judgement>,
 }
 
-/// What a person found by looking at a pair of pictures.
+/// What a user found by looking at a pair of pictures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Judgement {
     pub(super) right: bool,
@@ -75,7 +75,7 @@ pub(super) struct Judgement {
 }
 
 impl Row {
-    /// The verdict, in which a person's judgement wins.
+    /// The verdict, in which a user's judgement wins.
     pub(super) fn verdict(&self) -> Correctness {
         match &self.judged {
             Some(judgement) if self.grabd.verdict != Correctness::Failed => {

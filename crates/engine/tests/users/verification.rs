@@ -5,7 +5,7 @@ use grabd_domain::credentials::{Environment, VerificationToken};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::team_limits::{LimitChange, LimitError};
 use grabd_engine::accounts::{
-    self, InviteError, InviteOutcome, KeyLimits, Person, SignUpError, SignedUp, TeamError, VerificationError,
+    self, InviteError, InviteOutcome, KeyLimits, User, SignUpError, SignedUp, TeamError, VerificationError,
     VerificationRequest, find_session, sign_in,
 };
 use grabd_engine::oauth::{self, AuthorizationError};
@@ -22,18 +22,18 @@ async fn mailing() -> TestCore {
     TestCore::with(TestOptions { sign_up: true, mail: true, ..TestOptions::default() }).await
 }
 
-/// Signs up. Returns the person and their team.
-async fn sign_up(test: &TestCore, email: &str) -> (Person, TeamId) {
+/// Signs up. Returns the user and their team.
+async fn sign_up(test: &TestCore, email: &str) -> (User, TeamId) {
     let token = match accounts::sign_up(&test.core, email, PASSWORD, HOME.address).await {
         Ok(SignedUp::SignedIn(token)) => token,
         other => panic!("{email}: {:?}", other.err()),
     };
-    let person = find_session(&test.core, &token).await.unwrap().unwrap().person;
-    let team = accounts::list_teams(&test.core, person.id).await.unwrap()[0].team;
-    (person, team)
+    let user = find_session(&test.core, &token).await.unwrap().unwrap().user;
+    let team = accounts::list_teams(&test.core, user.id).await.unwrap()[0].team;
+    (user, team)
 }
 
-/// The token of a new link for this person. That of the mail is only there.
+/// The token of a new link for this user. That of the mail is only there.
 async fn link(test: &TestCore, user: UserId, secret: char) -> String {
     let token = VerificationToken::new(&secret.to_string().repeat(43)).unwrap().expose().to_owned();
     let hash = Sha256::digest(token.as_bytes()).into();
@@ -42,7 +42,7 @@ async fn link(test: &TestCore, user: UserId, secret: char) -> String {
 }
 
 #[tokio::test]
-async fn unverified_person_can_look_around_and_not_create_teams_live_keys_or_invitations() {
+async fn unverified_user_can_look_around_and_not_create_teams_live_keys_or_invitations() {
     let test = mailing().await;
     let core = &test.core;
     let (eve, team) = sign_up(&test, EVE).await;
@@ -83,7 +83,7 @@ async fn team_has_its_own_limit_of_invitations_per_day() {
         let outcome = operator::change_limits(core, &operator, test.team, vec![change.unwrap()]).await.unwrap();
         assert_eq!(outcome, ChangeLimitsOutcome::Changed);
     };
-    let invite = async |email: &str| accounts::invite(core, &session.person, test.team, email, Role::Member).await;
+    let invite = async |email: &str| accounts::invite(core, &session.user, test.team, email, Role::Member).await;
     change(LimitChange::parse("invitations_per_day=1")).await;
     assert_eq!(invite("a@example.com").await, Ok(InviteOutcome::Mailed));
     assert_eq!(invite("b@example.com").await, Err(InviteError::TooMany));
@@ -101,7 +101,7 @@ async fn accounts_count_as_verified_without_a_mail_server() {
     let test = TestCore::with(TestOptions { sign_up: true, ..TestOptions::default() }).await;
     let (eve, team) = sign_up(&test, EVE).await;
     assert!(
-        eve.verified && test.store.accounts().find_person_by_id(eve.id).await.unwrap().unwrap().verified_at.is_some()
+        eve.verified && test.store.accounts().find_user_by_id(eve.id).await.unwrap().unwrap().verified_at.is_some()
     );
     assert!(
         accounts::create_key(&test.core, eve.id, team, Environment::Live, "A key", KeyLimits::default()).await.is_ok()
@@ -121,24 +121,24 @@ async fn account_created_by_somebody_else_goes_to_the_reader_of_the_mail() {
         panic!("no session")
     };
     accounts::remember_device(core, &stolen, &HOME).await.unwrap();
-    let person = find_session(core, &stolen).await.unwrap().unwrap().person;
-    let team = accounts::list_teams(core, person.id).await.unwrap()[0].team;
+    let user = find_session(core, &stolen).await.unwrap().unwrap().user;
+    let team = accounts::list_teams(core, user.id).await.unwrap()[0].team;
     let key =
-        accounts::create_key(core, person.id, team, Environment::Test, "A key", KeyLimits::default()).await.unwrap();
+        accounts::create_key(core, user.id, team, Environment::Test, "A key", KeyLimits::default()).await.unwrap();
     let key_hash: [u8; 32] = Sha256::digest(key.expose().as_bytes()).into();
     assert!(test.store.accounts().authenticate(&key_hash).await.unwrap().is_some());
 
     // The owner of the address signs up. Nothing changes, and no session is opened, until they use the link.
     assert_eq!(accounts::sign_up(core, EVE, NEW, HOME.address).await, Ok(SignedUp::LinkSent));
     assert!(sign_in(core, EVE, NEW, &HOME).await.is_err());
-    let token = link(&test, person.id, 'v').await;
-    assert_eq!(accounts::find_verification(core, &token).await.unwrap().unwrap().email, person.email);
+    let token = link(&test, user.id, 'v').await;
+    assert_eq!(accounts::find_verification(core, &token).await.unwrap().unwrap().email, user.email);
     assert!(matches!(
         accounts::take_over_account(core, &token, "too short").await,
         Err(VerificationError::Password(_))
     ));
     let session = accounts::take_over_account(core, &token, NEW).await.unwrap().into_session().unwrap();
-    assert!(find_session(core, &session).await.unwrap().unwrap().person.verified);
+    assert!(find_session(core, &session).await.unwrap().unwrap().user.verified);
     assert!(find_session(core, &stolen).await.unwrap().is_none());
     assert!(sign_in(core, EVE, PASSWORD, &HOME).await.is_err());
     assert!(sign_in(core, EVE, NEW, &HOME).await.is_ok());
@@ -184,22 +184,22 @@ async fn verification_messages_to_one_address_are_limited() {
 }
 
 #[tokio::test]
-async fn person_of_an_operator_is_verified() {
+async fn user_of_an_operator_is_verified() {
     let test = mailing().await;
     assert!(accounts::is_verified(&test.core, test.user).await.unwrap());
     let email = Email::parse("ada@example.com").unwrap();
-    assert!(test.store.accounts().find_person(&email).await.unwrap().unwrap().verified_at.is_some());
+    assert!(test.store.accounts().find_user(&email).await.unwrap().unwrap().verified_at.is_some());
     test.end().await;
 }
 
-/// The credits of all teams of a person.
+/// The credits of all teams of a user.
 async fn credits(test: &TestCore, user: UserId) -> u32 {
     let memberships = accounts::list_memberships(&test.core, user).await.unwrap();
     memberships.iter().map(|membership| membership.live_credits).sum()
 }
 
 #[tokio::test]
-async fn verified_person_gets_the_trial_credits_once_however_the_address_is_verified() {
+async fn verified_user_gets_the_trial_credits_once_however_the_address_is_verified() {
     let options = TestOptions { sign_up: true, mail: true, trial_credits: 10, ..TestOptions::default() };
     let test = TestCore::with(options).await;
     let core = &test.core;
@@ -209,7 +209,7 @@ async fn verified_person_gets_the_trial_credits_once_however_the_address_is_veri
     assert_eq!(credits(&test, eve.id).await, 10);
     assert!(!test.store.credits().account(team, &["trial:"]).await.unwrap().has_paid, "nobody paid for them");
 
-    // A reset by a verified person grants nothing more.
+    // A reset by a verified user grants nothing more.
     test.clock.advance(std::time::Duration::from_secs(60));
     let reset = format!("gpr_{}", "r".repeat(43));
     let hash = Sha256::digest(reset.as_bytes()).into();

@@ -1,4 +1,4 @@
-//! People: creation by an operator or by sign-up, sign-in and sign-out.
+//! Users: creation by an operator or by sign-up, sign-in and sign-out.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use grabd_domain::credits::Balance;
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::teams::TeamName;
 use grabd_store::Store;
-use grabd_store::accounts::{CreatePersonOutcome, InitialTeam, NewPerson};
+use grabd_store::accounts::{CreateUserOutcome, InitialTeam, NewUser};
 
 use super::devices::{self, SignInSource};
 use super::operator_sign_in::record_operator;
@@ -21,22 +21,22 @@ use crate::service::Core;
 use crate::error::{Error, internal_from};
 use crate::random;
 
-/// A team of a person, with its spendable credits.
+/// A team of a user, with its spendable credits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Membership {
     /// Team id.
     pub team: TeamId,
     /// Name of the team.
     pub team_name: String,
-    /// The person's role.
+    /// The user's role.
     pub role: Role,
     /// Spendable credits.
     pub live_credits: u32,
 }
 
-/// Why a person was not created.
+/// Why a user was not created.
 #[derive(Debug, thiserror::Error)]
-pub enum CreatePersonError {
+pub enum CreateUserError {
     /// The password breaks a rule.
     #[error("the password {0}")]
     Password(#[from] PasswordError),
@@ -110,37 +110,37 @@ pub enum SignInError {
 
 internal_from!(SignInError);
 
-/// Creates a person on behalf of an operator, who vouches for the address. Returns the person, their team and their
+/// Creates a user on behalf of an operator, who vouches for the address. Returns the user, their team and their
 /// role.
 ///
 /// # Errors
-/// See [`CreatePersonError`].
-pub async fn create_person(
+/// See [`CreateUserError`].
+pub async fn create_user(
     store: &Store,
     email: &Email,
     password: &str,
     place: InitialTeam,
     now: Timestamp,
-) -> Result<(UserId, TeamId, Role), CreatePersonError> {
+) -> Result<(UserId, TeamId, Role), CreateUserError> {
     check_password(password)?;
     let id = random::user_id(now);
     let password = password.to_owned();
     let password_hash =
         tokio::task::spawn_blocking(move || passwords::hash(&password)).await.expect("hashing does not panic");
-    let person = NewPerson { id, email: email.clone(), password_hash, initial_team: place, verified: true, now };
-    match store.accounts().create_person(person).await? {
-        CreatePersonOutcome::Created { team, role } => Ok((id, team, role)),
-        CreatePersonOutcome::EmailTaken => Err(CreatePersonError::EmailTaken),
-        CreatePersonOutcome::TeamInactive => Err(CreatePersonError::TeamInactive),
+    let user = NewUser { id, email: email.clone(), password_hash, initial_team: place, verified: true, now };
+    match store.accounts().create_user(user).await? {
+        CreateUserOutcome::Created { team, role } => Ok((id, team, role)),
+        CreateUserOutcome::EmailTaken => Err(CreateUserError::EmailTaken),
+        CreateUserOutcome::TeamInactive => Err(CreateUserError::TeamInactive),
     }
 }
 
-/// Id and name of the personal team that is created with a new person.
+/// Id and name of the personal team that is created with a new user.
 pub fn personal_team(email: &Email, now: Timestamp) -> (TeamId, String) {
     (random::team_id(now), TeamName::from_local_part(email.local_part()).to_string())
 }
 
-/// Creates a person with a personal team, which has neither keys nor credits, and opens a session. If mail is
+/// Creates a user with a personal team, which has neither keys nor credits, and opens a session. If mail is
 /// configured, a link to verify the address is sent. `address` is that of the client.
 ///
 /// # Errors
@@ -159,24 +159,24 @@ pub async fn sign_up(core: &Core, email: &str, password: &str, address: IpAddr) 
     let id = random::user_id(now);
     let (team, name) = personal_team(&email, now);
     let (initial_team, verified) = (InitialTeam::New(team, name), !core.sends_mail());
-    let person = NewPerson { id, email: email.clone(), password_hash, initial_team, verified, now };
-    match core.store.accounts().create_person(person).await? {
-        CreatePersonOutcome::Created { .. } => {
-            // If nothing was sent, the person can request a link later.
+    let user = NewUser { id, email: email.clone(), password_hash, initial_team, verified, now };
+    match core.store.accounts().create_user(user).await? {
+        CreateUserOutcome::Created { .. } => {
+            // If nothing was sent, the user can request a link later.
             request_verification(core, id).await?;
             Ok(SignedUp::SignedIn(open_first_session(core, id).await?))
         }
-        CreatePersonOutcome::EmailTaken => invite_take_over(core, &email).await,
-        CreatePersonOutcome::TeamInactive => Err(Error::state("a new team is inactive").into()),
+        CreateUserOutcome::EmailTaken => invite_take_over(core, &email).await,
+        CreateUserOutcome::TeamInactive => Err(Error::state("a new team is inactive").into()),
     }
 }
 
 /// Sends a link to take over the account with this address, if it was never verified. The chosen password is not stored
 /// with the link, since whoever chose it may be somebody else than the reader of the mail.
 async fn invite_take_over(core: &Core, email: &Email) -> Result<SignedUp, SignUpError> {
-    let person = core.store.accounts().find_person(email).await?;
-    let Some(person) = person else { return Err(SignUpError::EmailTaken) };
-    match request_verification(core, person.id).await? {
+    let user = core.store.accounts().find_user(email).await?;
+    let Some(user) = user else { return Err(SignUpError::EmailTaken) };
+    match request_verification(core, user.id).await? {
         VerificationRequest::Sent | VerificationRequest::TooMany => Ok(SignedUp::LinkSent),
         VerificationRequest::NotNeeded => Err(SignUpError::EmailTaken),
     }
@@ -209,8 +209,8 @@ pub async fn sign_in(
     }
     match (checked, user) {
         (Ok(true), Some(user)) => {
-            let person = core.store.accounts().find_person_by_id(user).await?;
-            if person.is_some_and(|person| person.suspension.is_some()) {
+            let user = core.store.accounts().find_user_by_id(user).await?;
+            if user.is_some_and(|user| user.suspension.is_some()) {
                 return Err(SignInError::Suspended);
             }
             let outcome = continue_sign_in(core, user, checked_against.as_deref().unwrap_or_default()).await?;
@@ -229,7 +229,7 @@ pub async fn sign_in(
     }
 }
 
-/// The active teams of a person, with their spendable credits.
+/// The active teams of a user, with their spendable credits.
 ///
 /// # Errors
 /// When the database fails.

@@ -1,4 +1,4 @@
-//! A core with one person, and the requests of an OAuth client.
+//! A core with one user, and the requests of an OAuth client.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub(crate) struct TestCore {
     _images: tempfile::TempDir,
 }
 
-/// Where the person of a test signs in.
+/// Where the user of a test signs in.
 pub(crate) const HOME: SignInSource = SignInSource { address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), device: None };
 
 /// Another network, in an end site of its own.
@@ -153,7 +153,7 @@ impl TestCore {
             failpoints: Failpoints::default(),
         };
         let core = Core::start(parts).await.unwrap();
-        let (user, team) = person(&store, "ada@example.com").await;
+        let (user, team) = user(&store, "ada@example.com").await;
         Self { core, store, clock, user, team, _images: images }
     }
 
@@ -177,7 +177,7 @@ impl TestCore {
         text(&self.register(json!({})).await["client_id"])
     }
 
-    /// Allows the request as the person and returns the fields of the redirect.
+    /// Allows the request as the user and returns the fields of the redirect.
     pub(crate) async fn allow(&self, request: &Fields, environment: Environment) -> Fields {
         let request = oauth::check_request(&self.core, request).await.unwrap();
         let location = oauth::allow(&self.core, self.user, request, self.team, environment).await.unwrap();
@@ -211,16 +211,16 @@ fn mail() -> Smtp {
     Smtp::new(Server { url, from: "grabd <grabd@example.com>", extra_roots: b"", own_host: "localhost" }).unwrap()
 }
 
-/// Creates a person with a personal team.
-pub(crate) async fn person(store: &Store, email: &str) -> (UserId, TeamId) {
+/// Creates a user with a personal team.
+pub(crate) async fn user(store: &Store, email: &str) -> (UserId, TeamId) {
     let email = Email::parse(email).unwrap();
     let (team, name) = accounts::personal_team(&email, NOW);
     let place = InitialTeam::New(team, name);
-    let (user, team, _) = accounts::create_person(store, &email, PASSWORD, place, NOW).await.unwrap();
+    let (user, team, _) = accounts::create_user(store, &email, PASSWORD, place, NOW).await.unwrap();
     (user, team)
 }
 
-/// Signs in a person without a second factor.
+/// Signs in a user without a second factor.
 pub(crate) async fn signed_in(core: &Core, email: &str, password: &str, source: &SignInSource) -> SessionToken {
     accounts::sign_in(core, email, password, source).await.unwrap().into_session().unwrap()
 }

@@ -8,7 +8,7 @@ use sea_orm::sea_query::{Expr, ExprTrait, LockType};
 use sea_orm::{ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 use uuid::Uuid;
 
-use super::erase::{DeletePerson, DeletePersonOutcome};
+use super::erase::{DeleteUser, DeleteUserOutcome};
 use crate::actor::Actor;
 use crate::areas::Retention;
 use crate::audit::AuditEvent;
@@ -28,14 +28,14 @@ pub type UnverifiedCursor = (Timestamp, UserId);
 
 /// The accounts that were deleted, and where the next ones are examined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ExpiredPeople {
+pub struct ExpiredUsers {
     /// Deleted accounts, and the teams that were deleted with them.
     pub expired: Vec<(UserId, Vec<TeamId>)>,
     /// `None`: all were examined.
     pub next: Option<UnverifiedCursor>,
 }
 
-struct ExpirePerson {
+struct ExpireUser {
     user: UserId,
     created_before: Timestamp,
     now: Timestamp,
@@ -43,7 +43,7 @@ struct ExpirePerson {
 
 impl Retention<'_> {
     /// Examines up to `limit` accounts that were created before a time and whose address was never verified, after a
-    /// position, and deletes at most `room` of them, as their people could. An account is deleted only if nothing would
+    /// position, and deletes at most `room` of them, as their users could. An account is deleted only if nothing would
     /// be lost with it:
     ///
     /// - it is neither suspended nor an operator's, and has no session, connected app, unused link for a password or a
@@ -64,7 +64,7 @@ impl Retention<'_> {
         now: Timestamp,
         limit: u32,
         room: usize,
-    ) -> Result<ExpiredPeople> {
+    ) -> Result<ExpiredUsers> {
         let set_aside: Vec<Uuid> = self.store.set_aside.keys(WORK, now);
         let mut query = user::Entity::find()
             .select_only()
@@ -76,35 +76,35 @@ impl Retention<'_> {
             let key = Expr::tuple([Expr::col(user::Column::CreatedAt), Expr::col(user::Column::Id)]);
             query = query.filter(key.gt(Expr::tuple([Expr::value(at.as_ms()), Expr::value(id.0)])));
         }
-        let people: Vec<(Uuid, i64)> = query
+        let users: Vec<(Uuid, i64)> = query
             .order_by_asc(user::Column::CreatedAt)
             .order_by_asc(user::Column::Id)
             .limit(u64::from(limit))
             .into_tuple()
             .all(self.store.database.reader())
             .await?;
-        let is_full = people.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
+        let is_full = users.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
         let service = self.store.acting_as(Actor { name: ACTOR.to_owned(), address: None, now });
         let (mut expired, mut examined) = (Vec::new(), after);
-        for (id, created_at) in people {
+        for (id, created_at) in users {
             if expired.len() >= room {
-                return Ok(ExpiredPeople { expired, next: examined });
+                return Ok(ExpiredUsers { expired, next: examined });
             }
             let user = UserId(id);
             examined = Some((Timestamp::from_ms(created_at), user));
             if set_aside.contains(&id) {
                 continue;
             }
-            let deleted = service.retention().expire_person(ExpirePerson { user, created_before, now }).await;
+            let deleted = service.retention().expire_user(ExpireUser { user, created_before, now }).await;
             if let Some(teams) = self.store.set_aside.unless_row_fails(WORK, &id, now, deleted)?.flatten() {
                 expired.push((user, teams));
             }
         }
-        Ok(ExpiredPeople { expired, next: examined.filter(|_| is_full) })
+        Ok(ExpiredUsers { expired, next: examined.filter(|_| is_full) })
     }
 
     /// The teams that were deleted with the account; `None` if it was not deleted.
-    async fn expire_person(self, expire: ExpirePerson) -> Result<Option<Vec<TeamId>>> {
+    async fn expire_user(self, expire: ExpireUser) -> Result<Option<Vec<TeamId>>> {
         // Without locks first: most accounts that are examined stay.
         if !expire.is_unused(self.store.database.reader()).await? {
             return Ok(None);
@@ -114,11 +114,11 @@ impl Retention<'_> {
     }
 }
 
-impl Transaction for ExpirePerson {
+impl Transaction for ExpireUser {
     type Outcome = Option<Vec<TeamId>>;
 
     async fn apply(&self, tx: &Tx) -> Result<Self::Outcome> {
-        // Teams are locked before people, and in one order: see `DeletePerson`.
+        // Teams are locked before users, and in one order: see `DeleteUser`.
         for (team, _) in self.teams(tx).await? {
             team::Entity::find_by_id(team).lock(LockType::NoKeyUpdate).one(tx).await?;
         }
@@ -126,22 +126,22 @@ impl Transaction for ExpirePerson {
         if !self.is_unused(tx).await? {
             return Ok(None);
         }
-        match (DeletePerson { user: self.user, now: self.now }).apply(tx).await? {
-            DeletePersonOutcome::Deleted { teams } => Ok(Some(teams)),
-            DeletePersonOutcome::OnlyOwner { .. } | DeletePersonOutcome::UnknownPerson => Ok(None),
+        match (DeleteUser { user: self.user, now: self.now }).apply(tx).await? {
+            DeleteUserOutcome::Deleted { teams } => Ok(Some(teams)),
+            DeleteUserOutcome::OnlyOwner { .. } | DeleteUserOutcome::UnknownUser => Ok(None),
         }
     }
 }
 
-impl ExpirePerson {
-    /// The teams of the person, and their role in each.
+impl ExpireUser {
+    /// The teams of the user, and their role in each.
     async fn teams(&self, db: &impl ConnectionTrait) -> Result<Vec<(Uuid, i16)>> {
-        let of_person = member::Entity::find()
+        let of_user = member::Entity::find()
             .select_only()
             .columns([member::Column::TeamId, member::Column::Role])
             .filter(member::Column::UserId.eq(self.user.0))
             .order_by_asc(member::Column::TeamId);
-        Ok(of_person.into_tuple().all(db).await?)
+        Ok(of_user.into_tuple().all(db).await?)
     }
 
     /// Whether nothing would be lost with the account: see [`Retention::expire_unverified`](crate::areas::Retention::expire_unverified).

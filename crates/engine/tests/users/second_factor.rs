@@ -7,12 +7,12 @@ use futures::future::join_all;
 use grabd_domain::accounts::{RECOVERY_CODES, SECOND_FACTOR_SETUP_LIFE, SIGN_IN_LIFE};
 use grabd_domain::credentials::SessionToken;
 use grabd_engine::accounts::{
-    self, CodeError, CodeSignInError, PasswordConfirmationError, PendingSignIn, Person, SecondFactorError,
+    self, CodeError, CodeSignInError, PasswordConfirmationError, PendingSignIn, User, SecondFactorError,
     SignInOutcome, SignInSource, find_session, sign_in_with_code,
 };
 use grabd_engine::export;
 use grabd_engine::operator::{Operator, OperatorAccess};
-use grabd_store::retention::DeletePersonOutcome;
+use grabd_store::retention::DeleteUserOutcome;
 use sha2::{Digest, Sha256};
 
 use crate::authenticator::{Authenticator, STEP};
@@ -23,9 +23,9 @@ const NEW: &str = "quite another password";
 const MOMENT: Duration = Duration::from_millis(1);
 const WRONG: CodeSignInError = CodeSignInError::Code(CodeError::Wrong);
 
-/// The person of a test, with a second factor.
+/// The user of a test, with a second factor.
 struct Ada {
-    person: Person,
+    user: User,
     /// The session that turned it on.
     session: SessionToken,
     app: Authenticator,
@@ -37,16 +37,16 @@ impl Ada {
     async fn of(test: &TestCore) -> Self {
         let core = &test.core;
         let session = signed_in(core, ADA, PASSWORD, &HOME).await;
-        let person = find_session(core, &session).await.unwrap().unwrap().person;
-        let setup = accounts::new_second_factor_setup(core, &person);
+        let user = find_session(core, &session).await.unwrap().unwrap().user;
+        let setup = accounts::new_second_factor_setup(core, &user);
         let app = Authenticator::with(&setup.secret);
         let code = app.code(core.now());
-        let turned_on = accounts::turn_on_second_factor(core, &person, &session, &setup.token, PASSWORD, &code).await;
-        Self { person, session, app, recovery_codes: turned_on.unwrap() }
+        let turned_on = accounts::turn_on_second_factor(core, &user, &session, &setup.token, PASSWORD, &code).await;
+        Self { user, session, app, recovery_codes: turned_on.unwrap() }
     }
 }
 
-/// A core, and its person with a second factor whose next code is unused.
+/// A core, and its user with a second factor whose next code is unused.
 async fn with_factor() -> (TestCore, Ada) {
     let test = TestCore::new().await;
     let ada = Ada::of(&test).await;
@@ -91,7 +91,7 @@ async fn password_alone_opens_no_session_and_each_code_opens_one() {
 
     let code = ada.app.code(core.now());
     let session = sign_in_with_code(core, &waiting, &code, &HOME).await.unwrap();
-    assert_eq!(find_session(core, &session).await.unwrap().unwrap().person.id, test.user);
+    assert_eq!(find_session(core, &session).await.unwrap().unwrap().user.id, test.user);
     // Neither the same code nor an earlier one is accepted again, also for another sign-in.
     let earlier = ada.app.code(core.now() - STEP);
     for used in [&code, &earlier] {
@@ -225,7 +225,7 @@ async fn new_recovery_codes_void_the_former_ones() {
     let core = &test.core;
     let replace = async |password: &str, code: &str| {
         let answer = accounts::FactorAnswer::Code(code);
-        accounts::replace_recovery_codes(core, &ada.person, &ada.session, password, answer).await
+        accounts::replace_recovery_codes(core, &ada.user, &ada.session, password, answer).await
     };
     let wrong_password = SecondFactorError::Password(PasswordConfirmationError::Wrong);
     let code = ada.app.code(core.now());
@@ -254,19 +254,19 @@ async fn pending_sign_in_ends_with_time_password_and_account() {
     assert!(expired(sign_in_with_code(core, &waiting, &ada.app.code(core.now()), &HOME).await));
 
     let waiting = password(&test, &HOME).await;
-    accounts::change_password(core, &ada.person, &ada.session, PASSWORD, NEW).await.unwrap();
-    accounts::change_password(core, &ada.person, &ada.session, NEW, PASSWORD).await.unwrap();
+    accounts::change_password(core, &ada.user, &ada.session, PASSWORD, NEW).await.unwrap();
+    accounts::change_password(core, &ada.user, &ada.session, NEW, PASSWORD).await.unwrap();
     assert!(expired(sign_in_with_code(core, &waiting, &ada.app.code(core.now()), &HOME).await));
 
     let waiting = password(&test, &HOME).await;
-    test.store.accounts().suspend_person(test.user, "spam", core.now()).await.unwrap();
+    test.store.accounts().suspend_user(test.user, "spam", core.now()).await.unwrap();
     assert!(expired(sign_in_with_code(core, &waiting, &ada.app.code(core.now()), &HOME).await));
-    test.store.accounts().restore_person(test.user, core.now()).await.unwrap();
+    test.store.accounts().restore_user(test.user, core.now()).await.unwrap();
     assert!(sign_in_with_code(core, &waiting, &ada.app.code(core.now()), &HOME).await.is_ok(), "no code was used up");
 
     let waiting = password(&test, &HOME).await;
-    let deleted = test.store.retention().delete_person(test.user, core.now()).await.unwrap();
-    assert!(matches!(deleted, DeletePersonOutcome::Deleted { .. }), "{deleted:?}");
+    let deleted = test.store.retention().delete_user(test.user, core.now()).await.unwrap();
+    assert!(matches!(deleted, DeleteUserOutcome::Deleted { .. }), "{deleted:?}");
     assert!(expired(sign_in_with_code(core, &waiting, &ada.recovery_codes[0], &HOME).await));
     for planted in ["x", &"A".repeat(130)] {
         let planted = PendingSignIn::parse(planted).unwrap();
@@ -300,11 +300,11 @@ async fn turning_on_needs_the_password_and_the_code_of_the_shown_secret() {
     let core = &test.core;
     let session = signed_in(core, ADA, PASSWORD, &HOME).await;
     let other = signed_in(core, ADA, PASSWORD, &HOME).await;
-    let person = find_session(core, &session).await.unwrap().unwrap().person;
+    let user = find_session(core, &session).await.unwrap().unwrap().user;
     let turn_on = async |token: &str, password: &str, code: &str| {
-        accounts::turn_on_second_factor(core, &person, &session, token, password, code).await.map(drop)
+        accounts::turn_on_second_factor(core, &user, &session, token, password, code).await.map(drop)
     };
-    let setup = accounts::new_second_factor_setup(core, &person);
+    let setup = accounts::new_second_factor_setup(core, &user);
     assert_eq!(setup.secret.len(), 32);
     assert!(
         setup.uri.starts_with("otpauth://totp/grabd%20auth.grabd.example:ada%40example.com?secret="),
@@ -312,10 +312,10 @@ async fn turning_on_needs_the_password_and_the_code_of_the_shown_secret() {
         setup.uri
     );
     assert!(setup.uri.contains(&setup.secret));
-    let shown = accounts::find_second_factor_setup(core, &person, &setup.token).unwrap();
+    let shown = accounts::find_second_factor_setup(core, &user, &setup.token).unwrap();
     assert_eq!(shown.secret, setup.secret);
     let app = Authenticator::with(&setup.secret);
-    let foreign = Authenticator::with(&accounts::new_second_factor_setup(core, &person).secret);
+    let foreign = Authenticator::with(&accounts::new_second_factor_setup(core, &user).secret);
     let code = app.code(core.now());
     for (token, password, code, error) in [
         ("x", PASSWORD, &*code, SecondFactorError::SetupExpired),
@@ -325,7 +325,7 @@ async fn turning_on_needs_the_password_and_the_code_of_the_shown_secret() {
     ] {
         assert_eq!(turn_on(token, password, code).await, Err(error));
     }
-    let unverified = Person { verified: false, ..person.clone() };
+    let unverified = User { verified: false, ..user.clone() };
     let refused = accounts::turn_on_second_factor(core, &unverified, &session, &setup.token, PASSWORD, &code).await;
     assert_eq!(refused, Err(SecondFactorError::Unverified));
     assert!(find_session(core, &other).await.unwrap().is_some());
@@ -337,7 +337,7 @@ async fn turning_on_needs_the_password_and_the_code_of_the_shown_secret() {
     let again = turn_on(&setup.token, PASSWORD, &app.code(core.now())).await;
     assert_eq!(again, Err(SecondFactorError::AlreadyOn));
     test.advance(SECOND_FACTOR_SETUP_LIFE);
-    assert!(accounts::find_second_factor_setup(core, &person, &setup.token).is_none());
+    assert!(accounts::find_second_factor_setup(core, &user, &setup.token).is_none());
     test.end().await;
 }
 
@@ -347,7 +347,7 @@ async fn turning_off_needs_the_password_and_a_code() {
     let core = &test.core;
     let turn_off = async |password: &str, code: &str| {
         let answer = accounts::FactorAnswer::Code(code);
-        accounts::turn_off_second_factor(core, &ada.person, &ada.session, password, answer).await
+        accounts::turn_off_second_factor(core, &ada.user, &ada.session, password, answer).await
     };
     let code = ada.app.code(core.now());
     let wrong_password = SecondFactorError::Password(PasswordConfirmationError::Wrong);
@@ -378,10 +378,10 @@ async fn concurrent_sign_in_without_a_code_does_not_survive_turning_on() {
     let test = TestCore::at(&url, TestOptions::default()).await;
     let core = &test.core;
     let session = signed_in(core, ADA, PASSWORD, &HOME).await;
-    let person = find_session(core, &session).await.unwrap().unwrap().person;
-    let setup = accounts::new_second_factor_setup(core, &person);
+    let user = find_session(core, &session).await.unwrap().unwrap().user;
+    let setup = accounts::new_second_factor_setup(core, &user);
     let code = Authenticator::with(&setup.secret).code(core.now());
-    let turn_on = accounts::turn_on_second_factor(core, &person, &session, &setup.token, PASSWORD, &code);
+    let turn_on = accounts::turn_on_second_factor(core, &user, &session, &setup.token, PASSWORD, &code);
     let sign_ins = join_all((0..6).map(|_| accounts::sign_in(core, ADA, PASSWORD, &HOME)));
     let (turned_on, outcomes) = tokio::join!(turn_on, sign_ins);
     turned_on.unwrap();

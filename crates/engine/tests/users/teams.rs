@@ -7,21 +7,21 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::teams::INVITATION_LIFE;
 use grabd_engine::accounts::{
-    self, ChangePasswordError, InvitationSignUpError, InviteError, InviteOutcome, KeyLimits, Person, SignInOutcome,
+    self, ChangePasswordError, InvitationSignUpError, InviteError, InviteOutcome, KeyLimits, User, SignInOutcome,
     TeamError, find_invitation, find_session, sign_in,
 };
 
-use crate::test_core::{HOME, PASSWORD, TestCore, person, signed_in};
+use crate::test_core::{HOME, PASSWORD, TestCore, user, signed_in};
 
 const NEW: &str = "quite another password";
 
-fn person_of(id: UserId, email: &str) -> Person {
-    Person { id, email: Email::parse(email).unwrap(), operator: false, verified: true }
+fn user_of(id: UserId, email: &str) -> User {
+    User { id, email: Email::parse(email).unwrap(), operator: false, verified: true }
 }
 
 /// Invites an address and returns the token of the link. Mail is not configured, so the link is returned.
 async fn invite(test: &TestCore, team: TeamId, email: &str, role: Role) -> String {
-    let ada = person_of(test.user, "ada@example.com");
+    let ada = user_of(test.user, "ada@example.com");
     match accounts::invite(&test.core, &ada, team, email, role).await.unwrap() {
         InviteOutcome::Link(link) => link.split_once("/invitation?token=").unwrap().1.to_owned(),
         InviteOutcome::Mailed => panic!("mail is not configured"),
@@ -31,9 +31,9 @@ async fn invite(test: &TestCore, team: TeamId, email: &str, role: Role) -> Strin
 #[tokio::test]
 async fn invitation_is_valid_for_seven_days_and_one_address() {
     let test = TestCore::new().await;
-    let (bob, _) = person(&test.store, "bob@example.com").await;
-    let (eve, _) = person(&test.store, "eve@example.com").await;
-    let (bob, eve) = (person_of(bob, "bob@example.com"), person_of(eve, "eve@example.com"));
+    let (bob, _) = user(&test.store, "bob@example.com").await;
+    let (eve, _) = user(&test.store, "eve@example.com").await;
+    let (bob, eve) = (user_of(bob, "bob@example.com"), user_of(eve, "eve@example.com"));
     let token = invite(&test, test.team, " Bob@Example.com", Role::Member).await;
     let found = find_invitation(&test.core, &token).await.unwrap().unwrap();
     assert_eq!((found.email.as_str(), found.invited_by.as_str()), ("bob@example.com", "ada@example.com"));
@@ -57,9 +57,9 @@ async fn invitation_is_valid_for_seven_days_and_one_address() {
 #[tokio::test]
 async fn leaving_a_team_ends_app_grants_at_once() {
     let test = TestCore::new().await;
-    let (bob, _) = person(&test.store, "bob@example.com").await;
+    let (bob, _) = user(&test.store, "bob@example.com").await;
     let token = invite(&test, test.team, "bob@example.com", Role::Owner).await;
-    accounts::accept_invitation(&test.core, &person_of(bob, "bob@example.com"), &token).await.unwrap();
+    accounts::accept_invitation(&test.core, &user_of(bob, "bob@example.com"), &token).await.unwrap();
     test.connect(&test.app().await).await;
     assert_eq!(grabd_engine::oauth::list_apps(&test.core, test.user).await.unwrap().len(), 1);
     accounts::leave(&test.core, test.user, test.team).await.unwrap();
@@ -75,7 +75,7 @@ async fn leaving_a_team_ends_app_grants_at_once() {
 async fn change_password_needs_the_current_one_and_ends_other_sessions() {
     let test = TestCore::new().await;
     let core = &test.core;
-    let ada = person_of(test.user, "ada@example.com");
+    let ada = user_of(test.user, "ada@example.com");
     let this = signed_in(core, "ada@example.com", PASSWORD, &HOME).await;
     let other = signed_in(core, "ada@example.com", PASSWORD, &HOME).await;
     let wrong = accounts::change_password(core, &ada, &this, NEW, NEW).await;
@@ -98,7 +98,7 @@ async fn concurrent_sign_in_does_not_survive_a_password_change() {
     let url = format!("sqlite://{}", directory.path().join("grabd.sqlite").display());
     let test = TestCore::at(&url, crate::test_core::TestOptions::default()).await;
     let core = &test.core;
-    let ada = person_of(test.user, "ada@example.com");
+    let ada = user_of(test.user, "ada@example.com");
     let (mut from, mut to) = (PASSWORD, NEW);
     for _ in 0..6 {
         let this = signed_in(core, "ada@example.com", from, &HOME).await;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::test_core::{
-    API, ISSUER, MCP, REDIRECT, TestCore, WEB, add_field, person, query, request, set_field, value,
+    API, ISSUER, MCP, REDIRECT, TestCore, WEB, add_field, user, query, request, set_field, value,
 };
 
 /// The error code of a redirect, after checking its `iss` and `state`.
@@ -170,9 +170,9 @@ async fn every_redirect_has_iss_and_state() {
 }
 
 #[tokio::test]
-async fn consent_request_is_valid_once_in_time_and_for_its_person() {
+async fn consent_request_is_valid_once_in_time_and_for_its_user() {
     let test = TestCore::new().await;
-    let (other, _) = person(&test.store, "bob@example.com").await;
+    let (other, _) = user(&test.store, "bob@example.com").await;
     let client = test.app().await;
     let request = add_field(request(&client), "resource", MCP);
     let checked = check_request(&test.core, &request).await.unwrap();
@@ -192,7 +192,7 @@ async fn consent_request_is_valid_once_in_time_and_for_its_person() {
 #[tokio::test]
 async fn access_can_be_granted_only_to_own_teams() {
     let test = TestCore::new().await;
-    let (_, foreign) = person(&test.store, "bob@example.com").await;
+    let (_, foreign) = user(&test.store, "bob@example.com").await;
     let client = test.app().await;
     for team in [foreign, TeamId(test.user.0)] {
         let checked = check_request(&test.core, &request(&client)).await.unwrap();
@@ -203,9 +203,9 @@ async fn access_can_be_granted_only_to_own_teams() {
 }
 
 #[tokio::test]
-async fn apps_are_listed_and_disconnected_only_by_their_person() {
+async fn apps_are_listed_and_disconnected_only_by_their_user() {
     let test = TestCore::new().await;
-    let (other, _) = person(&test.store, "bob@example.com").await;
+    let (other, _) = user(&test.store, "bob@example.com").await;
     let client = test.app().await;
     test.connect(&client).await;
     test.advance(Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! Creates and removes people, memberships and sessions.
+//! Creates and removes users, memberships and sessions.
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, Role, SESSIONS};
@@ -18,10 +18,10 @@ use crate::entities::{member, session, user};
 use crate::team_lock::lock_team;
 use crate::{Result, codes};
 
-/// A person to create. Contains only a hash of the password.
+/// A user to create. Contains only a hash of the password.
 #[derive(Clone)]
-pub struct NewPerson {
-    /// The person's id.
+pub struct NewUser {
+    /// The user's id.
     pub id: UserId,
     /// The address they sign in with.
     pub email: Email,
@@ -35,7 +35,7 @@ pub struct NewPerson {
     pub now: Timestamp,
 }
 
-/// The first team of a new person. The person becomes its owner if it has no members, otherwise a member.
+/// The first team of a new user. The user becomes its owner if it has no members, otherwise a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InitialTeam {
     /// A new team.
@@ -44,10 +44,10 @@ pub enum InitialTeam {
     Existing(TeamId),
 }
 
-/// Outcome of creating a person.
+/// Outcome of creating a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CreatePersonOutcome {
-    /// The person was created.
+pub enum CreateUserOutcome {
+    /// The user was created.
     Created {
         /// The team joined.
         team: TeamId,
@@ -65,7 +65,7 @@ pub enum CreatePersonOutcome {
 pub struct NewSession {
     /// SHA-256 of the token.
     pub hash: [u8; 32],
-    /// The person.
+    /// The user.
     pub user: UserId,
     /// Current time.
     pub now: Timestamp,
@@ -89,7 +89,7 @@ struct AddMember {
 
 struct RemoveMember(TeamId, UserId);
 
-struct RemovePerson(UserId);
+struct RemoveUser(UserId);
 
 struct PurgeSessions {
     now: Timestamp,
@@ -97,25 +97,25 @@ struct PurgeSessions {
 }
 
 impl Accounts<'_> {
-    /// Creates a person and, if needed, a team.
+    /// Creates a user and, if needed, a team.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
-    pub async fn create_person(self, person: NewPerson) -> Result<CreatePersonOutcome> {
-        let event = AuditEvent::new("user.create", &person.email, None);
-        self.store.write_audited(person, event, |outcome| matches!(outcome, CreatePersonOutcome::Created { .. })).await
+    pub async fn create_user(self, user: NewUser) -> Result<CreateUserOutcome> {
+        let event = AuditEvent::new("user.create", &user.email, None);
+        self.store.write_audited(user, event, |outcome| matches!(outcome, CreateUserOutcome::Created { .. })).await
     }
 
-    /// Adds a person to a team on behalf of an operator and returns their role: owner of a team without members,
+    /// Adds a user to a team on behalf of an operator and returns their role: owner of a team without members,
     /// otherwise member, or the role they have already. `None` when the team does not exist or is inactive.
     ///
     /// # Errors
-    /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
+    /// [`Error::Constraint`](crate::Error::Constraint) when the user does not exist.
     pub async fn add_member(self, team: TeamId, user: UserId, now: Timestamp) -> Result<Option<Role>> {
         self.store.database.write(AddMember { team, user, now }).await
     }
 
-    /// Ends a membership and the person's OAuth grants for the team. `false` when there was no membership.
+    /// Ends a membership and the user's OAuth grants for the team. `false` when there was no membership.
     ///
     /// # Errors
     /// Database errors only.
@@ -124,19 +124,19 @@ impl Accounts<'_> {
         self.store.write_audited(RemoveMember(team, user), event, |removed| *removed).await
     }
 
-    /// Deletes a person with all sessions, memberships and grants. Teams stay. `false` when the person does not exist.
+    /// Deletes a user with all sessions, memberships and grants. Teams stay. `false` when the user does not exist.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn remove_person(self, user: UserId) -> Result<bool> {
+    pub async fn remove_user(self, user: UserId) -> Result<bool> {
         let event = AuditEvent::new("user.remove", &user, None);
-        self.store.write_audited(RemovePerson(user), event, |removed| *removed).await
+        self.store.write_audited(RemoveUser(user), event, |removed| *removed).await
     }
 
-    /// Creates a session of a person without a second factor. `false`, without any change, when the person has one.
+    /// Creates a session of a user without a second factor. `false`, without any change, when the user has one.
     ///
     /// # Errors
-    /// [`Error::Constraint`](crate::Error::Constraint) when the person does not exist.
+    /// [`Error::Constraint`](crate::Error::Constraint) when the user does not exist.
     pub async fn open_session(self, session: NewSession) -> Result<bool> {
         self.store.database.write(session).await
     }
@@ -166,10 +166,10 @@ impl Accounts<'_> {
     }
 }
 
-impl Transaction for NewPerson {
-    type Outcome = CreatePersonOutcome;
+impl Transaction for NewUser {
+    type Outcome = CreateUserOutcome;
 
-    async fn apply(&self, tx: &Tx) -> Result<CreatePersonOutcome> {
+    async fn apply(&self, tx: &Tx) -> Result<CreateUserOutcome> {
         let row = user::ActiveModel {
             id: Set(self.id.0),
             email: Set(self.email.to_string()),
@@ -181,18 +181,18 @@ impl Transaction for NewPerson {
             suspended_reason: Set(None),
         };
         // Checked before any insert, because a rejection must not leave rows behind.
-        let Some(team) = self.team(tx).await? else { return Ok(CreatePersonOutcome::TeamInactive) };
+        let Some(team) = self.team(tx).await? else { return Ok(CreateUserOutcome::TeamInactive) };
         let inserted = user::Entity::insert(row)
             .on_conflict_do_nothing_on([user::Column::Email])
             .exec_without_returning(tx)
             .await?;
-        let TryInsertResult::Inserted(1..) = inserted else { return Ok(CreatePersonOutcome::EmailTaken) };
+        let TryInsertResult::Inserted(1..) = inserted else { return Ok(CreateUserOutcome::EmailTaken) };
         if let Team::New(id, name) = &team {
             NewTeam { id: *id, name: name.clone(), now: self.now }.apply(tx).await?;
         }
         let team = team.id();
         let role = add_member(tx, team, self.id, self.now).await?;
-        Ok(CreatePersonOutcome::Created { team, role })
+        Ok(CreateUserOutcome::Created { team, role })
     }
 }
 
@@ -224,7 +224,7 @@ impl Team {
     }
 }
 
-impl NewPerson {
+impl NewUser {
     /// The team to join. An existing team is locked, so that only one of two concurrent joins becomes its owner.
     async fn team(&self, tx: &Tx) -> Result<Option<Team>> {
         let known = match &self.initial_team {
@@ -251,7 +251,7 @@ impl Transaction for NewSession {
 
 impl NewSession {
     /// Inserts the session, and ends the oldest beyond [`SESSIONS`]. The caller has checked what it needs, and has locked
-    /// the person, so that the limit is exact.
+    /// the user, so that the limit is exact.
     pub(super) async fn insert(&self, tx: &Tx) -> Result<()> {
         let row = session::ActiveModel {
             hash: Set(self.hash.to_vec()),
@@ -327,7 +327,7 @@ impl Transaction for RemoveMember {
     }
 }
 
-impl Transaction for RemovePerson {
+impl Transaction for RemoveUser {
     type Outcome = bool;
 
     async fn apply(&self, tx: &Tx) -> Result<bool> {

@@ -8,14 +8,14 @@ use super::visitor::{PASSWORD, PageResponse, Visitor, authorization_path, exchan
 /// The routes of the web crate, to check that the table below is complete.
 const ROUTES: &str = include_str!("../../../../crates/web/src/routes.rs");
 
-/// The path of a person's first team.
+/// The path of a user's first team.
 pub(super) async fn first_team(visitor: &mut Visitor<'_>) -> Result<String> {
     let keys = visitor.get("/keys").await?.location().to_owned();
     keys.strip_suffix("/keys").map(str::to_owned).with_context(|| keys.clone())
 }
 
-/// The path of a team's people page.
-pub(super) fn people(team: &str) -> String {
+/// The path of a team's users page.
+pub(super) fn users(team: &str) -> String {
     format!("{team}/people")
 }
 
@@ -31,10 +31,10 @@ pub(super) async fn send(
 }
 
 pub(super) async fn invite(visitor: &mut Visitor<'_>, team: &str, email: &str, role: &str) -> Result<PageResponse> {
-    send(visitor, &people(team), &format!("{team}/invitations"), &[("email", email), ("role", role)]).await
+    send(visitor, &users(team), &format!("{team}/invitations"), &[("email", email), ("role", role)]).await
 }
 
-/// Has a person with an account join a team of a service without mail.
+/// Has a user with an account join a team of a service without mail.
 pub(super) async fn join(
     app: &TestApp,
     owner: &mut Visitor<'_>,
@@ -146,11 +146,11 @@ async fn team_routes_are_not_found_for_non_members() -> Result<()> {
     join(&app, &mut ada, &team, &mut bob, "bob@example.com").await?;
     let key = shown_key(&create_key(&mut ada, &team, "A key", "test").await?)?;
     invite(&mut ada, &team, "carol@example.com", "member").await?;
-    let (keys, listed) = (ada.get(&format!("{team}/keys")).await?, ada.get(&people(&team)).await?);
+    let (keys, listed) = (ada.get(&format!("{team}/keys")).await?, ada.get(&users(&team)).await?);
     let key_id = ids(&keys, "id=\"revoke-").pop().context("a key")?;
     let invitation = ids(&listed, "id=\"withdraw-").pop().context("an invitation")?;
     let member = ids(&listed, "id=\"remove-").pop().context("member")?;
-    let form_token = eve.get(&people(&hers)).await?.hidden_field("form_token")?;
+    let form_token = eve.get(&users(&hers)).await?.hidden_field("form_token")?;
 
     let table: [Row; 25] = [
         ("/teams/{team}", "", None),
@@ -184,7 +184,7 @@ async fn team_routes_are_not_found_for_non_members() -> Result<()> {
     }
     for (route, rest, form) in table {
         let rest = rest.replace("INVITATION", &invitation).replace("MEMBER", &member).replace("KEY", &key_id);
-        // Through the foreign team, through the person's own team, and through unknown teams.
+        // Through the foreign team, through the user's own team, and through unknown teams.
         for place in [&*team, &*hers, "/teams/01993e1c-7b1a-7000-8000-0123456789ab", "/teams/x"] {
             let is_own = place == hers;
             if is_own && !rest.contains(&invitation) && !rest.contains(&member) && !rest.contains("/keys/") {
@@ -210,7 +210,7 @@ async fn team_routes_are_not_found_for_non_members() -> Result<()> {
         assert_eq!(Visitor::new(&app).post(&path, &forged).await?.status, 403, "{route}");
     }
     // Nothing has changed.
-    let now = (ada.get(&format!("{team}/keys")).await?, ada.get(&people(&team)).await?);
+    let now = (ada.get(&format!("{team}/keys")).await?, ada.get(&users(&team)).await?);
     assert_eq!((ids(&now.0, "id=\"revoke-"), ids(&now.1, "id=\"withdraw-")), (vec![key_id], vec![invitation]));
     assert_eq!(ids(&now.1, "id=\"remove-"), [member]);
     assert_eq!(app.get("/usage", &key).await?.0, 200);
@@ -225,7 +225,7 @@ async fn only_owners_can_manage_a_team() -> Result<()> {
     let team = first_team(&mut ada).await?;
     join(&app, &mut ada, &team, &mut bob, "bob@example.com").await?;
     shown_key(&create_key(&mut bob, &team, "His", "live").await?)?;
-    let listed = ada.get(&people(&team)).await?;
+    let listed = ada.get(&users(&team)).await?;
     let bobs = ids(&listed, "id=\"remove-").pop().context("member")?;
     let adas = ids(&listed, "id=\"person-").into_iter().find(|id| *id != bobs).context("owner")?;
     for (rest, fields) in [
@@ -234,7 +234,7 @@ async fn only_owners_can_manage_a_team() -> Result<()> {
         (&*format!("/members/{adas}/remove"), &[]),
         (&*format!("/members/{bobs}/role"), &[("role", "owner")]),
     ] {
-        let answer = send(&mut bob, &people(&team), &format!("{team}{rest}"), fields).await;
+        let answer = send(&mut bob, &users(&team), &format!("{team}{rest}"), fields).await;
         // A member's page has only the sign-out form, whose token is the same.
         let answer = answer?;
         assert_eq!(answer.status, 403, "{rest}: {}", answer.body);
@@ -247,15 +247,15 @@ async fn only_owners_can_manage_a_team() -> Result<()> {
         (format!("{team}/members/{adas}/remove"), &[]),
         (format!("{team}/members/{adas}/role"), &[("role", "member")]),
     ] {
-        let answer = send(&mut ada, &people(&team), &path, fields).await?;
+        let answer = send(&mut ada, &users(&team), &path, fields).await?;
         assert_eq!(answer.status, 409, "{path}: {}", answer.body);
         assert!(answer.body.contains("A team needs an owner"));
     }
     let role = format!("{team}/members/{bobs}/role");
-    assert_eq!(send(&mut ada, &people(&team), &role, &[("role", "owner")]).await?.status, 303);
-    assert_eq!(send(&mut ada, &people(&team), &format!("{team}/leave"), &[]).await?.location(), "/teams?left");
-    assert_eq!(ada.get(&people(&team)).await?.status, 404);
-    assert_eq!(bob.get(&people(&team)).await?.status, 200);
+    assert_eq!(send(&mut ada, &users(&team), &role, &[("role", "owner")]).await?.status, 303);
+    assert_eq!(send(&mut ada, &users(&team), &format!("{team}/leave"), &[]).await?.location(), "/teams?left");
+    assert_eq!(ada.get(&users(&team)).await?.status, 404);
+    assert_eq!(bob.get(&users(&team)).await?.status, 200);
     app.finish().await
 }
 
@@ -273,36 +273,36 @@ async fn removing_a_member_revokes_their_apps() -> Result<()> {
     let tokens = exchange(&app, &request, &code).await?;
     let access = tokens["access_token"].as_str().context("a token")?;
     assert_eq!(app.get("/usage", access).await?.0, 200);
-    let bobs = ids(&ada.get(&people(&team)).await?, "id=\"remove-").pop().context("member")?;
+    let bobs = ids(&ada.get(&users(&team)).await?, "id=\"remove-").pop().context("member")?;
     let remove = format!("{team}/members/{bobs}/remove");
     assert!(ada.get(&remove).await?.body.contains("bob@example.com"));
     assert_eq!(send(&mut ada, &remove, &remove, &[]).await?.status, 303);
     assert_eq!(app.get("/usage", access).await?.0, 401);
-    assert_eq!(bob.get(&people(&team)).await?.status, 404);
+    assert_eq!(bob.get(&users(&team)).await?.status, 404);
     app.finish().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invitation_can_be_used_only_by_its_addressee() -> Result<()> {
-    // Sign-up is closed, but invited people may join.
+    // Sign-up is closed, but invited users may join.
     let app = TestApp::start_without_browser(0, &[]).await?;
     let store = app.service.store();
     let (email, now) = (grabd_domain::accounts::Email::parse("ada@example.com")?, grabd_domain::Timestamp::from_ms(1));
     let place = grabd_store::accounts::InitialTeam::Existing(app.team.team);
-    grabd_engine::accounts::create_person(store, &email, PASSWORD, place, now).await?;
+    grabd_engine::accounts::create_user(store, &email, PASSWORD, place, now).await?;
     let mut ada = Visitor::new(&app);
     assert_eq!(ada.sign_in("ada@example.com", PASSWORD, "").await?.status, 303);
     let team = first_team(&mut ada).await?;
     assert_eq!(invite(&mut ada, &team, "no address", "member").await?.status, 422);
     assert_eq!(invite(&mut ada, &team, "ada@example.com", "member").await?.status, 422);
     let link = shown_link(&app, &invite(&mut ada, &team, "Bob@Example.com", "owner").await?)?;
-    assert!(!ada.get(&people(&team)).await?.body.contains(&link), "the link is shown once");
+    assert!(!ada.get(&users(&team)).await?.body.contains(&link), "the link is shown once");
     let token = link.split_once("token=").context("a token")?.1.to_owned();
 
-    // Another person with the link cannot use it.
+    // Another user with the link cannot use it.
     let page = ada.get(&link).await?;
     assert!(page.body.contains("This invitation is for another account"), "{}", page.body);
-    assert_eq!(send(&mut ada, &people(&team), "/invitation", &[("token", &token)]).await?.status, 404);
+    assert_eq!(send(&mut ada, &users(&team), "/invitation", &[("token", &token)]).await?.status, 404);
 
     let mut bob = Visitor::new(&app);
     let page = bob.get(&link).await?;
@@ -312,7 +312,7 @@ async fn invitation_can_be_used_only_by_its_addressee() -> Result<()> {
     assert_eq!(Visitor::new(&app).post("/invitation", &form(PASSWORD)).await?.status, 403);
     let answer = bob.post("/invitation", &form(PASSWORD)).await?;
     assert_eq!((answer.status, answer.location()), (303, &*format!("{team}/people?joined")));
-    let page = bob.get(&people(&team)).await?;
+    let page = bob.get(&users(&team)).await?;
     assert!(page.body.contains("bob@example.com") && page.body.contains("Invite a member"), "{}", page.body);
     let mut again = Visitor::new(&app);
     assert_eq!(again.get(&link).await?.status, 404);
@@ -320,9 +320,9 @@ async fn invitation_can_be_used_only_by_its_addressee() -> Result<()> {
 
     // A withdrawn invitation is invalid.
     let link = shown_link(&app, &invite(&mut ada, &team, "carol@example.com", "member").await?)?;
-    let invitation = ids(&ada.get(&people(&team)).await?, "id=\"withdraw-").pop().context("an invitation")?;
+    let invitation = ids(&ada.get(&users(&team)).await?, "id=\"withdraw-").pop().context("an invitation")?;
     let path = format!("{team}/invitations/{invitation}/withdraw");
-    assert_eq!(send(&mut ada, &people(&team), &path, &[]).await?.status, 303);
+    assert_eq!(send(&mut ada, &users(&team), &path, &[]).await?.status, 303);
     assert_eq!(again.get(&link).await?.status, 404);
     app.finish().await
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 use grabd_domain::accounts::{DEVICE_LIFE, Role, SESSION_IDLE, SESSION_LIFE};
 use grabd_domain::credentials::DeviceToken;
 use grabd_engine::accounts::{
-    self, CreatePersonError, Membership, SignInError, SignInSource, SignUpError, SignedUp, find_session,
+    self, CreateUserError, Membership, SignInError, SignInSource, SignUpError, SignedUp, find_session,
     list_memberships, sign_in, sign_out, sign_up,
 };
 use grabd_store::accounts::InitialTeam;
 
-use crate::test_core::{HOME, NOW, PASSWORD, TestCore, TestOptions, elsewhere, person, signed_in};
+use crate::test_core::{HOME, NOW, PASSWORD, TestCore, TestOptions, elsewhere, user, signed_in};
 
 const ADA: &str = "ada@example.com";
 const MOMENT: Duration = Duration::from_millis(1);
@@ -21,7 +21,7 @@ async fn sign_in_opens_a_session_that_sign_out_ends() {
     let core = &test.core;
     let token = signed_in(core, " Ada@Example.COM", PASSWORD, &HOME).await;
     let session = find_session(core, &token).await.unwrap().unwrap();
-    assert_eq!((session.person.id, session.person.email.as_str()), (test.user, ADA));
+    assert_eq!((session.user.id, session.user.email.as_str()), (test.user, ADA));
     let other = signed_in(core, ADA, PASSWORD, &HOME).await;
     assert_ne!(find_session(core, &other).await.unwrap().unwrap().csrf, session.csrf);
     assert_eq!(session.csrf.len(), 43);
@@ -95,7 +95,7 @@ async fn exhaust(test: &TestCore, email: &str, source: &SignInSource) -> usize {
 async fn ten_wrong_passwords_rate_limit_only_that_account_and_network() {
     let test = TestCore::new().await;
     let core = &test.core;
-    person(&test.store, "bob@example.com").await;
+    user(&test.store, "bob@example.com").await;
     assert_eq!(exhaust(&test, ADA, &HOME).await, 10);
     // The right password is refused as well, so a guesser cannot tell it apart.
     let waiting = sign_in(core, "ADA@example.com", PASSWORD, &HOME).await;
@@ -147,7 +147,7 @@ async fn attackers_can_neither_lock_out_a_known_device_nor_a_known_network_and_s
 async fn devices_of_others_and_planted_tokens_are_not_exempt() {
     let test = TestCore::new().await;
     let core = &test.core;
-    person(&test.store, "eve@example.com").await;
+    user(&test.store, "eve@example.com").await;
     let session = signed_in(core, "eve@example.com", PASSWORD, &elsewhere(1)).await;
     let eves = accounts::remember_device(core, &session, &elsewhere(1)).await.unwrap();
     let planted = DeviceToken::new(&"x".repeat(43)).unwrap();
@@ -190,14 +190,14 @@ async fn sign_up_is_disabled_by_default() {
 async fn sign_up_opens_a_session_and_creates_a_team_without_credits() {
     let test = TestCore::with(TestOptions { sign_up: true, ..TestOptions::default() }).await;
     let core = &test.core;
-    // An existing team without members is not assigned to a new person.
+    // An existing team without members is not assigned to a new user.
     accounts::create_team(&test.store, "default", 1000, NOW).await.unwrap();
     let Ok(SignedUp::SignedIn(token)) = sign_up(core, "Bob@example.com", PASSWORD, HOME.address).await else {
         panic!("no session")
     };
     let session = find_session(core, &token).await.unwrap().unwrap();
-    assert_eq!(session.person.email.as_str(), "bob@example.com");
-    let memberships = list_memberships(core, session.person.id).await.unwrap();
+    assert_eq!(session.user.email.as_str(), "bob@example.com");
+    let memberships = list_memberships(core, session.user.id).await.unwrap();
     let [Membership { team, team_name, role, live_credits }] = memberships.as_slice() else {
         panic!("{memberships:?}");
     };
@@ -225,15 +225,15 @@ async fn memberships_report_spendable_credits() {
 }
 
 #[tokio::test]
-async fn create_person_checks_password_and_address() {
+async fn create_user_checks_password_and_address() {
     let test = TestCore::new().await;
     let email = grabd_domain::accounts::Email::parse("bob@example.com").unwrap();
     let create = async |password: &str| {
-        accounts::create_person(&test.store, &email, password, InitialTeam::Existing(test.team), NOW).await
+        accounts::create_user(&test.store, &email, password, InitialTeam::Existing(test.team), NOW).await
     };
-    assert!(matches!(create("too short").await, Err(CreatePersonError::Password(_))));
+    assert!(matches!(create("too short").await, Err(CreateUserError::Password(_))));
     let (_, team, role) = create(PASSWORD).await.unwrap();
     assert_eq!((team, role), (test.team, Role::Member));
-    assert!(matches!(create(PASSWORD).await, Err(CreatePersonError::EmailTaken)));
+    assert!(matches!(create(PASSWORD).await, Err(CreateUserError::EmailTaken)));
     test.end().await;
 }

@@ -1,4 +1,4 @@
-//! `/teams/{team}/people`: the members, invitations and name of a team.
+//! `/teams/{team}/users`: the members, invitations and name of a team.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ struct TeamPage<'a> {
     /// The invitation link that the user has to pass on.
     link: Option<&'a str>,
     sends_mail: bool,
-    people: Vec<Row>,
+    users: Vec<Row>,
     invitations: Vec<InvitationRow>,
     email: Field,
     name: Field,
@@ -82,21 +82,21 @@ const NOTICES: [(&str, &str); 6] = [
 /// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
-    MyTeamPage { person, team }: MyTeamPage,
+    MyTeamPage { user, team }: MyTeamPage,
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
     let notice = NOTICES.iter().find(|(word, _)| query.has(word)).map_or("", |(_, notice)| *notice);
-    PeopleView { notice, ..PeopleView::default() }.render(&web, &person.session, team, StatusCode::OK).await
+    UsersView { notice, ..UsersView::default() }.render(&web, &user.session, team, StatusCode::OK).await
 }
 
 /// Redirects to the page when the URL of a submitted form is loaded with GET.
 pub(crate) async fn redirect_to_page(MyTeamPage { team, .. }: MyTeamPage) -> Response {
-    see_other(&paths::people(team.team))
+    see_other(&paths::users(team.team))
 }
 
 /// The variable content of the page.
 #[derive(Default)]
-pub(super) struct PeopleView<'a> {
+pub(super) struct UsersView<'a> {
     pub(super) notice: &'static str,
     pub(super) link: Option<&'a str>,
     pub(super) email: &'a str,
@@ -104,7 +104,7 @@ pub(super) struct PeopleView<'a> {
     pub(super) errors: &'a [FieldError],
 }
 
-impl PeopleView<'_> {
+impl UsersView<'_> {
     pub(super) async fn render(
         self,
         web: &Web,
@@ -113,14 +113,14 @@ impl PeopleView<'_> {
         status: StatusCode,
     ) -> Result<Response, Problem> {
         let Self { notice, link, email, name, errors } = self;
-        let me = session.person.id;
-        let people = accounts::list_members(&web.core, me, team.team).await?;
+        let me = session.user.id;
+        let users = accounts::list_members(&web.core, me, team.team).await?;
         let invitations = accounts::list_invitations(&web.core, me, team.team).await?;
         let known_secrets = secrets::of_former_members(web, me, team.team).await?;
         let name = name_field("Team name", "", None, errors).with_value(name.unwrap_or(&team.name));
         let mut layout = web.team_admin_layout(session, team.team, "people").await?;
         layout.script = link.map(|_| web.assets.copy.path.clone());
-        let owners = people.iter().filter(|member| member.role == Role::Owner).count();
+        let owners = users.iter().filter(|member| member.role == Role::Owner).count();
         let template = TeamPage {
             layout,
             form_token: &session.csrf,
@@ -132,7 +132,7 @@ impl PeopleView<'_> {
             secrets: paths::team_page(team.team, "secrets"),
             link,
             sends_mail: web.core.sends_mail(),
-            people: people.into_iter().map(|member| Row::of(member, session, owners)).collect(),
+            users: users.into_iter().map(|member| Row::of(member, session, owners)).collect(),
             invitations: invitations.into_iter().map(InvitationRow::from).collect(),
             email: email_field(errors).with_value(email),
             name,
@@ -151,7 +151,7 @@ impl Row {
             role: role_name(role),
             is_owner: role == Role::Owner,
             is_only_owner: role == Role::Owner && owners == 1,
-            is_me: user == session.person.id,
+            is_me: user == session.user.id,
             since: since.into(),
         }
     }
@@ -180,5 +180,5 @@ fn email_field(errors: &[FieldError]) -> Field {
 
 /// Redirects to the page, which shows the notice.
 pub(super) fn redirect_with_notice(team: &UserTeam, notice: &str) -> Response {
-    see_other(&format!("{}?{notice}", paths::people(team.team)))
+    see_other(&format!("{}?{notice}", paths::users(team.team)))
 }

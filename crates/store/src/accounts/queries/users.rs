@@ -1,4 +1,4 @@
-//! People, their memberships and sign-in sessions.
+//! Users, their memberships and sign-in sessions.
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, Role};
@@ -11,18 +11,18 @@ use crate::codes::{self, ACTIVE, SUSPENDED, read_time};
 use crate::entities::{device, email_verification, member, session, team, user};
 use crate::{Error, Result};
 
-/// A person, without the password hash.
+/// A user, without the password hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Person {
-    /// The person's id.
+pub struct User {
+    /// The user's id.
     pub id: UserId,
     /// The address they sign in with.
     pub email: Email,
     /// Creation time.
     pub created_at: Timestamp,
-    /// Whether the person is an operator of the service.
+    /// Whether the user is an operator of the service.
     pub operator: bool,
-    /// When the person proved that they read the address's mail.
+    /// When the user proved that they read the address's mail.
     pub verified_at: Option<Timestamp>,
     /// Their suspension, if they are suspended: they cannot sign in.
     pub suspension: Option<Suspension>,
@@ -31,7 +31,7 @@ pub struct Person {
 /// Credentials for checking a password.
 #[derive(Clone)]
 pub struct Login {
-    /// The person.
+    /// The user.
     pub user: UserId,
     /// The password hash.
     pub password_hash: String,
@@ -42,15 +42,15 @@ pub struct Login {
 pub struct Device {
     /// SHA-256 of the browser's token.
     pub hash: [u8; 32],
-    /// SHA-256 of the person and the network of the last sign-in.
+    /// SHA-256 of the user and the network of the last sign-in.
     pub network: [u8; 32],
 }
 
 /// A session that has not expired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenSession {
-    /// The person.
-    pub person: Person,
+    /// The user.
+    pub user: User,
     /// Creation time.
     pub created_at: Timestamp,
     /// Last recorded use.
@@ -58,7 +58,7 @@ pub struct OpenSession {
 }
 
 impl Accounts<'_> {
-    /// The credentials of the person with this address.
+    /// The credentials of the user with this address.
     ///
     /// # Errors
     /// Database errors only.
@@ -68,7 +68,7 @@ impl Accounts<'_> {
         Ok(found.await?.map(|row| Login { user: UserId(row.id), password_hash: row.password_hash }))
     }
 
-    /// The credentials of a person.
+    /// The credentials of a user.
     ///
     /// # Errors
     /// Database errors only.
@@ -77,17 +77,17 @@ impl Accounts<'_> {
         Ok(found.await?.map(|row| Login { user: UserId(row.id), password_hash: row.password_hash }))
     }
 
-    /// The person with this address.
+    /// The user with this address.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_person(self, email: &Email) -> Result<Option<Person>> {
+    pub async fn find_user(self, email: &Email) -> Result<Option<User>> {
         let found =
             user::Entity::find().filter(user::Column::Email.eq(email.as_str())).one(self.store.database.reader());
         found.await?.map(read).transpose()
     }
 
-    /// The devices of a person that have signed in after `since`.
+    /// The devices of a user that have signed in after `since`.
     ///
     /// # Errors
     /// Database errors only.
@@ -115,7 +115,7 @@ impl Accounts<'_> {
         Ok(found.await?.is_some())
     }
 
-    /// The person whose address the token of this hash verifies.
+    /// The user whose address the token of this hash verifies.
     ///
     /// # Errors
     /// Database errors only.
@@ -126,24 +126,24 @@ impl Accounts<'_> {
         Ok(found.await?.map(|row| UserId(row.user_id)))
     }
 
-    /// Whether there is any person.
+    /// Whether there is any user.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn has_people(self) -> Result<bool> {
+    pub async fn has_users(self) -> Result<bool> {
         Ok(user::Entity::find().limit(1).one(self.store.database.reader()).await?.is_some())
     }
 
-    /// All people, oldest first.
+    /// All users, oldest first.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn list_people(self) -> Result<Vec<Person>> {
+    pub async fn list_users(self) -> Result<Vec<User>> {
         let oldest_first = user::Entity::find().order_by_asc(user::Column::CreatedAt).order_by_asc(user::Column::Id);
         oldest_first.all(self.store.database.reader()).await?.into_iter().map(read).collect()
     }
 
-    /// The active teams of a person, in the order they joined.
+    /// The active teams of a user, in the order they joined.
     ///
     /// # Errors
     /// Database errors only.
@@ -163,7 +163,7 @@ impl Accounts<'_> {
         rows.into_iter().map(read).collect()
     }
 
-    /// The suspended teams of a person, in the order they joined.
+    /// The suspended teams of a user, in the order they joined.
     ///
     /// # Errors
     /// Database errors only.
@@ -179,7 +179,7 @@ impl Accounts<'_> {
         Ok(rows.into_iter().filter_map(|(_, team)| team.map(|team| (TeamId(team.id), team.name))).collect())
     }
 
-    /// The session with this hash, if it has not expired and its person is not suspended.
+    /// The session with this hash, if it has not expired and its user is not suspended.
     ///
     /// # Errors
     /// Database errors only.
@@ -191,21 +191,21 @@ impl Accounts<'_> {
             .limit(1)
             .one(self.store.database.reader())
             .await?;
-        let Some((session, person)) = found else { return Ok(None) };
+        let Some((session, user)) = found else { return Ok(None) };
         Ok(Some(OpenSession {
-            person: read(person.ok_or(Error::Inconsistent("session without a user"))?)?,
+            user: read(user.ok_or(Error::Inconsistent("session without a user"))?)?,
             created_at: Timestamp::from_ms(session.created_at),
             seen_at: Timestamp::from_ms(session.seen_at),
         }))
     }
 }
 
-pub(super) fn read(row: user::Model) -> Result<Person> {
+pub(super) fn read(row: user::Model) -> Result<User> {
     let user::Model { id, email, password_hash: _, created_at, operator, verified_at, suspended_at, suspended_reason } =
         row;
     let suspension =
         suspended_at.map(|at| Suspension { at: Timestamp::from_ms(at), reason: suspended_reason.unwrap_or_default() });
     let email = Email::parse(&email).map_err(|_| Error::Inconsistent("user with an invalid e-mail address"))?;
     let (created_at, verified_at) = (Timestamp::from_ms(created_at), read_time(verified_at));
-    Ok(Person { id: UserId(id), email, created_at, operator, verified_at, suspension })
+    Ok(User { id: UserId(id), email, created_at, operator, verified_at, suspension })
 }

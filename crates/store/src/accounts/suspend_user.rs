@@ -1,4 +1,4 @@
-//! Suspends and restores accounts. The person's sessions and apps are refused from the next request on. Keys belong to
+//! Suspends and restores accounts. The user's sessions and apps are refused from the next request on. Keys belong to
 //! teams and stay valid.
 
 use grabd_domain::Timestamp;
@@ -13,7 +13,7 @@ use crate::database::{Transaction, Tx};
 use crate::entities::{session, user};
 
 /// `reason` is `None` to restore the account.
-struct SetPersonSuspended {
+struct SetUserSuspended {
     user: UserId,
     reason: Option<String>,
     now: Timestamp,
@@ -25,9 +25,9 @@ impl Accounts<'_> {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn suspend_person(self, user: UserId, reason: &str, now: Timestamp) -> Result<bool> {
+    pub async fn suspend_user(self, user: UserId, reason: &str, now: Timestamp) -> Result<bool> {
         let event = AuditEvent::new("user.suspend", &user, None).with(&reason);
-        let change = SetPersonSuspended { user, reason: Some(reason.to_owned()), now };
+        let change = SetUserSuspended { user, reason: Some(reason.to_owned()), now };
         self.store.write_audited(change, event, |changed| *changed).await
     }
 
@@ -35,14 +35,14 @@ impl Accounts<'_> {
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn restore_person(self, user: UserId, now: Timestamp) -> Result<bool> {
+    pub async fn restore_user(self, user: UserId, now: Timestamp) -> Result<bool> {
         let event = AuditEvent::new("user.restore", &user, None);
-        let change = SetPersonSuspended { user, reason: None, now };
+        let change = SetUserSuspended { user, reason: None, now };
         self.store.write_audited(change, event, |changed| *changed).await
     }
 }
 
-impl Transaction for SetPersonSuspended {
+impl Transaction for SetUserSuspended {
     type Outcome = bool;
 
     async fn apply(&self, tx: &Tx) -> Result<bool> {
