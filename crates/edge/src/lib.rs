@@ -1,7 +1,7 @@
 //! REST `/v1` and MCP servers. Both are clients of the gRPC services, in this process or over a channel.
 //!
 //! To add a REST endpoint, add a file in `rest/`, a line in its `routes` and, for a new response type, a struct in
-//! `rest/wire.rs`. For a tool, see [`mcp`]. A new error code does not compile until `rest/error.rs` has a row for it.
+//! `rest/wire/mod.rs`. For a tool, see [`mcp`]. A new error code does not compile until `rest/error.rs` has a row for it.
 //!
 //! *Invariant:* this crate only translates. The core validates credentials, fields and limits. Of the workspace, it
 //! imports only the contract with the table of options, what all HTTP servers share, and the memory that it shares with

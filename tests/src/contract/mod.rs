@@ -10,7 +10,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-const SCHEMA: &str = include_str!("../contract/schema.json");
+const SCHEMA: &str = include_str!("../../contract/schema.json");
 
 /// The header with the cause of an error.
 const ERROR_CAUSE: &str = "error-cause";

@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn members_of_grabs_keep_their_order() {
         let text = serde_json::to_string(&grab(&whole()).unwrap()).unwrap();
-        assert_eq!(text, include_str!("golden/grab.json").trim_end());
+        assert_eq!(text, include_str!("../golden/grab.json").trim_end());
     }
 
     #[test]
