@@ -127,7 +127,7 @@ impl Service {
         let memory = wiring::image_memory(config);
         let lists = wiring::filter_lists(config);
         let core =
-            wiring::core(config, store.clone(), guard.clone(), memory.clone(), &lists, &public_url, http).await?;
+            wiring::start_core(config, store.clone(), guard.clone(), memory.clone(), &lists, &public_url, http).await?;
         let browser = match rendering {
             Rendering::Chromium if role == ProcessRole::All => {
                 Some(wiring::browser(config, guard, memory, lists, launcher).await?)

@@ -23,7 +23,7 @@ const PLACEHOLDER_CACHE_BYTES: usize = 32 << 20;
 ///
 /// # Errors
 /// When one of its components cannot be built.
-pub async fn core(
+pub async fn start_core(
     config: &Config,
     store: Store,
     guard: Guard,

@@ -8,7 +8,7 @@ mod images;
 mod services;
 
 pub use browser::{browser, browser_options, browser_user, filter_lists, filter_lists_dir};
-pub use core_parts::core;
+pub use core_parts::start_core;
 pub use database::{describe_database, lock_service, open_store};
 pub use egress::guard;
 pub use images::{

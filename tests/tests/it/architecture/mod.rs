@@ -69,8 +69,8 @@ const PACKAGE_IMPORTS: [(&str, &[&str]); 20] = [
     ("grabd-areas", &[]),
 ];
 
-/// The package of the tests, which may depend on everything because nothing that ships is built from it.
-const TESTS_PACKAGE: &str = "grabd-tests";
+/// The packages of tests and benchmarks, which may depend on everything because nothing that ships is built from them.
+const TEST_PACKAGES: [&str; 2] = ["grabd-tests", "grabd-bench"];
 
 /// External crates that are slow to build or risky to use widely, the packages that may depend on them, and the reason.
 const RESTRICTED_CRATES: [(&str, &[&str], &str); 17] = [
@@ -124,9 +124,9 @@ fn workspace() -> Metadata {
         .expect("cargo metadata")
 }
 
-/// All packages except the tests.
+/// All packages except tests and benchmarks.
 fn shipped_packages(workspace: &Metadata) -> impl Iterator<Item = &Package> {
-    workspace.packages.iter().filter(|package| package.name.as_str() != TESTS_PACKAGE)
+    workspace.packages.iter().filter(|package| !TEST_PACKAGES.contains(&package.name.as_str()))
 }
 
 /// Normal and build dependencies of a package.
@@ -176,11 +176,11 @@ fn architecture_document_contains_the_same_tables() {
         true => format!("| `{package}` | nothing |"),
         false => format!("| `{package}` | {} |", code(allowed)),
     });
-    let tests = format!("| `{TESTS_PACKAGE}` | everything |");
+    let tests = TEST_PACKAGES.map(|package| format!("| `{package}` | everything |"));
     let restricted =
         RESTRICTED_CRATES.iter().map(|(name, users, reason)| format!("| `{name}` | {} | {reason} |", code(users)));
     let missing: Vec<String> = imports
-        .chain([tests])
+        .chain(tests)
         .chain(restricted)
         .filter(|row| !DOCUMENT.lines().any(|line| line.starts_with(row)))
         .collect();
