@@ -13,7 +13,7 @@ pub(crate) fn allowed(max: usize, max_chars: usize) -> String {
     )
 }
 
-/// Are there at most `max` labels, with valid names and texts of at most `max_chars` characters?
+/// Whether there are at most `max` labels, with valid names and texts of at most `max_chars` characters.
 pub(crate) fn accepts(max: usize, max_chars: usize, labels: &Object) -> bool {
     let is_text = |text: &String| text.chars().count() <= max_chars && !text.chars().any(char::is_control);
     let is_value = |value: &Value| matches!(value, Value::Text(text) if is_text(text));

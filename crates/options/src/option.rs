@@ -76,9 +76,9 @@ pub struct CaptureOption {
     pub excludes: &'static [&'static str],
     /// The option that it makes no sense without. May be empty.
     pub requires: &'static str,
-    /// Do agents get it over MCP? The description of each option costs every conversation some of its context.
+    /// Whether agents get it over MCP. The description of each option costs every conversation some of its context.
     pub in_mcp: bool,
-    /// Is its value encrypted while the grab is open, forgotten afterwards, and never shown? Its type is a
+    /// Whether its value is encrypted while the grab is open, forgotten afterwards, and never shown. Its type is a
     /// [`Secret`](crate::Secret).
     pub is_secret: bool,
     /// The version that it came with.
@@ -86,12 +86,12 @@ pub struct CaptureOption {
 }
 
 impl CaptureOption {
-    /// Is it the value of a request that leaves the option out?
+    /// Whether it is the value of a request that leaves the option out.
     pub fn is_default(&self, value: &Value) -> bool {
         value.to_string() == self.default
     }
 
-    /// Is it a flag that is on unless it is turned off?
+    /// Whether it is a flag that is on unless it is turned off.
     pub fn is_on_by_default(&self) -> bool {
         self.kind == Kind::Flag && self.default == "true"
     }

@@ -96,7 +96,7 @@ impl Kind {
     }
 }
 
-/// Is an object with these members written with their names, because each of them may be left out?
+/// Whether an object with these members is written with their names, because each of them may be left out.
 fn is_named(members: &[Member]) -> bool {
     members.iter().all(|member| !member.is_required)
 }

@@ -99,7 +99,7 @@ impl FileKind {
         }
     }
 
-    /// Is it made of the page by a renderer? Other files are made by the core, of the stored image.
+    /// Whether it is made of the page by a renderer. Other files are made by the core, of the stored image.
     pub const fn is_of_page(self) -> bool {
         !matches!(self, Self::Marks | Self::Difference)
     }
@@ -151,11 +151,11 @@ impl Paper {
 pub struct PdfLayout {
     /// The paper.
     pub paper: Paper,
-    /// Is the paper turned by 90 degrees?
+    /// Whether the paper is turned by 90 degrees.
     pub landscape: bool,
-    /// Is there one page only, as high as the content?
+    /// Whether there is one page only, as high as the content.
     pub single_page: bool,
-    /// Are backgrounds printed?
+    /// Whether backgrounds are printed.
     pub background: bool,
     /// Margin on all sides in millimetres.
     pub margin_mm: u8,

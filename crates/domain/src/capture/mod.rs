@@ -347,7 +347,7 @@ impl CaptureSpec {
         })
     }
 
-    /// Is a document of the caller captured, instead of one at the URL?
+    /// Whether a document of the caller is captured, instead of one at the URL.
     pub fn has_own_document(&self) -> bool {
         self.secrets.given().contains(&"html")
     }

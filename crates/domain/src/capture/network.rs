@@ -93,7 +93,7 @@ impl Blocking {
         Some(Self { types, urls: urls.unwrap_or_default().to_vec(), contents: contents.collect() })
     }
 
-    /// Is content of this kind kept out?
+    /// Whether content of this kind is kept out.
     pub fn has_content(&self, of: BlockedContent) -> bool {
         self.contents.contains(&of)
     }
@@ -117,23 +117,23 @@ impl Blocking {
         }
     }
 
-    /// Is anything blocked?
+    /// Whether anything is blocked.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Is a request of this type blocked, whatever its URL?
+    /// Whether a request of this type is blocked, whatever its URL.
     pub fn has_type(&self, of: RequestType) -> bool {
         self.types.contains(&of)
     }
 
-    /// Does the URL match one of the patterns?
+    /// Whether the URL matches one of the patterns.
     pub fn has_url(&self, url: &str) -> bool {
         self.urls.iter().any(|pattern| matches(pattern, url))
     }
 }
 
-/// Does the whole text match the pattern, in which `*` stands for any characters? In linear time for each part.
+/// Whether the whole text matches the pattern, in which `*` stands for any characters. In linear time for each part.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };

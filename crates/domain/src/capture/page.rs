@@ -94,7 +94,7 @@ impl StatusPolicy {
         self.fail_on.iter().map(ToString::to_string).collect()
     }
 
-    /// Are pages captured that deny access?
+    /// Whether pages are captured that deny access.
     pub const fn allows_blocked(&self) -> bool {
         self.allow_blocked
     }

@@ -49,9 +49,9 @@ pub struct Cookie {
     pub domain: Option<String>,
     /// Path that gets it.
     pub path: Option<String>,
-    /// Only over HTTPS?
+    /// Whether it is sent over HTTPS only.
     pub secure: bool,
-    /// Hidden from scripts?
+    /// Whether it is hidden from scripts.
     pub http_only: bool,
     /// Which requests of other sites have it.
     pub same_site: Option<SameSite>,
@@ -255,7 +255,7 @@ pub(super) fn check(request: &CaptureRequest, url: &TargetUrl) -> Result<(), Fau
     Ok(())
 }
 
-/// Does the domain of a cookie belong to the same registered domain as the host?
+/// Whether the domain of a cookie belongs to the same registered domain as the host.
 fn is_same_site(domain: &str, host: &TargetHost) -> bool {
     let domain = normalized_domain(domain);
     match host {

@@ -247,7 +247,7 @@ pub(crate) async fn finish(
             let lost = core.queue.dispatcher.forget(token);
             let accepted = sweep::release(core, grab, token, &cause).await;
             match lost.filter(|_| accepted) {
-                // All attempts but the first have a browser of their own. A page that loses that is probably the cause.
+                // Every attempt but the first has its own browser, so a page whose browser ends is probably the cause.
                 Some(lost) if lost.attempt > 1 => admission::slot_used(core, lost, SlotUse::Failed).await,
                 Some(lost) => core.queue.dispatcher.note_lost(grab, lost, core.clock.now()),
                 None => {}
@@ -258,7 +258,7 @@ pub(crate) async fn finish(
     failpoints::reach(core, Step::Completed, lease).await?;
     let lease = core.queue.dispatcher.forget(token);
     let Some(EndedGrab { grab }) = ended else { return Ok(false) };
-    // Before the caller is told, whose next create is to find the budget as it is now.
+    // Before the caller gets the result: the next create must find the reduced budget.
     if let Some(lease) = lease {
         admission::slot_used(core, lease, used).await;
     }

@@ -1,8 +1,8 @@
-//! Why a grab whose image is stored is not done.
+//! Reasons for which a grab does not become done although its image is stored.
 
 use grabd_domain::grabs::Failure;
 
-/// Why a grab whose image is stored is not done.
+/// A reason for which a grab does not become done although its image is stored.
 pub(super) enum NotCompleted {
     /// The grab fails.
     Failed(Failure),

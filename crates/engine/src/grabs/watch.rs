@@ -35,7 +35,7 @@ impl Follow {
         if is_asked { Self::Stages } else { Self::Revisions }
     }
 
-    /// The stages after which there are news, of those that were `seen`.
+    /// The stages that the watcher has `seen`, if it is told about new ones.
     pub(super) fn after(self, seen: &Stages) -> Option<&Stages> {
         match self {
             Self::Revisions => None,

@@ -8,9 +8,9 @@ use grabd_domain::ids::GrabId;
 pub(crate) struct FinalSteps {
     /// The earlier grab whose image is compared with that of this one.
     pub(crate) compare_to: Option<GrabId>,
-    /// Compute the perceptual hash?
+    /// Whether the perceptual hash is computed.
     pub(crate) phash: bool,
-    /// Draw marks on the elements? If so, image pixels per CSS pixel, rounded up.
+    /// Image pixels per CSS pixel, rounded up, if marks are drawn on the elements.
     pub(crate) marks: Option<u32>,
     /// Where the image is uploaded to.
     pub(crate) upload_url: Option<UploadUrl>,

@@ -81,7 +81,7 @@ pub enum Kind {
     Text {
         /// The most characters.
         max: usize,
-        /// Is it shown and written in several lines?
+        /// Whether it is shown and written in several lines.
         is_multiline: bool,
     },
     /// Some of some words, each at most once.
@@ -155,7 +155,7 @@ pub struct Member {
     pub name: &'static str,
     /// Type and bounds.
     pub kind: Kind,
-    /// Is the object invalid without it?
+    /// Whether the object is invalid without it.
     pub is_required: bool,
     /// What it is, in one line.
     pub help: &'static str,
@@ -242,7 +242,7 @@ impl Kind {
         }
     }
 
-    /// Is the value within the bounds? URLs are checked by who knows which addresses are public.
+    /// Whether the value is within the bounds. URLs are checked by whoever knows which addresses are public.
     pub(crate) fn accepts(&self, value: &Value) -> bool {
         match (self, value) {
             (Self::Integer { min, max, .. }, Value::Integer(value)) => (min..=max).contains(&value),
@@ -338,7 +338,7 @@ fn are_headers(headers: &Object, max_chars: usize) -> bool {
             .all(|(at, name)| is_header(name) && !names.iter().take(at).any(|other| other == name))
 }
 
-/// Is it the name of a header that can be set? Names are tokens (RFC 9110, section 5.6.2), in lower case here.
+/// Whether it is the name of a header that can be set. Names are tokens (RFC 9110, section 5.6.2), in lower case here.
 fn is_header(name: &str) -> bool {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     (1..=NAME_CHARS).contains(&name.len())
@@ -351,13 +351,13 @@ fn is_text(text: &str, max_chars: usize) -> bool {
     !text.trim().is_empty() && !text.contains('\0') && text.chars().count() <= max_chars
 }
 
-/// Is it the number or the class of a failure status? Numbers have exactly three digits.
+/// Whether it is the number or the class of a failure status. Numbers have exactly three digits.
 fn is_failure_status(text: &str) -> bool {
     let number = || text.parse().ok().filter(|status| FAILURE_STATUSES.contains(status));
     STATUS_CLASSES.contains(&text) || (text.len() == 3 && number().is_some())
 }
 
-/// Are they numbers and ascending ranges, separated by commas?
+/// Whether they are numbers and ascending ranges, separated by commas.
 fn are_page_ranges(text: &str) -> bool {
     let number = |text: &str| {
         let text = text.trim();
@@ -371,7 +371,7 @@ fn are_page_ranges(text: &str) -> bool {
     text.len() <= PAGES_CHARS && text.split(',').all(is_range)
 }
 
-/// Has it the form of the id of a grab?
+/// Whether it has the form of the id of a grab.
 fn is_grab_id(text: &str) -> bool {
     let is_right = |(at, byte): (usize, u8)| match at {
         8 | 13 | 18 | 23 => byte == b'-',
@@ -380,7 +380,7 @@ fn is_grab_id(text: &str) -> bool {
     text.len() == GRAB_ID_CHARS && text.bytes().enumerate().all(is_right)
 }
 
-/// Has it the form of a language tag? A language of two or three letters, and further parts of up to eight letters and
+/// Whether it has the form of a language tag. A language of two or three letters, and further parts of up to eight letters and
 /// digits (RFC 5646, section 2.1).
 fn is_language_tag(text: &str) -> bool {
     let mut parts = text.split('-');

@@ -56,13 +56,13 @@ pub(crate) struct OptionField {
     pub(crate) value: String,
     /// The default, or an example.
     pub(crate) placeholder: String,
-    /// Does it need the whole width of the form?
+    /// Whether it needs the whole width of the form.
     pub(crate) is_wide: bool,
     pub(crate) error: Option<String>,
 }
 
 impl OptionField {
-    /// Has it a value or an error?
+    /// Whether it has a value or an error.
     fn is_used(&self) -> bool {
         self.error.is_some() || !self.value.is_empty()
     }
@@ -77,7 +77,7 @@ pub(crate) struct OptionGroup {
     pub(crate) title: &'static str,
     /// The names of its options.
     pub(crate) contents: String,
-    /// Is it shown open? It is if one of its options has a value or an error.
+    /// Whether it is shown open: if one of its options has a value or an error.
     pub(crate) is_open: bool,
     pub(crate) fields: Vec<OptionField>,
 }

@@ -158,7 +158,7 @@ fn cookie_param(cookie: &Cookie, url: &str) -> CookieParam {
 /// If one does not appear, or does not disappear, in time.
 pub(in crate::page) async fn wait_for_elements(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
     let CaptureSpec { wait_for, wait_for_gone, .. } = context.spec;
-    // The page that a click leads to is another one than that which was waited for.
+    // A click has led to another page: the elements were waited for on the former one.
     if context.interactions.have_begun() {
         return Ok(false);
     }

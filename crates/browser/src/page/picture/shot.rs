@@ -278,7 +278,7 @@ fn is_temporary(message: &str) -> bool {
 
 /// Decodes an image of at most `max_bytes` bytes, in the buffer of its text.
 ///
-/// Of the memory, `for_files` bytes are left for the attachments, or what there is beyond the image.
+/// `for_files` bytes of the reserved memory stay available for the attachments, or whatever the image leaves.
 fn decode(text: Vec<u8>, max_bytes: u64, mut memory: Reservation, for_files: u64) -> Result<Shot, CaptureError> {
     let image = decode_in_place(text).ok_or_else(|| invalid_image("is not base64"))?;
     if image.is_empty() {

@@ -1,4 +1,4 @@
-//! Where what the page has is in the image.
+//! Positions of elements and headings in the image.
 
 use std::time::Duration;
 

@@ -95,7 +95,7 @@ async fn take_one(
     }
 }
 
-/// Has an image of the whole window the size of this viewport, and not that of another one?
+/// Whether an image of the whole window has the size of this viewport, and not that of another one.
 fn has_size(shot: &Shot, viewport: Viewport, spec: &CaptureSpec, clip: Option<&Clip>) -> bool {
     clip.is_some()
         || spec.fit != Fit::default()

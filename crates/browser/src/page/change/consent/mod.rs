@@ -23,8 +23,8 @@ use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 
 /// The page's time within which a vendor must be found. The first search begins within half a second, when the page is
-/// idle. The second one is half a second after it, and also finds dialogs of unknown vendors. Virtual time passes in a
-/// fraction of it.
+/// idle, and the second one half a second later, which also finds dialogs of unknown vendors. Of real time, virtual time
+/// takes only a fraction.
 const DETECTION_TIME: Duration = Duration::from_secs(2);
 const REAL_DETECTION_TIME: Duration = Duration::from_secs(1);
 

@@ -21,7 +21,7 @@ const MAX_LINE_CHARS: usize = 500;
 pub(crate) struct RecordedRequest {
     pub(crate) url: String,
     pub(crate) kind: Kind,
-    /// Is it for a document of the main frame?
+    /// Whether it is for a document of the main frame.
     pub(crate) is_navigation: bool,
     pub(crate) started_at: Instant,
     /// When it was answered completely, failed, or was redirected.
