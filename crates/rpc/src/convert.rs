@@ -74,7 +74,8 @@ pub(crate) fn batch_result(result: &Result<CreateResult, CreateError>, public_ur
 
 /// Converts a list request.
 pub(crate) fn list_request(request: v1::ListGrabsRequest) -> ListRequest {
-    let v1::ListGrabsRequest { limit, status, starting_after, ending_before, unparsed } = request;
+    // The grabs with these ids are read by another use case.
+    let v1::ListGrabsRequest { limit, status, starting_after, ending_before, ids: _, unparsed } = request;
     let limit = limit.map(i64::from);
     let mut unparsed = unparsed_fields(unparsed);
     let status = match v1::GrabStatus::try_from(status) {

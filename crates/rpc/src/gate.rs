@@ -33,7 +33,7 @@ const UNAUTHENTICATED: [&str; 4] =
 const UNCOUNTED: [&str; 1] = ["/grabd.v1.AccessService/Authenticate"];
 
 /// The calls that wait for grabs, which have limits of their own.
-const WAITS: [&str; 1] = ["/grabd.v1.GrabService/WatchGrab"];
+const WAITS: [&str; 2] = ["/grabd.v1.GrabService/WatchGrab", "/grabd.v1.GrabService/WatchGrabs"];
 
 /// The calls that may add to the queue of a team.
 const CREATES: [&str; 2] = ["/grabd.v1.GrabService/CreateGrab", "/grabd.v1.GrabService/BatchCreateGrabs"];

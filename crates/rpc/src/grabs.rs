@@ -5,6 +5,7 @@ use std::pin::Pin;
 use futures::{Stream, StreamExt, stream};
 use grabd_domain::Fault;
 use grabd_domain::credentials::{Caller, Scope, Scopes};
+use grabd_domain::faults::Field;
 use grabd_domain::grabs::Stages;
 use grabd_domain::ids::GrabId;
 use grabd_engine::grabs::{self, Batch, CaptureState, CaptureStream, Follow, GrabUpdate};
@@ -13,7 +14,8 @@ use grabd_proto::v1::grab_service_server::GrabService;
 use grabd_proto::v1::{
     self, BatchCreateGrabsRequest, BatchCreateGrabsResponse, CaptureGrabRequest, CaptureGrabResponse,
     CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest, DeleteGrabResponse, GetGrabRequest, GetGrabResponse,
-    ListGrabsRequest, ListGrabsResponse, WatchGrabRequest, WatchGrabResponse,
+    ListGrabsRequest, ListGrabsResponse, WatchGrabRequest, WatchGrabResponse, WatchGrabsRequest,
+    WatchGrabsResponse,
 };
 use http::HeaderMap;
 use tokio_stream::wrappers::ReceiverStream;
@@ -88,7 +90,13 @@ impl GrabService for Grabs {
 
     async fn list_grabs(&self, request: Request<ListGrabsRequest>) -> Result<Response<ListGrabsResponse>, Status> {
         let caller = caller(&request)?;
-        let request = convert::list_request(request.into_inner());
+        let request = request.into_inner();
+        if !request.ids.is_empty() || request.unparsed.iter().any(|of| of.field == "ids") {
+            let found = grabs::get_several(&self.0, caller, &several(&request)?).await.map_err(to_status)?;
+            let grabs = found.iter().map(|grab| self.to_proto(grab)).collect();
+            return Ok(Response::new(ListGrabsResponse { grabs, has_more: false }));
+        }
+        let request = convert::list_request(request);
         let listed = grabs::list(&self.0, caller, &request).await.map_err(to_status)?;
         let grabs = listed.grabs.iter().map(|grab| convert::listed(grab, self.0.public_url())).collect();
         Ok(Response::new(ListGrabsResponse { grabs, has_more: listed.has_more }))
@@ -108,6 +116,26 @@ impl GrabService for Grabs {
             Ok(GrabUpdate { grab, stages }) => {
                 let stages = if with_stages { convert::stages(&stages) } else { Vec::new() };
                 Ok(WatchGrabResponse { grab: Some(v1::Grab { stages, ..convert::grab(&grab, &public_url) }) })
+            }
+            Err(_) => Err(stream_cut()),
+        });
+        Ok(Response::new(Box::pin(states)))
+    }
+
+    type WatchGrabsStream = Pin<Box<dyn Stream<Item = Result<WatchGrabsResponse, Status>> + Send>>;
+
+    async fn watch_grabs(
+        &self,
+        request: Request<WatchGrabsRequest>,
+    ) -> Result<Response<Self::WatchGrabsStream>, Status> {
+        let caller = caller(&request)?;
+        let ids = grabs::parse_ids(&request.get_ref().ids).map_err(to_status)?;
+        let waits = accounts::open_waits(&self.0, caller, ids.len()).map_err(to_status)?;
+        let states = grabs::watch_several(&self.0, caller, &ids).await.map_err(to_status)?;
+        let public_url = self.0.public_url().to_owned();
+        let states = states.map(move |state| match state.inspect(|_| _ = &waits) {
+            Ok(GrabUpdate { grab, stages: _ }) => {
+                Ok(WatchGrabsResponse { grab: Some(convert::grab(&grab, &public_url)) })
             }
             Err(_) => Err(stream_cut()),
         });
@@ -144,4 +172,21 @@ fn may_read<T>(request: &Request<T>) -> bool {
 /// Malformed ids are reported as not found.
 fn id(text: &str) -> Result<GrabId, Status> {
     text.parse().map_err(|_| to_status(Fault::NotFound { what: "grab" }))
+}
+
+/// The ids of a list request, which excludes the members that select a page.
+fn several(request: &ListGrabsRequest) -> Result<Vec<GrabId>, Status> {
+    let excluded = |name: &'static str| {
+        to_status(Fault::BadRequest(Field::new(name, "a value", "absent when ids is given")))
+    };
+    let ListGrabsRequest { limit, status, starting_after, ending_before, ids, unparsed } = request;
+    match unparsed.iter().find(|of| of.field == "ids") {
+        Some(of) => return Err(to_status(Fault::BadRequest(Field::new("ids", &of.seen, "one list of ids")))),
+        None if limit.is_some() => return Err(excluded("limit")),
+        None if *status != 0 => return Err(excluded("status")),
+        None if starting_after.is_some() => return Err(excluded("starting_after")),
+        None if ending_before.is_some() => return Err(excluded("ending_before")),
+        None => {}
+    }
+    grabs::parse_ids(ids).map_err(to_status)
 }

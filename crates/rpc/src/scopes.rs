@@ -28,6 +28,7 @@ pub(crate) fn needed(path: &str) -> Option<Needed> {
         "GrabService/GetGrab"
         | "GrabService/ListGrabs"
         | "GrabService/WatchGrab"
+        | "GrabService/WatchGrabs"
         | "UsageService/GetUsage"
         | "PricingService/GetPricing" => Needed::Scope(Scope::Read),
         "GrabService/DeleteGrab"

@@ -29,7 +29,7 @@ use super::{call, etag, headers, wire};
 
 const CACHE_POLICY: &str = "private, no-cache";
 /// Longest wait for a change in seconds, below the common timeouts of proxies.
-const WAIT_MAX_S: u64 = 25;
+pub(super) const WAIT_MAX_S: u64 = 25;
 
 /// Returns one grab.
 pub(super) async fn fetch(

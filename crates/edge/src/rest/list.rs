@@ -18,22 +18,34 @@ use super::error::ApiError;
 use super::openapi::examples::done;
 use super::openapi::parts::{authenticated, integer, json_content, parameter, success_response, text};
 use super::openapi::tags;
+use super::prefer::Prefer;
 use super::query::Query;
 use super::state::Edge;
-use super::{call, headers, wire};
+use super::{call, headers, several, wire};
 
-/// Lists the caller's grabs, newest first.
+/// The parameters that select a page.
+const PAGE_PARAMETERS: [&str; 4] = ["limit", "status", "starting_after", "ending_before"];
+
+/// Lists the caller's grabs, newest first, or reads those with the ids of the query.
 pub(super) async fn list(State(edge): State<Arc<Edge>>, request: Request) -> Result<Response, ApiError> {
     let (parts, _) = request.into_parts();
     let query = Query::from_uri(&parts.uri);
     let mut unparsed = Vec::new();
+    let ids: Vec<String> = query.list("ids");
+    // The core refuses the other parameters.
+    let is_alone = PAGE_PARAMETERS.iter().all(|name| query.last(name).is_none());
+    let can_wait = is_alone && !ids.is_empty();
+    let wait_s = Prefer::from_headers(&parts.headers).wait_s.filter(|seconds| *seconds > 0 && can_wait);
+    if let Some(seconds) = wait_s {
+        return several::wait(&edge, &parts.headers, ids, seconds).await;
+    }
     let limit = query.parse("limit", &mut unparsed, |text| text.parse().ok());
     let status = query.parse("status", &mut unparsed, wire::parse_status);
     let starting_after = query.single("starting_after", &mut unparsed).map(str::to_owned);
     let ending_before = query.single("ending_before", &mut unparsed).map(str::to_owned);
     let backwards = ending_before.is_some();
-    let message =
-        ListGrabsRequest { limit, status: status.unwrap_or_default().into(), starting_after, ending_before, unparsed };
+    let status_code = status.unwrap_or_default().into();
+    let message = ListGrabsRequest { limit, status: status_code, starting_after, ending_before, ids, unparsed };
 
     let mut core = GrabServiceClient::new(edge.transport.clone());
     let sent = call::request(&parts.headers, message, call::QUERY_DEADLINE);
@@ -81,9 +93,10 @@ fn link(
 pub(super) fn operation() -> OperationBuilder {
     let about = "The grabs of the key's team and environment, newest first. For the next page, send the id of the last grab \
                  as `starting_after`, or follow the `Link` with `rel=\"next\"`. `starting_after` and `ending_before` exclude \
-                 each other.";
+                 each other. With `ids`, the grabs with these ids instead, in this order and without those that do not exist; \
+                 then `Prefer: wait=N` delays the response until all of them have ended, at most N seconds and at most 25.";
     let cursor = || text().format(Some(utoipa::openapi::SchemaFormat::Custom("uuid".to_owned())));
-    let page = success_response("One page of grabs.", &["Link"])
+    let page = success_response("One page of grabs.", &["Link", "Preference-Applied"])
         .content("application/json", json_content("GrabList", json!({ "data": [done()], "has_more": true })).build());
     authenticated(tags::GRABS, "listGrabs", "List grabs", about, &[ErrorCode::BadRequest])
         .parameter(parameter(
@@ -96,5 +109,19 @@ pub(super) fn operation() -> OperationBuilder {
         .parameter(parameter(ParameterIn::Query, "status", "Only grabs in this state.", words::status_schema(), None))
         .parameter(parameter(ParameterIn::Query, "starting_after", "Only grabs older than this one.", cursor(), None))
         .parameter(parameter(ParameterIn::Query, "ending_before", "Only grabs newer than this one.", cursor(), None))
+        .parameter(parameter(
+            ParameterIn::Query,
+            "ids",
+            "The grabs with these ids, 1 to 100, separated by commas. Excludes the other parameters.",
+            text().max_length(Some(3699)),
+            None,
+        ))
+        .parameter(parameter(
+            ParameterIn::Header,
+            "Prefer",
+            "With `ids`: `wait=N` delays the response until all of these grabs have ended, at most N seconds.",
+            text(),
+            None,
+        ))
         .response("200", page)
 }

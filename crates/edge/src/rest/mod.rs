@@ -40,6 +40,7 @@ mod query;
 mod request_id;
 pub(crate) mod request_layer;
 mod routes;
+mod several;
 mod state;
 mod usage;
 mod watch;

@@ -46,6 +46,11 @@ impl<'a> Query<'a> {
         value
     }
 
+    /// The values of a parameter that is a list, separated by commas or given repeatedly.
+    pub(super) fn list(&self, name: &str) -> Vec<String> {
+        self.values(name).flat_map(|value| value.split(',')).map(|value| value.trim().to_owned()).collect()
+    }
+
     /// The last value of a parameter.
     pub(super) fn last(&self, name: &str) -> Option<&str> {
         self.values(name).last()

@@ -101,6 +101,14 @@ pub fn open_wait(core: &Core, caller: Caller) -> Result<Turn, Fault> {
     })
 }
 
+/// The right to have as many more waits open, until it is dropped.
+///
+/// # Errors
+/// [`Fault::WaitLimitExceeded`].
+pub fn open_waits(core: &Core, caller: Caller, count: usize) -> Result<Vec<Turn>, Fault> {
+    (0..count).map(|_| open_wait(core, caller)).collect()
+}
+
 /// The requests per minute of a team in one environment.
 pub(crate) fn requests_per_minute(core: &Core, team: TeamId) -> NonZeroU32 {
     let own = core.limits.of(team, TeamLimit::RequestsPerMinute).and_then(NonZeroU32::new);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures::Stream;
+use futures::{Stream, StreamExt as _};
 use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::{Grab, Stages};
 use grabd_domain::ids::GrabId;
@@ -80,16 +80,28 @@ pub async fn watch(
     // Subscribe before reading, so that no change is missed.
     let states = core.queue.watchers.subscribe(id);
     let first = get(core, caller, id).await?;
-    if first.status().is_terminal() && first.revision() <= seen {
-        return Ok(futures::stream::unfold(Step::End, step));
-    }
+    let has_ended = first.status().is_terminal() && first.revision() <= seen;
+    let later = (!has_ended).then(|| states_from(core, states, first, seen, follow));
+    Ok(futures::stream::iter(later).flatten())
+}
+
+/// Streams this state of the grab, which was read after the subscription, and each later one until it has ended. Revisions up
+/// to `seen` are skipped.
+pub(super) fn states_from(
+    core: &Core,
+    states: Subscription,
+    first: Grab,
+    seen: u64,
+    follow: Follow,
+) -> impl Stream<Item = Result<GrabUpdate, WatchInterrupted>> + Send + use<> {
+    let id = first.id;
     core.queue.watchers.publish(first);
     if let Some(stages) = core.queue.dispatcher.stages_of(id) {
         core.queue.watchers.publish_stages(id, stages);
     }
     let (core, stages, until) = (core.clone(), Stages::default(), Instant::now() + MAX_DURATION);
     let watch = Watch { core, follow, states, seen, stages, until };
-    Ok(futures::stream::unfold(Step::First(Box::new(watch)), step))
+    futures::stream::unfold(Step::First(Box::new(watch)), step)
 }
 
 async fn step(step: Step) -> Option<(Result<GrabUpdate, WatchInterrupted>, Step)> {

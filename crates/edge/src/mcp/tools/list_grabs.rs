@@ -21,6 +21,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> ListGrabsRequest {
         status: status.unwrap_or_default().into(),
         starting_after,
         ending_before: None,
+        ids: Vec::new(),
         unparsed: std::mem::take(&mut fields.unparsed),
     }
 }

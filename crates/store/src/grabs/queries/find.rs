@@ -35,6 +35,19 @@ impl Grabs<'_> {
         found.map(WithJob::read).transpose()
     }
 
+    /// Finds grabs of a caller, in any order. Unknown ids are left out.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn find_grabs_of(self, team: TeamId, environment: Environment, ids: &[GrabId]) -> Result<Vec<Grab>> {
+        let ids = padded(ids.iter().map(|id| id.0));
+        let found = grab::with_job(grab::scoped(team, environment).filter(grab::Column::Id.is_in(ids)))
+            .into_model::<WithJob>()
+            .all(self.store.database.reader())
+            .await?;
+        found.into_iter().map(WithJob::read).collect()
+    }
+
     /// Finds grabs of all teams, in any order, for watchers. Unknown ids and grabs that cannot be read are omitted.
     ///
     /// # Errors
