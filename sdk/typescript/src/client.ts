@@ -36,7 +36,10 @@ export interface BatchOptions extends CallOptions {
 
 /** Settings of `capture`. */
 export interface CaptureCallOptions extends CreateOptions {
-  /** Time limit of the wait for a grab that is still open after the create, in milliseconds. Default: 5 minutes. */
+  /**
+   * Time limit of the wait for limits that are used up, and of that for a grab that is still open after the create, in
+   * milliseconds. Default: 5 minutes.
+   */
   waitTimeoutMs?: number | undefined;
 }
 
@@ -98,6 +101,11 @@ const STREAM_IDLE_MS = 45_000;
 /** Streams in a row without an event after which a watch fails. */
 const MAX_EMPTY_STREAMS = 5;
 const MAX_IMAGE_BYTES = 256 << 20;
+/** The most grabs that one request waits for. */
+const IDS_PER_REQUEST = 100;
+
+/** A request that waits, without its path. */
+type WaitCall = Omit<Call, "path">;
 
 /** Whether a grab has reached its final state. */
 export function hasEnded(grab: Grab): boolean {
@@ -123,7 +131,8 @@ export class Grabd {
   }
 
   /**
-   * Captures a page and returns the done grab. One credit is spent, whatever number of attempts was needed.
+   * Captures a page and returns the done grab. One credit is spent, whatever number of attempts was needed. If a limit is
+   * used up (429), the create is sent again after its `Retry-After`, until `waitTimeoutMs` has passed.
    *
    * @throws RenderBlockedError or RenderFailedError if the page cannot be captured, which is free.
    */
@@ -136,7 +145,7 @@ export class Grabd {
     const [url, options] = typeof target === "string" ? [target, more] : [undefined, target];
     const { waitTimeoutMs, ...create } = options;
     create.idempotencyKey ??= crypto.randomUUID();
-    const grab = await this.#create(url, create, false);
+    const grab = await this.#createWithinLimits(url, create, waitTimeoutMs);
     if (hasEnded(grab)) return grab;
     const { signal, timeoutMs } = create;
     const ended = await this.wait(grab.id, { waitTimeoutMs, signal, timeoutMs });
@@ -176,6 +185,22 @@ export class Grabd {
       signal,
       timeoutMs,
     });
+  }
+
+  /** Creates a grab, and waits for limits that are used up (429). */
+  async #createWithinLimits(
+    url: string | undefined, options: CaptureOptions & CreateOptions, waitTimeoutMs: number | undefined,
+  ): Promise<Grab> {
+    const end = performance.now() + checkedMs("waitTimeoutMs", waitTimeoutMs ?? WAIT_TIMEOUT_MS);
+    for (let refusals = 0; ; refusals += 1) {
+      try {
+        return await this.#create(url, options, false);
+      } catch (error) {
+        const delayMs = this.#http.limitDelayMs(error, refusals);
+        if (delayMs === undefined || performance.now() + delayMs >= end) throw error;
+        await sleep(delayMs, options.signal);
+      }
+    }
   }
 
   #create(url: string | undefined, options: CaptureOptions & CreateOptions, isAsync: boolean): Promise<Grab> {
@@ -231,6 +256,41 @@ export class Grabd {
    * @throws WaitTimeoutError if it has not ended in time. It goes on, and can be waited for again.
    */
   async wait(id: string, options: WaitOptions = {}): Promise<Grab> {
+    const ask = (call: WaitCall) => this.#http.json<Grab>({ ...call, path: grabPath(id) });
+    return this.#poll(id, options, ask, (grab) => (hasEnded(grab) ? undefined : id));
+  }
+
+  /**
+   * Waits until all of these grabs have ended, and returns them in the same order: `done` or `failed`. A request waits for
+   * up to 100 grabs, so that a whole batch needs one connection. Limits are obeyed as by `wait`.
+   *
+   * @throws WaitTimeoutError, with the id of one of them, if not all have ended in time.
+   * @throws NotFoundError if there is no grab with one of the ids.
+   */
+  async waitAll(grabs: Iterable<Grab | string>, options: WaitOptions = {}): Promise<Grab[]> {
+    const ids = [...new Set([...grabs].map((grab) => (typeof grab === "string" ? grab : grab.id)))];
+    const waitMs = checkedMs("waitTimeoutMs", options.waitTimeoutMs ?? WAIT_TIMEOUT_MS);
+    const end = performance.now() + waitMs;
+    const ended: Grab[] = [];
+    for (let at = 0; at < ids.length; at += IDS_PER_REQUEST) {
+      const chunk = ids.slice(at, at + IDS_PER_REQUEST);
+      const query = { ids: chunk.join(",") };
+      const ask = (call: WaitCall) => this.#http.json<GrabList>({ ...call, path: "/grabs", query });
+      const openId = (page: GrabList) => page.data.find((grab) => !hasEnded(grab))?.id;
+      const waitTimeoutMs = Math.max(1, end - performance.now());
+      const { data } = await this.#poll(chunk[0] ?? "", { ...options, waitTimeoutMs }, ask, openId);
+      const missing = chunk.find((id) => !data.some((grab) => grab.id === id.toLowerCase()));
+      // It fails with the error that names the id.
+      ended.push(...data, ...(missing === undefined ? [] : [await this.getGrab(missing, options)]));
+    }
+    return ended;
+  }
+
+  /** Asks until no grab of the answer is open. `id` is one of the grabs. */
+  async #poll<T>(
+    id: string, options: WaitOptions, ask: (call: WaitCall) => Promise<T>,
+    openId: (answer: T) => string | undefined,
+  ): Promise<T> {
     const waitMs = checkedMs("waitTimeoutMs", options.waitTimeoutMs ?? WAIT_TIMEOUT_MS);
     const { signal, timeoutMs } = options;
     const end = performance.now() + waitMs;
@@ -239,13 +299,12 @@ export class Grabd {
       const seconds = Math.max(0, Math.min(LONG_POLL_S, Math.ceil((end - start) / 1000)));
       const headers = { prefer: `wait=${seconds}` };
       const limit = this.#http.timeoutMs({ timeoutMs }) + seconds * 1000;
-      const path = grabPath(id);
-      const call: Call = { method: "GET", path, headers, repeatable: true, waits: true, signal, timeoutMs: limit };
       let delayMs: number | undefined;
       try {
-        const grab = await this.#http.json<Grab>(call);
-        if (hasEnded(grab)) return grab;
-        [refused, refusals] = [undefined, 0];
+        const answer = await ask({ method: "GET", headers, repeatable: true, waits: true, signal, timeoutMs: limit });
+        const open = openId(answer);
+        if (open === undefined) return answer;
+        [id, refused, refusals] = [open, undefined, 0];
         delayMs = performance.now() - start < MIN_POLL_MS ? MIN_POLL_MS : 0;
       } catch (error) {
         delayMs = this.#http.limitDelayMs(error, refusals);

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import httpx
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
         from typing_extensions import Self, Unpack
 
 Status = Literal["pending", "processing", "done", "failed"]
+
+_Answer = TypeVar("_Answer")
 
 
 class AsyncGrabd:
@@ -94,18 +96,34 @@ class AsyncGrabd:
 
         `idempotency_key` has 1 to 255 visible ASCII characters; creates with the same key capture and charge once. It
         is a random key, the same for all attempts, unless you choose one. `extra_options` has capture options that
-        this version of the library does not know. `wait_timeout` is for a grab that is still open after the create.
+        this version of the library does not know. `wait_timeout` is for limits that are used up, and for a
+        grab that is still open after the create.
 
-        Without a URL, the document in the option `html` is captured.
+        Without a URL, the document in the option `html` is captured. If a limit is used up (429), the create is sent again after
+        its `Retry-After`, until `wait_timeout` has passed.
 
         Raises RenderBlockedError or RenderFailedError if the page cannot be captured, which is free.
         """
         call = _core.create_call(url, options, extra_options, idempotency_key, timeout, is_async=False)
-        grab = await self._get(call, Grab)
+        grab = await self._create(call, wait_timeout)
         if not has_ended(grab):
             grab = await self.wait(grab.id, wait_timeout=wait_timeout, timeout=timeout)
         # For a failure, the same key gets the error response with its code.
         return grab if grab.status == "done" else await self._get(call, Grab)
+
+    async def _create(self, call: Call, wait_timeout: float) -> Grab:
+        """Creates a grab, and waits for limits that are used up."""
+        end = time.monotonic() + _core.checked_time("wait_timeout", wait_timeout)
+        refusals = 0
+        while True:
+            try:
+                return await self._get(call, Grab)
+            except GrabdError as error:
+                delay = self._settings.delay_of_limit(error, refusals)
+                if delay is None or time.monotonic() + delay >= end:
+                    raise
+                refusals += 1
+            await asyncio.sleep(delay)
 
     async def create_grab(
         self,
@@ -189,23 +207,75 @@ class AsyncGrabd:
         A limit that is used up (429) does not end the wait: the next request is sent after its `Retry-After`. Raises
         WaitTimeoutError if the grab has not ended in time. It goes on, and can be waited for again.
         """
-        end = time.monotonic() + _core.checked_time("wait_timeout", wait_timeout)
         limit = self._settings.timeout_of(timeout)
+
+        def ask(remaining: float) -> Awaitable[Grab]:
+            return self._get(_core.long_poll_call(id, remaining, limit), Grab)
+
+        def open_id(grab: Grab) -> str | None:
+            return None if has_ended(grab) else id
+
+        end = time.monotonic() + _core.checked_time("wait_timeout", wait_timeout)
+        return await self._poll(ask, open_id, end, id, wait_timeout)
+
+    async def wait_all(
+        self,
+        grabs: Iterable[Grab | str],
+        *,
+        wait_timeout: float = _core.WAIT_TIMEOUT,
+        timeout: float | None = None,
+    ) -> list[Grab]:
+        """Waits until all of these grabs have ended, and returns them in the same order: `done` or `failed`.
+
+        A request waits for up to 100 grabs, so that a whole batch needs one connection. Limits are obeyed as by `wait`.
+        Raises WaitTimeoutError, with the id of one of them, if not all have ended in time, and NotFoundError if there is no
+        grab with one of the ids.
+        """
+        ids = list(dict.fromkeys(grab if isinstance(grab, str) else grab.id for grab in grabs))
+        limit = self._settings.timeout_of(timeout)
+        end = time.monotonic() + _core.checked_time("wait_timeout", wait_timeout)
+        ended: list[Grab] = []
+        for chunk in _core.chunks(ids):
+
+            def ask(remaining: float, chunk: Sequence[str] = chunk) -> Awaitable[GrabList]:
+                return self._get(_core.long_poll_all_call(chunk, remaining, limit), GrabList)
+
+            def open_id(page: GrabList) -> str | None:
+                return next((grab.id for grab in page.data if not has_ended(grab)), None)
+
+            page = await self._poll(ask, open_id, end, chunk[0], wait_timeout)
+            missing = _core.missing_id(chunk, page)
+            if missing is not None:
+                # It fails with the error that names the id.
+                page = GrabList(data=(*page.data, await self.get_grab(missing, timeout=timeout)), has_more=False)
+            ended.extend(page.data)
+        return ended
+
+    async def _poll(
+        self,
+        ask: Callable[[float], Awaitable[_Answer]],
+        open_id: Callable[[_Answer], str | None],
+        end: float,
+        id: str,
+        wait_timeout: float,
+    ) -> _Answer:
+        """Asks until no grab of the answer is open. `id` is one of the grabs."""
         refused: GrabdError | None = None
         refusals = 0
         while True:
             start = time.monotonic()
             try:
-                grab = await self._get(_core.long_poll_call(id, max(0, end - start), limit), Grab)
+                answer = await ask(max(0, end - start))
             except GrabdError as error:
                 delay = self._settings.delay_of_limit(error, refusals)
                 if delay is None:
                     raise
                 refused, refusals = error, refusals + 1
             else:
-                if has_ended(grab):
-                    return grab
-                refused, refusals = None, 0
+                still_open = open_id(answer)
+                if still_open is None:
+                    return answer
+                id, refused, refusals = still_open, None, 0
                 delay = _core.MIN_POLL if time.monotonic() - start < _core.MIN_POLL else 0
             now = time.monotonic()
             if now >= end:

@@ -24,7 +24,7 @@ from ._errors import (
     WaitTimeoutError,
 )
 from ._events import EventParser
-from ._generated import CAPTURE_OPTIONS, ERROR_CLASSES, CaptureOptions, Grab
+from ._generated import CAPTURE_OPTIONS, ERROR_CLASSES, CaptureOptions, Grab, GrabList
 from ._model import Model
 
 VERSION = "0.2.0"
@@ -42,6 +42,8 @@ WATCH_TIMEOUT = 1800.0
 MAX_TIMEOUT = 7 * 86_400.0
 LONG_POLL = 25
 """The longest wait in seconds that the service supports in one request."""
+IDS_PER_REQUEST = 100
+"""The most grabs that one request waits for."""
 MIN_POLL = 1.0
 """Between two polls of a service, or a proxy, that responds without waiting."""
 STREAM_IDLE = 45.0
@@ -397,6 +399,25 @@ def long_poll_call(id: str, remaining: float, timeout: float) -> Call:
     seconds = max(0, min(LONG_POLL, int(remaining) + 1))
     headers = {"prefer": f"wait={seconds}"}
     return Call(method="GET", path=grab_path(id), headers=headers, timeout=timeout + seconds, waits=True)
+
+
+def long_poll_all_call(ids: Sequence[str], remaining: float, timeout: float) -> Call:
+    """The request that waits for the end of several grabs."""
+    seconds = max(0, min(LONG_POLL, int(remaining) + 1))
+    headers = {"prefer": f"wait={seconds}"}
+    query = {"ids": ",".join(ids)}
+    return Call(method="GET", path="/grabs", query=query, headers=headers, timeout=timeout + seconds, waits=True)
+
+
+def chunks(ids: Sequence[str]) -> list[Sequence[str]]:
+    """The ids in parts of which each fits into one request."""
+    return [ids[start : start + IDS_PER_REQUEST] for start in range(0, len(ids), IDS_PER_REQUEST)]
+
+
+def missing_id(ids: Sequence[str], page: GrabList) -> str | None:
+    """The first id that is not on the page."""
+    found = {grab.id for grab in page.data}
+    return next((id for id in ids if id.lower() not in found), None)
 
 
 def download_call(url: str, max_bytes: int, timeout: float | None) -> Call:
