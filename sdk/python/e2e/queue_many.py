@@ -41,6 +41,12 @@ async def tasks() -> None:
         check("watch", await asyncio.gather(*map(last, created)))
 
 
+def one_connection() -> None:
+    with Grabd(task["third_key"], task["base_url"]) as client:
+        check("wait_all", client.wait_all(ids(client.create_batch(PAGES))))
+
+
 threads()
 asyncio.run(tasks())
-print("all fifty arrived, twice")
+one_connection()
+print("all fifty arrived, three times")

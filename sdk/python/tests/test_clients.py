@@ -243,6 +243,40 @@ class ClientTest(unittest.TestCase):
                 self.assertEqual(self.watched(call), ["pending", "done"])
                 self.assertEqual(len(service.received), 15)
 
+    def test_capture_goes_on_while_a_limit_is_used_up(self) -> None:
+        limit = failure(429, "rate_limit_exceeded", {"retry-after": "0"})
+        for call, service in self.scenarios(*[limit] * 12, DONE, max_retries=1):
+            self.assertEqual(call("capture", URL).status, "done")
+            keys = {one.headers["idempotency-key"] for one in service.received}
+            self.assertEqual((len(service.received), len(keys)), (13, 1))
+        for call, service in self.scenarios(limit, max_retries=1):
+            with self.assertRaises(grabd.RateLimitExceededError):
+                call("capture", URL, wait_timeout=0.001)
+            self.assertLessEqual(len(service.received), 4)
+
+    def test_wait_all_waits_for_a_hundred_grabs_with_each_request(self) -> None:
+        ids = [f"id-{number}" for number in range(101)]
+        page = [answer(200, {"data": [grab("done", id=id) for id in part], "has_more": False}) for part in (ids[:100], ids[100:])]
+        half = answer(200, {"data": [grab("pending", id=id) for id in ids[:100]], "has_more": False})
+        for call, service in self.scenarios(half, *page):
+            ended = call("wait_all", [*ids, ids[0]])
+            self.assertEqual([one.id for one in ended], ids)
+            paths = [one.path for one in service.received]
+            self.assertEqual(paths, [f"/v1/grabs?ids={'%2C'.join(part)}" for part in (ids[:100], ids[:100], ids[100:])])
+            self.assertTrue(all(one.headers["prefer"] == "wait=25" for one in service.received))
+
+    def test_wait_all_names_a_grab_that_is_open_or_does_not_exist(self) -> None:
+        page = answer(200, {"data": [grab("done", id="a"), grab("pending", id="b")], "has_more": False})
+        for call, _ in self.scenarios(page):
+            with self.assertRaises(grabd.WaitTimeoutError) as caught:
+                call("wait_all", ["a", "b"], wait_timeout=0.1)
+            self.assertEqual(caught.exception.grab_id, "b")
+        page = answer(200, {"data": [grab("done", id="a")], "has_more": False})
+        for call, service in self.scenarios(page, failure(404, "not_found")):
+            with self.assertRaises(grabd.NotFoundError):
+                call("wait_all", ["a", "b"])
+            self.assertEqual(service.received[1].path, "/v1/grabs/b")
+
     def test_limit_that_is_used_up_until_the_end_of_the_wait_is_its_cause(self) -> None:
         for call, service in self.scenarios(failure(429, "rate_limit_exceeded", {"retry-after": "3600"})):
             for method in ("wait", "watch"):

@@ -8,10 +8,11 @@ interface Task {
   base_url: string;
   key: string;
   other_key: string;
+  third_key: string;
   page: string;
 }
 
-const { base_url: baseUrl, key, other_key, page } = JSON.parse(process.argv[2] ?? "") as Task;
+const { base_url: baseUrl, key, other_key, third_key, page } = JSON.parse(process.argv[2] ?? "") as Task;
 const pages = Array.from({ length: 50 }, (_, number) => `${page}?page=${number}`);
 
 async function all(apiKey: string, end: (client: Grabd, id: string) => Promise<Grab | undefined>): Promise<void> {
@@ -27,4 +28,8 @@ await all(other_key, async (client, id) => {
   for await (const grab of client.watch(id)) last = grab;
   return last;
 });
-console.log("all fifty arrived, twice");
+const client = new Grabd({ baseUrl, apiKey: third_key });
+const { results } = await client.createBatch(pages);
+const ended = await client.waitAll(results.flatMap(({ grab }) => grab ?? []));
+assert.deepEqual(ended.map((grab) => grab.status === "done" && grab.target_url), pages);
+console.log("all fifty arrived, three times");

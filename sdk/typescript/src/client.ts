@@ -196,7 +196,7 @@ export class Grabd {
       try {
         return await this.#create(url, options, false);
       } catch (error) {
-        const delayMs = this.#http.limitDelayMs(error, refusals);
+        const delayMs = this.#http.createDelayMs(error, refusals);
         if (delayMs === undefined || performance.now() + delayMs >= end) throw error;
         await sleep(delayMs, options.signal);
       }

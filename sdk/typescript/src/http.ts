@@ -306,6 +306,12 @@ export class Http {
     return (retryAfterS + Math.random() * Math.min(1, retryAfterS)) * 1000;
   }
 
+  /** The wait before a create that met a limit. Undefined if it is left to the caller. */
+  createDelayMs(error: unknown, refusals: number): number | undefined {
+    if (this.#maxRetries === 0 || (isLimit(error) && (error.retryAfterS ?? 0) > MAX_RETRY_AFTER_S)) return undefined;
+    return this.limitDelayMs(error, refusals);
+  }
+
   /** The wait before the next attempt. Undefined if the service asks for a longer one. */
   delayMs(retries: number, retryAfterS?: number): number | undefined {
     if (retryAfterS !== undefined && retryAfterS > MAX_RETRY_AFTER_S) return undefined;

@@ -115,6 +115,36 @@ test("replayed internal_error is final", async () => {
   });
 });
 
+test("capture goes on while a limit is used up", async () => {
+  const limit = failure(429, "rate_limit_exceeded", { "retry-after": "0" });
+  await FakeService.with([...Array.from({ length: 12 }, () => limit), DONE], async (client, service) => {
+    assert.equal((await client.capture("https://example.com/")).status, "done");
+    const keys = new Set(service.received.map(({ headers }) => headers["idempotency-key"]));
+    assert.deepEqual([service.received.length, keys.size], [13, 1]);
+  }, { maxRetries: 1 });
+  await FakeService.with([limit], async (client) => {
+    await assert.rejects(client.capture("https://example.com/", { waitTimeoutMs: 1 }), RateLimitExceededError);
+  }, { maxRetries: 1 });
+});
+
+test("waitAll waits for a hundred grabs with each request", async () => {
+  const ids = Array.from({ length: 101 }, (_, number) => `id-${number}`);
+  const page = (part: string[], status: string) => {
+    return json(200, { data: part.map((id) => ({ ...grab(status), id })), has_more: false });
+  };
+  const [first, last] = [ids.slice(0, 100), ids.slice(100)];
+  const responders = [page(first, "pending"), page(first, "done"), page(last, "done")];
+  await FakeService.with(responders, async (client, service) => {
+    const ended = await client.waitAll([...ids, "id-0"]);
+    assert.deepEqual(ended.map(({ id }) => id), ids);
+    const paths = [first, first, last].map((part) => `/v1/grabs?ids=${part.join("%2C")}`);
+    assert.deepEqual(service.received.map(({ url }) => url), paths);
+  });
+  await FakeService.with([page(["a"], "done"), failure(404, "not_found")], async (client) => {
+    await assert.rejects(client.waitAll(["a", "b"]), { code: "not_found" });
+  });
+});
+
 test("retries are bounded", async () => {
   await FakeService.with([failure(429, "rate_limit_exceeded")], async (client, service) => {
     await assert.rejects(client.usage(), RateLimitExceededError);

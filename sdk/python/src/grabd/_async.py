@@ -119,7 +119,7 @@ class AsyncGrabd:
             try:
                 return await self._get(call, Grab)
             except GrabdError as error:
-                delay = self._settings.delay_of_limit(error, refusals)
+                delay = self._settings.delay_of_create(error, refusals)
                 if delay is None or time.monotonic() + delay >= end:
                     raise
                 refusals += 1
@@ -244,11 +244,11 @@ class AsyncGrabd:
                 return next((grab.id for grab in page.data if not has_ended(grab)), None)
 
             page = await self._poll(ask, open_id, end, chunk[0], wait_timeout)
+            ended.extend(page.data)
             missing = _core.missing_id(chunk, page)
             if missing is not None:
                 # It fails with the error that names the id.
-                page = GrabList(data=(*page.data, await self.get_grab(missing, timeout=timeout)), has_more=False)
-            ended.extend(page.data)
+                ended.append(await self.get_grab(missing, timeout=timeout))
         return ended
 
     async def _poll(

@@ -163,6 +163,12 @@ class Settings:
         retry_after = _retry_after_of(error)
         return jittered if retry_after is None else retry_after + random.uniform(0, min(1, retry_after))
 
+    def delay_of_create(self, error: GrabdError, refusals: int) -> float | None:
+        """The wait in seconds before a create that met a limit. None if it is left to the caller."""
+        if self.max_retries == 0 or (_retry_after_of(error) or 0) > MAX_RETRY_AFTER:
+            return None
+        return self.delay_of_limit(error, refusals)
+
     def image_url(self, grab: Grab | str) -> str:
         """The absolute URL of an image."""
         url = grab if isinstance(grab, str) else grab.image_url
