@@ -76,8 +76,6 @@ pub struct CaptureOption {
     pub excludes: &'static [&'static str],
     /// The option that it makes no sense without. May be empty.
     pub requires: &'static str,
-    /// Whether agents get it over MCP. The description of each option costs every conversation some of its context.
-    pub in_mcp: bool,
     /// Whether its value is encrypted while the grab is open, forgotten afterwards, and never shown. Its type is a
     /// [`Secret`](crate::Secret).
     pub is_secret: bool,

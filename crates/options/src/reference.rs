@@ -31,9 +31,6 @@ The options of `POST /v1/grabs`, of `CaptureOptions` in gRPC, and of the command
             if !option.requires.is_empty() {
                 _ = write!(about, " Only with `{}`.", option.requires);
             }
-            if !option.in_mcp {
-                about.push_str(" Not over MCP.");
-            }
             _ = write!(about, " Example: `{}`.", option.example);
             let CaptureOption { name, kind, default, default_of, .. } = option;
             let default = match (*default, *default_of) {

@@ -75,7 +75,8 @@ pub(crate) fn batch_result(result: &Result<CreateResult, CreateError>, public_ur
 /// Converts a list request.
 pub(crate) fn list_request(request: v1::ListGrabsRequest) -> ListRequest {
     // The grabs with these ids are read by another use case.
-    let v1::ListGrabsRequest { limit, status, starting_after, ending_before, ids: _, unparsed } = request;
+    let v1::ListGrabsRequest { limit, status, starting_after, ending_before, url, from, until, ids: _, unparsed } =
+        request;
     let limit = limit.map(i64::from);
     let mut unparsed = unparsed_fields(unparsed);
     let status = match v1::GrabStatus::try_from(status) {
@@ -89,7 +90,7 @@ pub(crate) fn list_request(request: v1::ListGrabsRequest) -> ListRequest {
             None
         }
     };
-    ListRequest { limit, status, starting_after, ending_before, oldest_first: false, unparsed }
+    ListRequest { limit, status, starting_after, ending_before, oldest_first: false, url, from, until, unparsed }
 }
 
 /// Fields of the wrong type: name and received value.

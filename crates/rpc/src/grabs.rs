@@ -94,12 +94,13 @@ impl GrabService for Grabs {
         if !request.ids.is_empty() || request.unparsed.iter().any(|of| of.field == "ids") {
             let found = grabs::get_several(&self.0, caller, &several(&request)?).await.map_err(to_status)?;
             let grabs = found.iter().map(|grab| self.to_proto(grab)).collect();
-            return Ok(Response::new(ListGrabsResponse { grabs, has_more: false }));
+            return Ok(Response::new(ListGrabsResponse { grabs, has_more: false, next: None }));
         }
         let request = convert::list_request(request);
         let listed = grabs::list(&self.0, caller, &request).await.map_err(to_status)?;
         let grabs = listed.grabs.iter().map(|grab| convert::listed(grab, self.0.public_url())).collect();
-        Ok(Response::new(ListGrabsResponse { grabs, has_more: listed.has_more }))
+        let next = listed.next.map(|id| id.to_string());
+        Ok(Response::new(ListGrabsResponse { grabs, has_more: listed.has_more, next }))
     }
 
     type WatchGrabStream = Pin<Box<dyn Stream<Item = Result<WatchGrabResponse, Status>> + Send>>;
@@ -179,13 +180,16 @@ fn several(request: &ListGrabsRequest) -> Result<Vec<GrabId>, Status> {
     let excluded = |name: &'static str| {
         to_status(Fault::BadRequest(Field::new(name, "a value", "absent when ids is given")))
     };
-    let ListGrabsRequest { limit, status, starting_after, ending_before, ids, unparsed } = request;
+    let ListGrabsRequest { limit, status, starting_after, ending_before, url, from, until, ids, unparsed } = request;
     match unparsed.iter().find(|of| of.field == "ids") {
         Some(of) => return Err(to_status(Fault::BadRequest(Field::new("ids", &of.seen, "one list of ids")))),
         None if limit.is_some() => return Err(excluded("limit")),
         None if *status != 0 => return Err(excluded("status")),
         None if starting_after.is_some() => return Err(excluded("starting_after")),
         None if ending_before.is_some() => return Err(excluded("ending_before")),
+        None if url.is_some() => return Err(excluded("url")),
+        None if from.is_some() => return Err(excluded("from")),
+        None if until.is_some() => return Err(excluded("until")),
         None => {}
     }
     grabs::parse_ids(ids).map_err(to_status)

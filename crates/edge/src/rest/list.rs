@@ -7,7 +7,7 @@ use axum::response::Response;
 use grabd_api::GrabList;
 use grabd_api::words;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
-use grabd_proto::v1::{ErrorCode, GrabStatus, ListGrabsRequest};
+use grabd_proto::v1::{ErrorCode, ListGrabsRequest};
 use http::header::LINK;
 use http::{HeaderValue, StatusCode};
 use serde_json::json;
@@ -24,7 +24,7 @@ use super::state::Edge;
 use super::{call, headers, several, wire};
 
 /// The parameters that select a page.
-const PAGE_PARAMETERS: [&str; 4] = ["limit", "status", "starting_after", "ending_before"];
+const PAGE_PARAMETERS: [&str; 7] = ["limit", "status", "starting_after", "ending_before", "url", "from", "until"];
 
 /// Lists the caller's grabs, newest first, or reads those with the ids of the query.
 pub(super) async fn list(State(edge): State<Arc<Edge>>, request: Request) -> Result<Response, ApiError> {
@@ -44,8 +44,19 @@ pub(super) async fn list(State(edge): State<Arc<Edge>>, request: Request) -> Res
     let starting_after = query.single("starting_after", &mut unparsed).map(str::to_owned);
     let ending_before = query.single("ending_before", &mut unparsed).map(str::to_owned);
     let backwards = ending_before.is_some();
-    let status_code = status.unwrap_or_default().into();
-    let message = ListGrabsRequest { limit, status: status_code, starting_after, ending_before, ids, unparsed };
+    let [url, from, until] =
+        ["url", "from", "until"].map(|name| query.single(name, &mut unparsed).map(str::to_owned));
+    let message = ListGrabsRequest {
+        limit,
+        status: status.unwrap_or_default().into(),
+        starting_after,
+        ending_before,
+        url,
+        from,
+        until,
+        ids,
+        unparsed,
+    };
 
     let mut core = GrabServiceClient::new(edge.transport.clone());
     let sent = call::request(&parts.headers, message, call::QUERY_DEADLINE);
@@ -58,10 +69,12 @@ pub(super) async fn list(State(edge): State<Arc<Edge>>, request: Request) -> Res
     let page = GrabList { data, has_more: reply.message.has_more };
     let mut response = headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &page, &reply.metadata);
     if page.has_more {
-        let link = match backwards {
-            false => grabs.last().map(|oldest| link(&edge.origin, limit, status, "starting_after", &oldest.id, "next")),
-            true => grabs.first().map(|newest| link(&edge.origin, limit, status, "ending_before", &newest.id, "prev")),
+        let cursor = match (backwards, &reply.message.next) {
+            (false, Some(next)) => Some(("starting_after", next, "next")),
+            (false, None) => grabs.last().map(|oldest| ("starting_after", &oldest.id, "next")),
+            (true, _) => grabs.first().map(|newest| ("ending_before", &newest.id, "prev")),
         };
+        let link = cursor.map(|(name, id, relation)| link(&edge.origin, &query, name, id, relation));
         if let Some(link) = link.and_then(|link| HeaderValue::from_str(&link).ok()) {
             response.headers_mut().insert(LINK, link);
         }
@@ -70,23 +83,15 @@ pub(super) async fn list(State(edge): State<Arc<Edge>>, request: Request) -> Res
 }
 
 /// The `Link` to the following page in the requested direction, with the same parameters.
-fn link(
-    origin: &str,
-    limit: Option<i32>,
-    status: Option<GrabStatus>,
-    cursor: &str,
-    id: &str,
-    relation: &str,
-) -> String {
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    if let Some(limit) = limit {
-        query.append_pair("limit", &limit.to_string());
+fn link(origin: &str, query: &Query<'_>, cursor: &str, id: &str, relation: &str) -> String {
+    let mut next = form_urlencoded::Serializer::new(String::new());
+    for name in ["limit", "status", "url", "from", "until"] {
+        if let Some(value) = query.last(name) {
+            next.append_pair(name, value);
+        }
     }
-    if let Some(status) = status.and_then(wire::status_name) {
-        query.append_pair("status", status);
-    }
-    query.append_pair(cursor, id);
-    format!("<{origin}/v1/grabs?{}>; rel=\"{relation}\"", query.finish())
+    next.append_pair(cursor, id);
+    format!("<{origin}/v1/grabs?{}>; rel=\"{relation}\"", next.finish())
 }
 
 /// The operation in the OpenAPI document.
@@ -96,6 +101,7 @@ pub(super) fn operation() -> OperationBuilder {
                  each other. With `ids`, the grabs with these ids instead, in this order and without those that do not exist; \
                  then `Prefer: wait=N` delays the response until all of them have ended, at most N seconds and at most 25.";
     let cursor = || text().format(Some(utoipa::openapi::SchemaFormat::Custom("uuid".to_owned())));
+    let day = || text().format(Some(utoipa::openapi::SchemaFormat::KnownFormat(utoipa::openapi::KnownFormat::Date)));
     let page = success_response("One page of grabs.", &["Link", "Preference-Applied"])
         .content("application/json", json_content("GrabList", json!({ "data": [done()], "has_more": true })).build());
     authenticated(tags::GRABS, "listGrabs", "List grabs", about, &[ErrorCode::BadRequest])
@@ -109,6 +115,16 @@ pub(super) fn operation() -> OperationBuilder {
         .parameter(parameter(ParameterIn::Query, "status", "Only grabs in this state.", words::status_schema(), None))
         .parameter(parameter(ParameterIn::Query, "starting_after", "Only grabs older than this one.", cursor(), None))
         .parameter(parameter(ParameterIn::Query, "ending_before", "Only grabs newer than this one.", cursor(), None))
+        .parameter(parameter(
+            ParameterIn::Query,
+            "url",
+            "Only grabs whose requested URL contains this text, in any case. A page with fewer grabs than `limit` need not be \
+             the last one: follow `Link`.",
+            text().min_length(Some(1)).max_length(Some(200)),
+            None,
+        ))
+        .parameter(parameter(ParameterIn::Query, "from", "Only grabs of this UTC day and later ones.", day(), None))
+        .parameter(parameter(ParameterIn::Query, "until", "Only grabs of this UTC day and earlier ones.", day(), None))
         .parameter(parameter(
             ParameterIn::Query,
             "ids",

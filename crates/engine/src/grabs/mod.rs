@@ -48,7 +48,7 @@ pub use delete::delete;
 pub use get::get;
 pub use grabd_store::grabs::GrabList;
 pub use image::{Attachment, Image, ImageError};
-pub use list::{ListRequest, list};
+pub use list::{ListRequest, ListedGrabs, list};
 pub use preview::{Preview, preview};
 pub(crate) use request::Validated;
 pub use request::{CreateRequest, CreateResult};

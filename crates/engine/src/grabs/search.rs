@@ -49,28 +49,50 @@ pub struct SearchResult {
 /// [`Fault::BadRequest`] if `after` is not one of the caller's grabs.
 #[tracing::instrument(name = "grabs.search", skip_all)]
 pub async fn search(core: &Core, caller: Caller, request: &SearchRequest) -> Result<SearchResult, Error> {
-    let unknown = |id: &str| Fault::BadRequest(Field::new("starting_after", id, "the id of one of this team's grabs"));
-    let needle = request.url.to_lowercase();
-    let mut cursor = match &request.after {
-        Some(after) => Some(after.parse::<GrabId>().map_err(|_| unknown(after))?),
+    let cursor = match &request.after {
+        Some(after) => Some(Cursor::After(after.parse::<GrabId>().map_err(|_| unknown(after))?)),
+        None => None,
+    };
+    let page = PageRequest {
+        limit: u32::try_from(request.limit).unwrap_or(u32::MAX),
+        status: request.status,
+        cursor,
+        from: request.from.map(Day::start),
+        before: request.until.map(|day| day.next().start()),
+        oldest_first: request.oldest_first,
+    };
+    search_pages(core, caller, &request.url, page).await
+}
+
+fn unknown(id: &str) -> Fault {
+    Fault::BadRequest(Field::new("starting_after", id, "the id of one of this team's grabs"))
+}
+
+/// Searches the pages that begin with this one for grabs whose requested URL contains a text. Returns as many as the page
+/// may have.
+///
+/// # Errors
+/// [`Fault::BadRequest`] if the cursor is not one of the caller's grabs.
+pub(super) async fn search_pages(
+    core: &Core,
+    caller: Caller,
+    url: &str,
+    page: PageRequest,
+) -> Result<SearchResult, Error> {
+    let needle = url.to_lowercase();
+    let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
+    let mut cursor = match page.cursor {
+        Some(Cursor::After(id) | Cursor::Before(id)) => Some(id),
         None => None,
     };
     let (mut grabs, mut read) = (Vec::new(), 0);
     loop {
-        let page = PageRequest {
-            limit: CHUNK,
-            status: request.status,
-            cursor: cursor.map(Cursor::After),
-            from: request.from.map(Day::start),
-            before: request.until.map(|day| day.next().start()),
-            oldest_first: request.oldest_first,
-        };
-        let listed = core.store.grabs().list_grabs(caller.team, caller.environment, page).await;
-        let listed = listed?;
-        let listed = listed.ok_or_else(|| unknown(request.after.as_deref().unwrap_or_default()))?;
+        let page = PageRequest { limit: CHUNK, cursor: cursor.map(Cursor::After), ..page };
+        let listed = core.store.grabs().list_grabs(caller.team, caller.environment, page).await?;
+        let listed = listed.ok_or_else(|| unknown(&cursor.map(|id| id.to_string()).unwrap_or_default()))?;
         let has_more = listed.has_more;
         for grab in listed.grabs {
-            if grabs.len() == request.limit {
+            if grabs.len() == limit {
                 return Ok(SearchResult { grabs, next: cursor });
             }
             cursor = Some(grab.id);
@@ -82,7 +104,7 @@ pub async fn search(core: &Core, caller: Caller, request: &SearchRequest) -> Res
         if !has_more {
             return Ok(SearchResult { grabs, next: None });
         }
-        if read >= MAX_READ || grabs.len() == request.limit {
+        if read >= MAX_READ || grabs.len() == limit {
             return Ok(SearchResult { grabs, next: cursor });
         }
     }

@@ -20,7 +20,6 @@ const OPTION: CaptureOption = CaptureOption {
     example: "",
     excludes: &[],
     requires: "",
-    in_mcp: false,
     is_secret: false,
     since: "0.1",
 };
@@ -32,8 +31,7 @@ options! { $
         group: Group::Page,
         label: "URL",
         help: "Absolute http(s) URL of a public page. Private, loopback and link-local addresses are refused.",
-        example: "\"https://example.com/\"",
-        in_mcp: true
+        example: "\"https://example.com/\""
     }
     /// Width of the viewport in CSS pixels.
     width: i64 = {
@@ -43,8 +41,7 @@ options! { $
         group: Group::Window,
         label: "Width",
         help: "Viewport width in CSS pixels.",
-        example: "1440",
-        in_mcp: true
+        example: "1440"
     }
     /// Height of the viewport in CSS pixels.
     height: i64 = {
@@ -54,8 +51,7 @@ options! { $
         group: Group::Window,
         label: "Height",
         help: "Viewport height in CSS pixels. Ignored for the image height when full_page is true.",
-        example: "900",
-        in_mcp: true
+        example: "900"
     }
     /// Format of the image.
     format: String = {
@@ -64,8 +60,7 @@ options! { $
         group: Group::Image,
         label: "Format",
         help: "Format of the image.",
-        example: "\"webp\"",
-        in_mcp: true
+        example: "\"webp\""
     }
     /// Capture the whole page instead of the viewport.
     full_page: bool = {
@@ -75,8 +70,7 @@ options! { $
         label: "Full page",
         help: "Capture the whole page instead of the first screen.",
         description: "The grab then reports a height of 3240; the true size is in `image_height`.",
-        example: "true",
-        in_mcp: true
+        example: "true"
     }
     /// Wait before the shot in milliseconds.
     delay_ms: i64 = {
@@ -85,8 +79,7 @@ options! { $
         group: Group::Timing,
         label: "Delay",
         help: "Extra wait after load, for late content or animations, in milliseconds.",
-        example: "500",
-        in_mcp: true
+        example: "500"
     }
     /// Capture this one element.
     selector: String = {
@@ -95,8 +88,7 @@ options! { $
         label: "Element",
         help: "CSS selector: capture only the first element that it matches.",
         description: "The capture fails, without charge, if nothing matches.",
-        example: "\"main\"",
-        in_mcp: true
+        example: "\"main\""
     }
     /// Device pixels per CSS pixel.
     scale: f64 = {
@@ -108,8 +100,7 @@ options! { $
         help: "Image pixels per CSS pixel, rounded to two decimals: 2 for a sharp image on high-resolution screens.",
         description: "The image may be at most 16384 pixels high and as large as a full page of the widest viewport; \
                       `truncated` says whether it was cut.",
-        example: "2",
-        in_mcp: true
+        example: "2"
     }
     /// Which colour scheme the page is asked for.
     color_scheme: String = {
@@ -118,8 +109,7 @@ options! { $
         group: Group::Appearance,
         label: "Color scheme",
         help: "Ask the page for its light or dark design.",
-        example: "\"dark\"",
-        in_mcp: true
+        example: "\"dark\""
     }
     /// Ask the page for less motion.
     reduced_motion: bool = {
@@ -170,8 +160,7 @@ options! { $
         label: "Wait for",
         help: "Wait until an element that matches this CSS selector is visible.",
         description: "The capture fails, without charge, if none becomes visible in time.",
-        example: "\"#chart svg\"",
-        in_mcp: true
+        example: "\"#chart svg\""
     }
     /// Wait until this element is gone.
     wait_for_gone: String = {
@@ -188,8 +177,7 @@ options! { $
         group: Group::Changes,
         label: "Hide",
         help: "Make elements that match these CSS selectors invisible. Their space stays empty.",
-        example: "[\".chat-widget\"]",
-        in_mcp: true
+        example: "[\".chat-widget\"]"
     }
     /// Elements that are taken out of the layout.
     remove: Vec<String> = {
@@ -244,8 +232,7 @@ options! { $
         help: "Cut a full page at this height, in CSS pixels.",
         description: "`truncated` says whether it was cut.",
         requires: "full_page",
-        example: "4000",
-        in_mcp: true
+        example: "4000"
     }
     /// What kind of device the page is shown on.
     device: String = {
@@ -256,8 +243,7 @@ options! { $
         help: "Show the page as on this kind of device.",
         description: "A phone has 390 x 844 pixels and scale 3, a tablet 768 x 1024 and scale 2, both with touch and the \
                       User-Agent of an Android browser. `width`, `height`, `scale` and `user_agent` win over that.",
-        example: "\"phone\"",
-        in_mcp: true
+        example: "\"phone\""
     }
     /// Types of requests that are blocked.
     block_types: Vec<String> = {
@@ -393,8 +379,7 @@ options! { $
         group: Group::Image,
         label: "Fit width",
         help: "Scale the image down to at most this width, in image pixels. It is never enlarged.",
-        example: "600",
-        in_mcp: true
+        example: "600"
     }
     /// Largest height of the image.
     fit_height: i64 = {
@@ -444,7 +429,6 @@ options! { $
         description: "Not together with `url`. Its own request is answered by the service; what the document loads is requested as usual. The \
                       value is kept encrypted, deleted when the grab has ended, and never shown.",
         example: "\"<h1>Invoice 42</h1>\"",
-        in_mcp: true,
         is_secret: true
     }
     /// The address of that document.
@@ -467,8 +451,7 @@ options! { $
         help: "Files that are made of the same page, beside the image and for the same credit.",
         description: "They are in `files` of the grab. The capture fails, without charge, if one of them cannot be made. \
                       docs/FILES.md describes them.",
-        example: "[\"markdown\", \"pdf\"]",
-        in_mcp: true
+        example: "[\"markdown\", \"pdf\"]"
     }
     /// How the PDF is laid out.
     pdf: Object = {
@@ -492,8 +475,7 @@ options! { $
                       without the scope `read`, only those that it has made itself. Such a grab has `cached: true` and \
                       the `metadata` of the request, and is not a new one. Captures with secret options are always new. \
                       With 0, every capture is new.",
-        example: "86400",
-        in_mcp: true
+        example: "86400"
     }
     /// Texts of the caller.
     metadata: Object = {
@@ -513,8 +495,7 @@ options! { $
                `cookie_banners` by refusing consent, or by hiding the dialog.",
         description: "The document itself is always loaded. `consent` and `blocked` of the grab report what was done. A \
                       service without filter lists rejects `ads` and `trackers`.",
-        example: "[\"ads\", \"cookie_banners\"]",
-        in_mcp: true
+        example: "[\"ads\", \"cookie_banners\"]"
     }
     /// The largest height of the slices that the image is cut into.
     slice_height: i64 = {
@@ -524,8 +505,7 @@ options! { $
         help: "Also cut the image into slices of at most this height, in image pixels, for models that cannot read a tall \
                image.",
         description: "They are in `files` of the grab, from top to bottom, for the same credit. docs/FILES.md describes them.",
-        example: "2000",
-        in_mcp: true
+        example: "2000"
     }
     /// An earlier grab whose image is compared with that of this one.
     compare_to: String = {
@@ -537,8 +517,7 @@ options! { $
                       the images cannot be compared, for example because the earlier one is deleted meanwhile. A key \
                       without the scope `read` can name only grabs that it has created itself. Such a capture is always \
                       new. Not in signed links.",
-        example: "\"01993e1c-7b1a-7000-8000-0123456789ab\"",
-        in_mcp: true
+        example: "\"01993e1c-7b1a-7000-8000-0123456789ab\""
     }
     /// Whether the perceptual hash of the image is computed.
     phash: bool = {

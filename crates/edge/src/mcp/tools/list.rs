@@ -4,7 +4,7 @@ use grabd_options::TABLE;
 use rmcp::model::Tool;
 use serde_json::Value;
 
-use crate::rest::options;
+use super::option_schema::option_schema;
 
 pub(super) const TOOLS_JSON: &str = include_str!("tools.json");
 
@@ -17,10 +17,7 @@ impl Tools {
         let mut tools: Vec<Value> = serde_json::from_str(TOOLS_JSON).expect("tools.json is a list");
         let create = tools.iter_mut().find(|tool| tool["name"] == "create_grab").expect("tools.json has create_grab");
         let arguments = &mut create["inputSchema"]["properties"];
-        let of_capture = TABLE.iter().filter(|option| option.in_mcp).map(|option| {
-            let schema = serde_json::to_value(options::schema(option)).expect("a schema is JSON");
-            (option.name.to_owned(), schema)
-        });
+        let of_capture = TABLE.iter().map(|option| (option.name.to_owned(), option_schema(option)));
         let others = std::mem::take(arguments.as_object_mut().expect("the arguments are an object"));
         *arguments = Value::Object(of_capture.chain(others).collect());
         Self(serde_json::from_value(tools.into()).expect("tools.json is a valid list of tools"))

@@ -15,12 +15,16 @@ use crate::rest::{json as read_json, wire};
 pub(super) fn read(fields: &mut Fields<'_>) -> ListGrabsRequest {
     let limit = fields.read("limit", |value| i32::try_from(read_json::integer(value)?).ok());
     let status = fields.read("status", |value| wire::parse_status(&read_json::string(value)?));
-    let starting_after = fields.read("starting_after", read_json::string);
+    let [starting_after, url, from, until] =
+        ["starting_after", "url", "from", "until"].map(|name| fields.read(name, read_json::string));
     ListGrabsRequest {
         limit,
         status: status.unwrap_or_default().into(),
         starting_after,
         ending_before: None,
+        url,
+        from,
+        until,
         ids: Vec::new(),
         unparsed: std::mem::take(&mut fields.unparsed),
     }
@@ -36,20 +40,24 @@ pub(super) async fn run(context: &ToolContext, request: ListGrabsRequest) -> Too
         grab_output::complete_urls(context, &mut grab);
         data.push(grab_output::structured_content(context, &grab)?);
     }
-    Ok(ToolOutput { structured: fit_page(data, message.has_more), blocks: Vec::new(), metadata })
+    Ok(ToolOutput { structured: fit_page(data, message.has_more, message.next.as_deref()), blocks: Vec::new(), metadata })
 }
 
 /// Shortens the page to the maximum size of a result. The rest is on the next page.
-fn fit_page(mut data: Vec<Value>, mut has_more: bool) -> Value {
+fn fit_page(mut data: Vec<Value>, mut has_more: bool, mut next: Option<&str>) -> Value {
     loop {
-        let structured = json!({ "data": data, "has_more": has_more });
+        let mut structured = json!({ "data": data, "has_more": has_more });
+        if let Some(next) = next {
+            structured["next"] = next.into();
+        }
         let success =
             ToolOutput { structured: structured.clone(), blocks: Vec::new(), metadata: http::HeaderMap::new() };
         if data.len() < 2 || size(&success_result(Era::Modern, success)) <= MAX_RESULT_BYTES {
             return structured;
         }
         data.truncate(data.len() / 2);
-        has_more = true;
+        // From the last of those that are left.
+        (has_more, next) = (true, None);
     }
 }
 
@@ -60,9 +68,9 @@ mod tests {
     #[test]
     fn pages_that_are_too_large_are_cut_and_have_more() {
         let grab = |at: usize| json!({ "id": at, "target_url": "a".repeat(8000) });
-        let whole = fit_page((0..50).map(grab).collect(), false);
+        let whole = fit_page((0..50).map(grab).collect(), false, None);
         assert_eq!((whole["data"].as_array().map(Vec::len), &whole["has_more"]), (Some(50), &json!(false)));
-        let cut = fit_page((0..100).map(grab).collect(), false);
+        let cut = fit_page((0..100).map(grab).collect(), false, None);
         assert_eq!((cut["data"].as_array().map(Vec::len), &cut["has_more"]), (Some(50), &json!(true)));
         assert_eq!(cut["data"][49]["id"], 49, "the page must keep its first items");
     }

@@ -9,6 +9,7 @@ mod grab_output;
 mod hints;
 mod list;
 mod list_grabs;
+mod option_schema;
 mod output;
 
 use grabd_proto::v1::{ErrorCode, GetPricingRequest, ListGrabsRequest};
