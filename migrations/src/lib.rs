@@ -33,6 +33,7 @@ mod m0025_known_secrets;
 mod m0026_app_scopes;
 mod m0028_background_queues;
 mod m0029_stored_bytes;
+mod m0030_device_requests;
 
 /// All steps, in the order they are applied.
 #[derive(Debug)]
@@ -105,4 +106,5 @@ steps![
     m0026_app_scopes: MayContinue,
     m0028_background_queues: MayContinue,
     m0029_stored_bytes: MayContinue,
+    m0030_device_requests: MayContinue,
 ];

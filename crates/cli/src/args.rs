@@ -208,11 +208,16 @@ pub(crate) enum Command {
         #[arg(long)]
         full: bool,
     },
-    /// Sign in in the browser
+    /// Sign in, in the browser or by a code
     Login {
-        /// Print the URL instead of opening it
+        /// Print the URL instead of opening it. The browser must be on this machine
         #[arg(long)]
         no_browser: bool,
+        /// Sign in by a code that you enter on another device. The default over SSH
+        #[arg(long, conflicts_with = "no_browser")]
+        device: bool,
+        #[arg(long, env = "SSH_CONNECTION", hide = true, hide_env = true)]
+        ssh_connection: Option<String>,
         /// Ask also to use webhooks and to delete captures
         #[arg(long)]
         manage: bool,

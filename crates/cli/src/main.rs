@@ -33,6 +33,7 @@ use clap::{CommandFactory, Parser};
 use api::Api;
 use args::{Args, AuthCommand, Command, ConfigCommand, ConnectionArgs};
 use failure::{Exit, Failure};
+use login::SignInWay;
 use settings::Settings;
 
 #[tokio::main(flavor = "current_thread")]
@@ -93,7 +94,14 @@ async fn run(args: &Args) -> Result<Exit, Failure> {
         Some(Command::Delete { ids }) => list::delete(&api, &ids).await,
         Some(Command::Usage) => usage::usage(&api, json).await,
         Some(Command::Pricing { provider, full }) => usage::pricing(&api, json, provider.as_deref(), full).await,
-        Some(Command::Login { no_browser, manage }) => login::login(&settings, !no_browser, manage).await,
+        Some(Command::Login { no_browser, device, ssh_connection, manage }) => {
+            let way = match (*no_browser, *device || ssh_connection.is_some()) {
+                (true, _) => SignInWay::PrintedUrl,
+                (false, true) => SignInWay::Code,
+                (false, false) => SignInWay::Browser,
+            };
+            login::login(&settings, way, *manage).await
+        }
         Some(Command::Logout) => login::logout(&settings).await,
         Some(Command::Auth(AuthCommand::Status)) => auth::status(&api, &settings, json).await,
         Some(Command::Webhooks(command)) => webhooks::run(&api, json, &command).await,

@@ -34,6 +34,12 @@ pub fn random() -> u128 {
     u128::from_le_bytes(bytes[..16].try_into().expect("16 of 32 bytes"))
 }
 
+/// 256 bits from the operating system as numbers.
+pub(crate) fn numbers() -> [u32; 8] {
+    let bytes = secret();
+    std::array::from_fn(|at| u32::from_le_bytes(bytes[4 * at..][..4].try_into().expect("4 of 32 bytes")))
+}
+
 /// New grab id: a UUIDv7 of `now`, so that ids sort by creation time. Ids of the same millisecond sort in the order in
 /// which this process made them.
 pub fn grab_id(now: Timestamp) -> GrabId {

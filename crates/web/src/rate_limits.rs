@@ -21,6 +21,10 @@ const HASHING_END_SITE: EndSiteQuota = EndSiteQuota::ipv6_and_ipv4(5);
 const SIGN_UPS_PER_HOUR: u32 = 10;
 /// Addresses whose quotas of registrations of apps an end site may use: few users there connect an app within an hour.
 const REGISTERING_END_SITE: EndSiteQuota = EndSiteQuota::ipv6_and_ipv4(2);
+/// Sign-ins of programs without a browser that an address may begin per hour. Each leaves a row behind for ten minutes.
+const DEVICE_REQUESTS_PER_HOUR: u32 = 60;
+/// User codes that a user may try per hour. A code is one of 25 billion, and at most 1,000 are open.
+const USER_CODES_PER_HOUR: u32 = 60;
 /// Placeholders that an address may request per minute without signing in. Each costs some milliseconds of CPU time.
 const TRIALS_PER_MINUTE: u32 = 10;
 /// Samples that an address may ask for per minute without signing in. Each may take a slot for some seconds.
@@ -51,6 +55,8 @@ pub(crate) struct Limits {
     pub(crate) tokens: AddressLimit,
     /// Client registrations.
     pub(crate) registrations: AddressLimit,
+    /// Requests of programs without a browser to sign in.
+    pub(crate) device_requests: AddressLimit,
     pub(crate) sign_ins: AddressLimit,
     /// Sign-ins of a known device whose network has used up its limit, by the hash of the device.
     pub(crate) device_sign_ins: Limit<[u8; 32]>,
@@ -68,6 +74,8 @@ pub(crate) struct Limits {
     pub(crate) forgotten: AddressLimit,
     /// Authorization requests that are being checked, by end site.
     authorizations: Turns<IpAddr>,
+    /// Codes of programs without a browser.
+    pub(crate) user_codes: Limit<UserId>,
     pub(crate) purchases: Limit<UserId>,
     /// Forms about accounts, teams, keys and apps.
     pub(crate) changes: Limit<UserId>,
@@ -93,6 +101,7 @@ impl Limits {
             pages: per_minute(requests_per_minute, EndSiteQuota::USUAL),
             tokens: per_minute(requests_per_minute, EndSiteQuota::USUAL),
             registrations: per_hour(registrations_per_hour, REGISTERING_END_SITE),
+            device_requests: per_hour(DEVICE_REQUESTS_PER_HOUR, REGISTERING_END_SITE),
             sign_ins: per_minute(SIGN_INS_PER_MINUTE, HASHING_END_SITE),
             device_sign_ins: Limit(KeyedLimiter::per_minute(SIGN_INS_PER_MINUTE)),
             user_requests: Limit(KeyedLimiter::per_minute(requests_per_minute)),
@@ -104,6 +113,7 @@ impl Limits {
             parts: per_minute(requests_per_minute.saturating_mul(PARTS_PER_PAGE), EndSiteQuota::USUAL),
             forgotten: per_hour(FORGOTTEN_PER_HOUR, HASHING_END_SITE),
             authorizations: Turns::new(MAX_AUTHORIZATIONS, AUTHORIZATIONS_OF_END_SITE),
+            user_codes: Limit(KeyedLimiter::per_hour(USER_CODES_PER_HOUR)),
             purchases: Limit(KeyedLimiter::per_hour(PURCHASES_PER_HOUR)),
             changes: Limit(KeyedLimiter::per_day(CHANGES_PER_DAY)),
         }

@@ -6,6 +6,7 @@ use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
 use axum::{Router, middleware};
 use grabd_engine::Core;
+use grabd_engine::oauth::DEVICE_PATH;
 
 use crate::assets::{self, Assets};
 use crate::docs::ReferencePassage;
@@ -66,6 +67,7 @@ fn routes(web: &Web) -> Vec<Route> {
             get(sign_in::passkey::redirect_to_page).post(sign_in::passkey::submit),
         ),
         (paths::PASSKEY_CHALLENGE.to_owned(), READ, get(sign_in::passkey::challenge)),
+        (DEVICE_PATH.to_owned(), FORM, get(oauth::device::show).post(oauth::device::submit)),
         (sign_in::SIGN_UP.to_owned(), FORM, get(sign_in::sign_up::show).post(sign_in::sign_up::submit)),
         ("/sign-out".to_owned(), WRITE, post(sign_in::sign_out::submit)),
         (apps::PATH.to_owned(), READ, get(apps::list::show)),

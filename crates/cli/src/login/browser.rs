@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use url::Url;
 
-use super::discovery::Service;
+use super::discovery::{Registration, Service};
 use super::tokens::{self, Tokens};
 use crate::failure::Failure;
 
@@ -33,7 +33,7 @@ pub(super) async fn sign_in(
     let io = |error: std::io::Error| Failure::Login(format!("cannot listen on a loopback address: {error}"));
     let listener = TcpListener::bind("127.0.0.1:0").await.map_err(io)?;
     let redirect = format!("http://127.0.0.1:{}/callback", listener.local_addr().map_err(io)?.port());
-    let client_id = service.register(http, &redirect).await?;
+    let Registration { client_id } = service.register(http, &redirect).await?;
     let (state, verifier) = (secret()?, secret()?);
     let mut url = authorization_url(service, &client_id, &redirect, &state, &verifier);
     url.query_pairs_mut().append_pair("scope", scope);
@@ -58,19 +58,7 @@ pub(super) async fn sign_in(
         ("resource", &service.resource),
     ];
     let response = tokens::request(http, &service.server.token_endpoint, &form).await?;
-    let expires_at = response.expires_at();
-    let Some(refresh) = response.refresh_token else {
-        return Err(Failure::Login("the service sent no refresh token".to_owned()));
-    };
-    Ok(Tokens {
-        access: response.access_token,
-        refresh,
-        expires_at,
-        scope: response.scope,
-        client_id,
-        token_endpoint: service.server.token_endpoint.clone(),
-        revocation_endpoint: service.server.revocation_endpoint.clone(),
-    })
+    Tokens::new(response, service, client_id)
 }
 
 fn authorization_url(service: &Service, client_id: &str, redirect: &str, state: &str, verifier: &str) -> Url {

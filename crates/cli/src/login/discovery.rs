@@ -7,6 +7,9 @@ use url::Url;
 
 use crate::failure::Failure;
 
+/// The grant type of sign-ins by a code (RFC 8628 section 3.4).
+pub(super) const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
 /// The API as an OAuth resource, and its authorization server.
 #[derive(Clone, Debug)]
 pub(super) struct Service {
@@ -24,6 +27,7 @@ pub(super) struct ServerMetadata {
     pub(super) token_endpoint: Url,
     pub(super) registration_endpoint: Option<Url>,
     pub(super) revocation_endpoint: Option<Url>,
+    pub(super) device_authorization_endpoint: Option<Url>,
 }
 
 #[derive(Deserialize)]
@@ -32,9 +36,10 @@ struct ResourceMetadata {
     authorization_servers: Vec<Url>,
 }
 
+/// A registration of this program (RFC 7591 section 3.2.1).
 #[derive(Deserialize)]
-struct RegistrationResponse {
-    client_id: String,
+pub(super) struct Registration {
+    pub(super) client_id: String,
 }
 
 impl Service {
@@ -49,27 +54,27 @@ impl Service {
         if server.issuer.trim_end_matches('/') != issuer.as_str().trim_end_matches('/') {
             return Err(Failure::Login(format!("{issuer} identifies itself as {}", server.issuer)));
         }
-        for endpoint in [&server.authorization_endpoint, &server.token_endpoint] {
+        let device = server.device_authorization_endpoint.as_ref();
+        for endpoint in [&server.authorization_endpoint, &server.token_endpoint].into_iter().chain(device) {
             check_transport(endpoint)?;
         }
         Ok(Self { resource: resource.resource, server })
     }
 
-    /// Registers this program as a client (RFC 7591) with a loopback redirect URI, and returns the client id.
-    pub(super) async fn register(&self, http: &Client, redirect: &str) -> Result<String, Failure> {
+    /// Registers this program as a client (RFC 7591) with a loopback redirect URI.
+    pub(super) async fn register(&self, http: &Client, redirect: &str) -> Result<Registration, Failure> {
         let Some(url) = &self.server.registration_endpoint else {
             return Err(Failure::Login("the service does not support client registration; use an API key".to_owned()));
         };
         let metadata = json!({
             "client_name": "grab command line",
             "redirect_uris": [redirect],
-            "grant_types": ["authorization_code", "refresh_token"],
+            "grant_types": ["authorization_code", "refresh_token", DEVICE_GRANT],
             "response_types": ["code"],
             "token_endpoint_auth_method": "none",
         });
         let response = http.post(url.clone()).json(&metadata).send().await.map_err(Failure::unreachable(url))?;
-        let registration: RegistrationResponse = read(url, response).await?;
-        Ok(registration.client_id)
+        read(url, response).await
     }
 }
 

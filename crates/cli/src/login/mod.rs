@@ -1,6 +1,8 @@
-//! Sign-in with OAuth 2.1 through the browser and a loopback redirect (RFC 8252), and the stored tokens.
+//! Sign-in with OAuth 2.1: through the browser and a loopback redirect (RFC 8252), or by a code that is entered on another
+//! device (RFC 8628). Also the stored tokens.
 
 mod browser;
+mod device;
 mod discovery;
 mod tokens;
 
@@ -102,12 +104,27 @@ impl SignIn {
     }
 }
 
-/// Signs in through the browser and stores the tokens. `manage` asks for the scope of that name too.
-pub(crate) async fn login(settings: &Settings, open_browser: bool, manage: bool) -> Result<Exit, Failure> {
+/// How to sign in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SignInWay {
+    /// In a browser on this machine, which is opened.
+    Browser,
+    /// The same, but the URL is printed only.
+    PrintedUrl,
+    /// By a code that is entered on another device.
+    Code,
+}
+
+/// Signs in and stores the tokens. `manage` asks for the scope of that name too.
+pub(crate) async fn login(settings: &Settings, way: SignInWay, manage: bool) -> Result<Exit, Failure> {
     let http = client().map_err(Failure::unreachable(&settings.base))?;
     let service = Service::discover(&http, &settings.base).await?;
     let scope = if manage { ALL_SCOPES } else { FIRST_SCOPE };
-    let tokens = browser::sign_in(&http, &service, scope, open_browser).await?;
+    let tokens = match way {
+        SignInWay::Browser => browser::sign_in(&http, &service, scope, true).await?,
+        SignInWay::PrintedUrl => browser::sign_in(&http, &service, scope, false).await?,
+        SignInWay::Code => device::sign_in(&http, &service, scope).await?,
+    };
     let may_manage = tokens.may_manage();
     let lock = File::lock(&settings.credentials)?;
     let former = File::read(&settings.credentials)?.get(&settings.base).cloned();

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 use url::Url;
 
+use super::discovery::Service;
 use crate::failure::Failure;
 
 /// Access tokens are refreshed this many seconds before they expire, so that none expires in flight.
@@ -53,6 +54,23 @@ struct TokenError {
 }
 
 impl Tokens {
+    /// The tokens of a new sign-in.
+    pub(super) fn new(response: TokenResponse, service: &Service, client_id: String) -> Result<Self, Failure> {
+        let expires_at = response.expires_at();
+        let Some(refresh) = response.refresh_token else {
+            return Err(Failure::Login("the service sent no refresh token".to_owned()));
+        };
+        Ok(Self {
+            access: response.access_token,
+            refresh,
+            expires_at,
+            scope: response.scope,
+            client_id,
+            token_endpoint: service.server.token_endpoint.clone(),
+            revocation_endpoint: service.server.revocation_endpoint.clone(),
+        })
+    }
+
     /// Whether the access token is about to expire.
     pub(super) fn need_refresh(&self) -> bool {
         now() + REFRESH_MARGIN_S >= self.expires_at
@@ -92,22 +110,56 @@ impl TokenResponse {
     }
 }
 
-/// Sends a token request.
+/// The answer to a token request.
+pub(super) enum TokenAnswer {
+    /// The tokens.
+    Tokens(TokenResponse),
+    /// An error of the protocol.
+    Error { error: String, description: Option<String> },
+}
+
+/// Sends a token request, and fails for any error.
 pub(super) async fn request(http: &Client, endpoint: &Url, form: &[(&str, &str)]) -> Result<TokenResponse, Failure> {
+    match ask(http, endpoint, form).await? {
+        TokenAnswer::Tokens(response) => Ok(response),
+        TokenAnswer::Error { error, .. } if error == "invalid_grant" => {
+            Err(Failure::Login("the sign-in has expired or was revoked; run `grab login` again".to_owned()))
+        }
+        TokenAnswer::Error { error, description } => Err(Failure::Login(description.unwrap_or(error))),
+    }
+}
+
+/// Sends a token request.
+pub(super) async fn ask(http: &Client, endpoint: &Url, form: &[(&str, &str)]) -> Result<TokenAnswer, Failure> {
+    Ok(match send(http, endpoint, form).await? {
+        Ok(response) => TokenAnswer::Tokens(response),
+        Err(TokenError { error, error_description }) => TokenAnswer::Error { error, description: error_description },
+    })
+}
+
+/// Sends a form to another endpoint of the authorization server, and fails for any error.
+pub(super) async fn post<T: for<'de> Deserialize<'de>>(
+    http: &Client,
+    endpoint: &Url,
+    form: &[(&str, &str)],
+) -> Result<T, Failure> {
+    let refused = |refused: TokenError| Failure::Login(refused.error_description.unwrap_or(refused.error));
+    send(http, endpoint, form).await?.map_err(refused)
+}
+
+async fn send<T: for<'de> Deserialize<'de>>(
+    http: &Client,
+    endpoint: &Url,
+    form: &[(&str, &str)],
+) -> Result<Result<T, TokenError>, Failure> {
     let response = http.post(endpoint.clone()).form(form).send().await.map_err(Failure::unreachable(endpoint))?;
     let status = response.status();
     let body = response.bytes().await.map_err(Failure::unreachable(endpoint))?;
+    let unexpected = |_| Failure::UnexpectedResponse { url: endpoint.clone(), status };
     if status.is_success() {
-        return serde_json::from_slice(&body)
-            .map_err(|_| Failure::UnexpectedResponse { url: endpoint.clone(), status });
+        return serde_json::from_slice(&body).map(Ok).map_err(unexpected);
     }
-    match serde_json::from_slice::<TokenError>(&body) {
-        Ok(TokenError { error, .. }) if error == "invalid_grant" => {
-            Err(Failure::Login("the sign-in has expired or was revoked; run `grab login` again".to_owned()))
-        }
-        Ok(TokenError { error, error_description }) => Err(Failure::Login(error_description.unwrap_or(error))),
-        Err(_) => Err(Failure::UnexpectedResponse { url: endpoint.clone(), status }),
-    }
+    serde_json::from_slice(&body).map(Err).map_err(unexpected)
 }
 
 /// The stored sign-ins, keyed by base URL, in a file that only its owner can read.

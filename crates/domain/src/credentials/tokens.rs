@@ -64,6 +64,10 @@ token! {
     AuthorizationCode, "gac_"
 }
 token! {
+    /// OAuth device code. The app that asked for it exchanges it once for tokens, after a user has allowed it.
+    DeviceCode, "gdc_"
+}
+token! {
     /// Authenticates a registered OAuth client.
     ClientSecret, "gcs_"
 }

@@ -5,6 +5,7 @@
 //! reuse of refresh tokens.
 
 mod client;
+mod device;
 mod pkce;
 mod redirect;
 mod refresh;
@@ -17,6 +18,7 @@ pub use client::{
     AuthMethod, ClientId, ClientMetadata, DOCUMENT_BYTES, DOCUMENT_LIFE, DOCUMENT_TIMEOUT, DocumentUrl, MetadataError,
     RawMetadata,
 };
+pub use device::{DEVICE_LIFE, DEVICE_REQUESTS, POLL_INTERVAL, POLL_TOLERANCE, UserCode};
 pub use pkce::{Challenge, Verifier};
 pub use redirect::{RedirectError, RedirectUri};
 pub use refresh::{MAX_REFRESH_RETRIES, PreviousUse, RefreshUse, classify_refresh};

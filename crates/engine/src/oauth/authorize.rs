@@ -3,12 +3,13 @@
 use grabd_domain::credentials::{AuthorizationCode, ConsentToken, Environment};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::oauth::{
-    CONSENT_LIFE, Challenge, ClientId, OauthScope, OauthScopes, REQUEST_BYTES, RedirectUri, Resources,
+    CONSENT_LIFE, Challenge, ClientId, OauthScope, OauthScopes, REQUEST_BYTES, RedirectUri, Resources, UserCode,
 };
 use grabd_store::oauth::{ConsentOutcome, NewConsent, NewConsentRequest};
 use serde::{Deserialize, Serialize};
 
 use super::clients::{self, Client, ClientError};
+use super::device_code;
 use super::form::{Fields, Form, RepeatedField};
 use crate::accounts::is_verified;
 use crate::service::Core;
@@ -29,10 +30,21 @@ pub struct AuthorizationRequest {
     pub redirect: RedirectUri,
     /// Whether the redirect goes to a program on the user's machine. Other programs there could impersonate the app.
     pub is_loopback: bool,
-    state: Option<String>,
-    challenge: Challenge,
-    scopes: OauthScopes,
-    resources: Resources,
+    /// The program on another device that waits for the answer, instead of a redirect.
+    pub device: Option<Device>,
+    pub(super) state: Option<String>,
+    pub(super) challenge: Challenge,
+    pub(super) scopes: OauthScopes,
+    pub(super) resources: Resources,
+}
+
+/// A program that waits for the answer of a user (RFC 8628).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// The code that the program shows.
+    pub user_code: UserCode,
+    /// SHA-256 of the device code.
+    pub(super) hash: [u8; 32],
 }
 
 /// Why a request is not shown on the consent page.
@@ -102,6 +114,7 @@ pub async fn check_request(core: &Core, fields: &Fields) -> Result<Authorization
             client_host: client.host,
             is_loopback: redirect.is_loopback(),
             redirect,
+            device: None,
             state,
             challenge,
             scopes,
@@ -181,7 +194,7 @@ fn location(core: &Core, redirect: &RedirectUri, state: Option<&str>, fields: &[
 
 /// A request as stored until the user decides.
 #[derive(Deserialize, Serialize)]
-struct StoredRequest {
+pub(super) struct StoredRequest {
     client: String,
     client_name: String,
     client_host: Option<String>,
@@ -192,6 +205,14 @@ struct StoredRequest {
     #[serde(default = "grabs")]
     scopes: u8,
     resources: String,
+    #[serde(default)]
+    device: Option<StoredDevice>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct StoredDevice {
+    user_code: String,
+    hash: [u8; 32],
 }
 
 const fn grabs() -> u8 {
@@ -209,32 +230,11 @@ pub async fn create_consent_request(
     user: UserId,
     request: &AuthorizationRequest,
 ) -> Result<ConsentToken, Error> {
-    let AuthorizationRequest {
-        client,
-        client_name,
-        client_host,
-        redirect,
-        is_loopback: _,
-        state,
-        challenge,
-        scopes,
-        resources,
-    } = request;
-    let stored = StoredRequest {
-        client: client.to_string(),
-        client_name: client_name.clone(),
-        client_host: client_host.clone(),
-        redirect: redirect.to_string(),
-        state: state.clone(),
-        challenge: challenge.as_str().to_owned(),
-        scopes: scopes.bits(),
-        resources: resources.to_text(),
-    };
     let ticket = ConsentToken::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     let new = NewConsentRequest {
         hash: digest::of(ticket.expose()),
         user,
-        request: serde_json::to_string(&stored).expect("strings serialize to JSON"),
+        request: StoredRequest::of(request).to_text(),
         expires_at: core.clock.now() + CONSENT_LIFE,
     };
     core.store.oauth().create_consent_request(new).await?;
@@ -254,11 +254,47 @@ pub async fn take_consent_request(
     let Some(ticket) = ConsentToken::parse(ticket) else { return Ok(None) };
     let taken = core.store.oauth().consume_consent_request(digest::of(ticket.expose()), user, core.clock.now()).await;
     let Some(request) = taken? else { return Ok(None) };
-    let stored: StoredRequest = serde_json::from_str(&request)?;
-    stored.into_request().map(Some).ok_or_else(|| Error::state("a stored consent request is malformed"))
+    StoredRequest::read(&request).map(Some)
 }
 
 impl StoredRequest {
+    pub(super) fn of(request: &AuthorizationRequest) -> Self {
+        let AuthorizationRequest {
+            client,
+            client_name,
+            client_host,
+            redirect,
+            is_loopback: _,
+            device,
+            state,
+            challenge,
+            scopes,
+            resources,
+        } = request;
+        Self {
+            client: client.to_string(),
+            client_name: client_name.clone(),
+            client_host: client_host.clone(),
+            redirect: redirect.to_string(),
+            state: state.clone(),
+            challenge: challenge.as_str().to_owned(),
+            scopes: scopes.bits(),
+            resources: resources.to_text(),
+            device: device
+                .as_ref()
+                .map(|device| StoredDevice { user_code: device.user_code.as_str().to_owned(), hash: device.hash }),
+        }
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("strings and numbers serialize to JSON")
+    }
+
+    pub(super) fn read(text: &str) -> Result<AuthorizationRequest, Error> {
+        let stored: Self = serde_json::from_str(text)?;
+        stored.into_request().ok_or_else(|| Error::state("a stored consent request is malformed"))
+    }
+
     fn into_request(self) -> Option<AuthorizationRequest> {
         let redirect = RedirectUri::parse(&self.redirect).ok()?;
         Some(AuthorizationRequest {
@@ -267,6 +303,10 @@ impl StoredRequest {
             client_host: self.client_host,
             is_loopback: redirect.is_loopback(),
             redirect,
+            device: match self.device {
+                Some(StoredDevice { user_code, hash }) => Some(Device { user_code: UserCode::parse(&user_code)?, hash }),
+                None => None,
+            },
             state: self.state,
             challenge: Challenge::parse(&self.challenge, Some("S256"))?,
             scopes: OauthScopes::from_bits(self.scopes)?,
@@ -275,10 +315,12 @@ impl StoredRequest {
     }
 }
 
-/// Grants the app what it asks for in one environment of one of the user's teams. Returns the redirect with the code.
+/// Grants the app what it asks for in one environment of one of the user's teams. Returns the redirect with the code, or for a
+/// program on another device the page that says so.
 ///
 /// # Errors
-/// [`AuthorizationError::Page`] when the user is not in the team, or is not verified and allows live access.
+/// [`AuthorizationError::Page`] when the user is not in the team, or is not verified and allows live access, or when the
+/// program does not wait any more.
 #[tracing::instrument(name = "oauth.allow", skip_all)]
 pub async fn allow(
     core: &Core,
@@ -295,7 +337,14 @@ pub async fn allow(
     let code = AuthorizationCode::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     let now = core.clock.now();
     let grant = random::grant_id(now);
-    let location = location(core, &request.redirect, request.state.as_deref(), &[("code", code.expose())]);
+    let (code_hash, location) = match &request.device {
+        Some(device) => (device_code::code_hash(&device.hash), device_code::answered_page(core, true)),
+        None => {
+            let fields = [("code", code.expose())];
+            (digest::of(code.expose()), location(core, &request.redirect, request.state.as_deref(), &fields))
+        }
+    };
+    let waiting = request.device.as_ref().map(|device| device.hash);
     let scope = request.scopes.to_string();
     let consent = NewConsent {
         grant,
@@ -307,7 +356,7 @@ pub async fn allow(
         client_host: request.client_host,
         scopes: request.scopes,
         resources: request.resources,
-        code: digest::of(code.expose()),
+        code: code_hash,
         redirect: request.redirect,
         challenge: request.challenge,
         now,
@@ -316,7 +365,12 @@ pub async fn allow(
         ConsentOutcome::Granted => {
             let environment = environment.as_str();
             tracing::info!(grant.id = %grant, team.id = %team, environment, scope, "app access granted");
-            Ok(location)
+            match waiting {
+                Some(hash) if !core.store.oauth().answer_device_request(hash, true, now).await? => {
+                    Err(AuthorizationError::Page(device_code::NOT_WAITING.to_owned()))
+                }
+                Some(_) | None => Ok(location),
+            }
         }
         ConsentOutcome::NotMember => {
             Err(AuthorizationError::Page("You are not in that team, or it is inactive.".to_owned()))
@@ -324,8 +378,16 @@ pub async fn allow(
     }
 }
 
-/// The redirect after the user denied the request.
-pub fn deny(core: &Core, request: &AuthorizationRequest) -> String {
+/// The redirect after the user denied the request, or for a program on another device the page that says so.
+///
+/// # Errors
+/// When the database fails.
+#[tracing::instrument(name = "oauth.deny", skip_all)]
+pub async fn deny(core: &Core, request: &AuthorizationRequest) -> Result<String, Error> {
+    if let Some(device) = &request.device {
+        core.store.oauth().answer_device_request(device.hash, false, core.clock.now()).await?;
+        return Ok(device_code::answered_page(core, false));
+    }
     let fields = [("error", "access_denied"), ("error_description", "The person did not allow it.")];
-    location(core, &request.redirect, request.state.as_deref(), &fields)
+    Ok(location(core, &request.redirect, request.state.as_deref(), &fields))
 }

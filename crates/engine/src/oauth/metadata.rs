@@ -3,6 +3,7 @@
 use grabd_domain::oauth::{AuthMethod, OauthScope};
 use serde_json::{Value, json};
 
+use super::device;
 use crate::service::Core;
 
 /// A protected resource.
@@ -26,9 +27,10 @@ pub fn metadata(core: &Core) -> Value {
         "token_endpoint": format!("{web}/oauth/token"),
         "registration_endpoint": format!("{web}/oauth/register"),
         "revocation_endpoint": format!("{web}/oauth/revoke"),
+        "device_authorization_endpoint": format!("{web}/oauth/device_authorization"),
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
-        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "grant_types_supported": ["authorization_code", "refresh_token", device::GRANT_TYPE],
         "code_challenge_methods_supported": ["S256"],
         "token_endpoint_auth_methods_supported": AuthMethod::ALL.map(AuthMethod::as_str),
         "revocation_endpoint_auth_methods_supported": AuthMethod::ALL.map(AuthMethod::as_str),

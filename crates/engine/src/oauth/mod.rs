@@ -1,31 +1,40 @@
 //! OAuth 2.1: an app requests access, a user grants it for one team and environment, and the app gets tokens.
 //!
-//! `authorize` handles authorization requests and consent, `token` exchanges codes and refresh tokens, `register` and
+//! `authorize` handles authorization requests and consent, `token` exchanges codes and refresh tokens, `device`
+//! serves programs without a browser, `register` and
 //! `documents` are the two sources of client metadata, `clients` looks clients up, `apps` lists and ends grants. The
 //! rules for request parameters are in [`grabd_domain::oauth`]; each change of codes and tokens is one transaction in
 //! the store.
 
 mod apps;
 mod authorize;
+mod client_auth;
 mod clients;
+mod device;
+mod device_code;
 mod documents;
 mod form;
 mod metadata;
 mod register;
 mod revoke;
 mod token;
+mod token_error;
 
 pub use apps::{ConnectedApp, disconnect, list_apps};
 pub use authorize::{
-    AuthorizationError, AuthorizationRequest, allow, check_request, create_consent_request, deny, take_consent_request,
+    AuthorizationError, AuthorizationRequest, Device, allow, check_request, create_consent_request, deny,
+    take_consent_request,
 };
+pub use device::{DeviceAuthorization, authorize_device, find_device};
+pub use device_code::DEVICE_PATH;
 use documents::Documents;
 pub use form::Fields;
 pub use grabd_domain::credentials::ConsentToken;
 pub use metadata::{Resource, metadata, resource_metadata};
 pub use register::{RegistrationError, register};
 pub use revoke::revoke;
-pub use token::{TokenError, Tokens, token};
+pub use token::{Tokens, token};
+pub use token_error::TokenError;
 
 /// The state of the use-cases of OAuth.
 pub(crate) struct OAuth {

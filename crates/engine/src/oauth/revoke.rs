@@ -3,8 +3,9 @@
 use grabd_domain::credentials::{AccessToken, RefreshToken};
 use grabd_store::oauth::RevokeOutcome;
 
+use super::client_auth::authenticate;
 use super::form::{Fields, Form};
-use super::token::{TokenError, authenticate};
+use super::token_error::TokenError;
 use crate::service::Core;
 use crate::digest;
 

@@ -27,6 +27,7 @@ pub(crate) mod node;
 pub(crate) mod node_session;
 pub(crate) mod oauth_client;
 pub(crate) mod oauth_code;
+pub(crate) mod oauth_device;
 pub(crate) mod oauth_grant;
 pub(crate) mod oauth_ticket;
 pub(crate) mod oauth_token;

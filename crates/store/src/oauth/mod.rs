@@ -5,6 +5,7 @@
 
 pub(crate) mod consent;
 pub(crate) mod consent_request;
+pub(crate) mod device;
 pub(crate) mod exchange;
 pub(crate) mod purge;
 pub(crate) mod queries;
@@ -14,6 +15,7 @@ pub(crate) mod revoke;
 
 pub use consent::{ConsentOutcome, NewConsent};
 pub use consent_request::NewConsentRequest;
+pub use device::{DeviceOutcome, DevicePoll, DeviceRequest, NewDeviceRequest};
 pub use exchange::Exchange;
 pub use queries::{Client, Connection, TokenCaller};
 pub use refresh::Refresh;

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::Result;
 use crate::areas::OAuth;
 use crate::database::{Transaction, Tx};
-use crate::entities::{oauth_client, oauth_code, oauth_grant, oauth_ticket, oauth_token};
+use crate::entities::{oauth_client, oauth_code, oauth_device, oauth_grant, oauth_ticket, oauth_token};
 use crate::padded::padded;
 
 struct PurgeOauth {
@@ -52,6 +52,7 @@ impl Transaction for PurgeOauth {
     async fn apply(&self, tx: &Tx) -> Result<u64> {
         let &Self { now, limit } = self;
         let mut deleted_rows = purge!(tx, oauth_ticket, Hash, ExpiresAt <= now, limit);
+        deleted_rows += purge!(tx, oauth_device, Hash, ExpiresAt <= now, limit);
         deleted_rows += purge_tokens(tx, now, limit).await?;
         deleted_rows += purge!(tx, oauth_code, Hash, ExpiresAt <= now - USED_CODE_LIFE, limit);
         deleted_rows += purge!(tx, oauth_grant, Id, ExpiresAt <= now, limit);

@@ -80,11 +80,11 @@ pub(crate) async fn decide(
             let missing = [FieldError { field: "place", message }];
             page(&web, &user, &asked, may_manage, StatusCode::UNPROCESSABLE_ENTITY, &missing).await
         }
-        (_, _) => Ok(see_other(&oauth::deny(&web.core, &asked))),
+        (_, _) => Ok(see_other(&oauth::deny(&web.core, &asked).await?)),
     }
 }
 
-async fn page(
+pub(super) async fn page(
     web: &Web,
     user: &SignedIn,
     asked: &AuthorizationRequest,

@@ -37,6 +37,8 @@ struct ConsentPage<'a> {
     client_host: Option<&'a str>,
     returns_to: &'a str,
     is_loopback: bool,
+    /// The code that a program on another device shows, which waits for the answer instead of a redirect.
+    device_code: Option<String>,
     email: &'a str,
     warning: String,
     /// Whether the app asks to manage webhooks and delete images.
@@ -101,8 +103,9 @@ pub(super) fn page(
         client_host: asked.client_host.as_deref(),
         returns_to: asked.redirect.display_location(),
         is_loopback: asked.redirect.is_loopback(),
+        device_code: asked.device.as_ref().map(|device| device.user_code.to_string()),
         email: session.user.email.as_str(),
-        warning: warning(&asked.client_name, asked.client_host.as_deref(), asked.redirect.is_loopback()),
+        warning: warning(asked),
         asks_to_manage: asked.asks_to_manage(),
         may_manage,
         choices: choices(teams),
@@ -112,14 +115,21 @@ pub(super) fn page(
 }
 
 /// The warning that the app's name is unverified.
-fn warning(name: &str, host: Option<&str>, is_loopback: bool) -> String {
-    let checked = match host {
+fn warning(asked: &AuthorizationRequest) -> String {
+    let name = &asked.client_name;
+    let checked = match &asked.client_host {
         Some(host) => format!("The name “{name}” was provided by {host} and has not been verified."),
         None => format!("The name “{name}” was provided by the app and has not been verified."),
     };
-    let whose = match is_loopback {
-        true => "Access is given to a program on this computer. Allow it only if you have just started that program.",
-        false => "Allow it only if you just came from that site.",
+    let whose = match (&asked.device, asked.redirect.is_loopback()) {
+        (Some(_), _) => {
+            "Access is given to a program on another device. Allow it only if you have just started that program, and it shows \
+             this code."
+        }
+        (None, true) => {
+            "Access is given to a program on this computer. Allow it only if you have just started that program."
+        }
+        (None, false) => "Allow it only if you just came from that site.",
     };
     format!("{checked} {whose}")
 }

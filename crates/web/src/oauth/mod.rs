@@ -2,6 +2,7 @@
 
 pub(crate) mod authorize;
 mod consent;
+pub(crate) mod device;
 mod metadata;
 mod paths;
 mod register;
@@ -25,6 +26,7 @@ pub(crate) fn router(web: &Web) -> Router<Arc<Web>> {
     let mut routes = vec![
         ("/v1/oauth/token".to_owned(), WRITE, post(token::token)),
         ("/v1/oauth/revoke".to_owned(), WRITE, post(token::revoke)),
+        ("/v1/oauth/device_authorization".to_owned(), WRITE, post(token::authorize_device)),
         ("/v1/oauth/register".to_owned(), WRITE, post(register::register)),
         (well_known("oauth-authorization-server", &settings.issuer), READ, get(metadata::server)),
     ];

@@ -1,4 +1,4 @@
-//! `/v1/oauth/token` and `/v1/oauth/revoke`.
+//! `/v1/oauth/token`, `/v1/oauth/device_authorization` and `/v1/oauth/revoke`.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::client_ip::ClientIp;
 use crate::form::Form;
 use crate::state::Web;
 
-/// Issues tokens for an authorization code or a refresh token.
+/// Issues tokens for an authorization code, a refresh token or a device code.
 pub(super) async fn token(
     State(web): State<Arc<Web>>,
     client: ClientIp,
@@ -24,6 +24,21 @@ pub(super) async fn token(
     let form = Form::read(&head.headers, body).await?;
     let tokens = oauth::token(&web.core, form.fields(), authorization(&head.headers)?).await?;
     let body = serde_json::to_value(&tokens).expect("a token response serializes");
+    Ok(uncached(StatusCode::OK, &body))
+}
+
+/// Begins the sign-in of a program without a browser (RFC 8628).
+pub(super) async fn authorize_device(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    request: Request,
+) -> Result<Response, OauthError> {
+    // It leaves a row behind, as a registration does.
+    web.limits.device_requests.take(client.0)?;
+    let (head, body) = request.into_parts();
+    let form = Form::read(&head.headers, body).await?;
+    let begun = oauth::authorize_device(&web.core, form.fields(), authorization(&head.headers)?).await?;
+    let body = serde_json::to_value(&begun).expect("a device authorization response serializes");
     Ok(uncached(StatusCode::OK, &body))
 }
 
