@@ -42,8 +42,10 @@ mod set_aside;
 mod shared_reads;
 mod store;
 mod team_lock;
+mod transfer;
 
 pub use actor::Actor;
 pub use database::{Kind, LockMode, MigrationPlan, Notifications, OtherService, PendingStep, ServiceLock};
 pub use error::{Cause, Error, Result};
 pub use store::Store;
+pub use transfer::CopiedTable;

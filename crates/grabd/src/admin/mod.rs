@@ -10,12 +10,13 @@ mod images;
 mod key;
 mod known_secrets;
 mod ledger;
-mod team_limits;
+mod move_database;
 mod nodes;
 mod output;
 mod secrets;
 mod subscription;
 mod team;
+mod team_limits;
 mod user;
 mod webhook;
 
@@ -80,6 +81,12 @@ enum Resource {
     /// Manage the places where images are stored.
     #[command(subcommand)]
     Images(images::Command),
+    /// Move from SQLite to PostgreSQL: copy all rows to an empty database, while the service is stopped.
+    Move {
+        /// The URL of the PostgreSQL database, such as postgres://grabd:PASSWORD@db.example.com/grabd.
+        #[arg(long, value_name = "URL")]
+        to: String,
+    },
     /// Back up the database, the images and the keys, while the service runs.
     Backup {
         /// A new or empty directory.
@@ -107,6 +114,7 @@ impl Resource {
             | Self::Cluster(_)
             | Self::Secrets(_)
             | Self::Images(_)
+            | Self::Move { .. }
             | Self::Restore { .. } => false,
         }
     }
@@ -142,6 +150,7 @@ pub async fn run(config: &Config, args: Args) -> anyhow::Result<bool> {
         Resource::Nodes => nodes::run(&store).await,
         Resource::Secrets(command) => secrets::run(config, &store, &command).await,
         Resource::Images(command) => images::run(config, &store, &command).await,
+        Resource::Move { to } => move_database::run(config, &store, &to).await,
         Resource::Backup { directory } => backup::create(config, &store, &directory).await,
         // Done above: the first needs an empty database, the second none.
         Resource::Restore { .. } | Resource::Cluster(_) => Ok(CommandOutput::ok(String::new(), Value::Null)),
