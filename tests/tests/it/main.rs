@@ -32,6 +32,7 @@ mod links;
 mod mcp;
 mod metrics;
 mod object_store;
+mod move_database;
 mod one_service;
 mod openapi;
 mod opt_out;

@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use grabd_tests::harness::{ALLOWED, PASSWORD};
 use grabd_tests::programs::{node, root, run};
+use grabd_tests::visitor::Visitor;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
@@ -102,4 +103,35 @@ async fn login_asks_for_webhooks_and_deletion_only_with_manage_and_replaces_the_
     rig.run(None, &["logout"]).await.expect_exit(0);
     rig.live(&["webhooks", "show", &id]).await.expect_exit(1);
     rig.harness.finish().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn login_by_a_code_needs_no_browser_on_this_machine() -> anyhow::Result<()> {
+    let rig = Rig::start(1, &[]).await;
+    rig.harness.create_member("ada@example.com").await?;
+    let mut login = rig.command();
+    // As over SSH, without an option.
+    let mut login = login.arg("login").env("SSH_CONNECTION", "192.0.2.1 1 192.0.2.2 22").stderr(Stdio::piped()).spawn()?;
+    let mut lines = BufReader::new(login.stderr.take().unwrap()).lines();
+    let code = async {
+        loop {
+            let line = lines.next_line().await.unwrap().expect("the code is printed");
+            if let Some((_, code)) = line.split_once("enter the code ") {
+                return code.trim_end_matches(':').to_owned();
+            }
+        }
+    };
+    let code = tokio::time::timeout(TIMEOUT, code).await?;
+    let mut ada = Visitor::new(&rig.harness);
+    ada.sign_in("ada@example.com", PASSWORD, "/device").await?;
+    let page = ada.get("/device").await?;
+    let token = page.hidden_field("form_token")?;
+    let consent = ada.post("/device", &[("form_token", &token), ("user_code", &code)]).await?;
+    assert_eq!(ada.decide(&consent, "allow", &[]).await?.status, 303);
+    let status = tokio::time::timeout(TIMEOUT, login.wait()).await??;
+    assert!(status.success());
+    let usage = rig.run(None, &["usage", "--json"]).await.expect_exit(0).json().remove(0);
+    assert_eq!(usage["environment"], "live");
+    rig.run(None, &["logout"]).await.expect_exit(0);
+    rig.harness.finish().await
 }

@@ -12,6 +12,7 @@ mod app_access;
 mod billing;
 mod csrf;
 mod deletion;
+mod device_codes;
 mod docs;
 mod gallery;
 mod grabs;

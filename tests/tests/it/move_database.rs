@@ -1,0 +1,80 @@
+//! A service moves from SQLite to PostgreSQL with everything that it has.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use grabd::config::Config;
+use grabd_tests::harness::{PASSWORD, TestApp};
+use grabd_tests::visitor::Visitor;
+use serde_json::json;
+
+use crate::billing::cluster::PrivateDatabase;
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    args: grabd::admin::Args,
+}
+
+/// Runs `grabd admin move` for the SQLite database in a data directory.
+async fn move_to(data_dir: &Path, database: &str, to: &str) -> Result<bool> {
+    let settings =
+        BTreeMap::from([("data_dir", data_dir.display().to_string()), ("database.url", database.to_owned())]);
+    let Cli { args } = Cli::try_parse_from(["admin", "move", "--to", to])?;
+    grabd::admin::run(&Config::with(&settings)?, args).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn moved_service_has_keys_users_credits_images_and_pending_grabs() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let data_dir = dir.path().display().to_string();
+    let (target, other) = (PrivateDatabase::create().await, PrivateDatabase::create().await);
+    let app = TestApp::start(5, &[("data_dir", &data_dir)]).await?;
+    app.create_member("ada@example.com").await?;
+    let webhook = json!({ "url": "https://hooks.example.com/grabd" });
+    let created = app.client.post(format!("{}/webhooks", app.base())).bearer_auth(app.live()).json(&webhook).send();
+    let webhook: serde_json::Value = created.await?.error_for_status()?.json().await?;
+    let (grab, image) = app.capture("/tiny", json!({ "metadata": { "order": "1" }, "also": ["text"] })).await?;
+    let running = move_to(dir.path(), "", &target.url()).await.err().context("a service that runs is not moved")?;
+    ensure!(format!("{running:#}").contains("stop the service"), "{running:#}");
+    let key = app.live().to_owned();
+    app.finish().await?;
+
+    ensure!(move_to(dir.path(), "", &target.url()).await?);
+    let again = move_to(dir.path(), "", &target.url()).await.err().context("a database that has teams")?;
+    ensure!(format!("{again:#}").contains("already"), "{again:#}");
+    let wrong = move_to(dir.path(), &target.url(), &other.url()).await.err().context("only SQLite is moved")?;
+    ensure!(format!("{wrong:#}").contains("SQLite"), "{wrong:#}");
+
+    let app = TestApp::start(0, &[("database.url", &target.url()), ("data_dir", &data_dir)]).await?;
+    let (status, found) = app.get(&format!("/grabs/{}", grab["id"].as_str().context("id")?), &key).await?;
+    ensure!(status == 200, "{status} {found}");
+    for member in ["status", "created_at", "image_sha256", "metadata", "files", "timings"] {
+        ensure!(found[member] == grab[member], "{member}: {found} {grab}");
+    }
+    let url = reqwest::Url::parse(found["image_url"].as_str().context("image_url")?)?;
+    let url = format!("{}{}", app.service.public_url(), url.path());
+    let file = app.client.get(url).send().await?.error_for_status()?.bytes().await?;
+    ensure!(file == image, "another image");
+    let (_, usage) = app.get("/usage", &key).await?;
+    ensure!(usage["credits"]["prepaid"] == json!(4), "{usage}");
+    let path = format!("/webhooks/{}", webhook["id"].as_str().context("id")?);
+    ensure!(app.get(&path, &key).await?.0 == 200);
+    ensure!(app.service.store().credits().verify_ledger().await?.is_empty());
+    // Ids that the database assigns go on after those that were copied, and triggers are on again.
+    let body = json!({ "url": app.site.url("/tiny?after") });
+    let captured = app.client.post(format!("{}/grabs", app.base())).bearer_auth(&key).json(&body).send().await?;
+    ensure!(captured.status() == 200, "{}", captured.text().await?);
+    let (_, usage) = app.get("/usage", &key).await?;
+    ensure!(usage["credits"]["prepaid"] == json!(3), "{usage}");
+    ensure!(app.service.store().credits().verify_ledger().await?.is_empty());
+    let mut ada = Visitor::new(&app);
+    ensure!(ada.sign_in("ada@example.com", PASSWORD, "/grabs").await?.status == 303);
+    app.finish().await?;
+    for database in [target, other] {
+        database.drop_database().await;
+    }
+    Ok(())
+}
