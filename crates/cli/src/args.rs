@@ -98,6 +98,18 @@ pub(crate) struct CaptureArgs {
     /// Wait at most this many seconds for a queued capture (implies --async)
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) wait: Option<u64>,
+    /// Compare the pages with those of this file; if there is none, make it from them. Exit with 8 if a page changed
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["html", "queued", "wait", "skip_existing"])]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Make the file of --baseline again from the pages as they are now
+    #[arg(long, requires = "baseline")]
+    pub(crate) update_baseline: bool,
+    /// With --baseline: a larger share of an image than this must have changed, from 0 (any change) to 1 [default: 0]
+    #[arg(long, value_name = "RATIO", value_parser = share, requires = "baseline")]
+    pub(crate) fail_over: Option<f64>,
+    /// With --baseline: a directory for a report as a web page, with the images
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath, requires = "baseline")]
+    pub(crate) report: Option<PathBuf>,
     /// Number of concurrent captures
     #[arg(long, short, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) jobs: u16,
@@ -310,6 +322,9 @@ pub(crate) struct DiffArgs {
     /// Where to write the image of the difference, a PNG; with --baseline, a directory
     #[arg(long, short, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) output: Option<PathBuf>,
+    /// With --baseline: a directory for a report as a web page, with the images
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath, requires = "baseline")]
+    pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) options: OptionArgs,
     /// Number of concurrent captures with --baseline

@@ -1,4 +1,4 @@
-//! `grab diff --baseline`: what changed on many pages since earlier captures of them.
+//! `grab --baseline` and `grab diff --baseline`: what changed on many pages since earlier captures of them.
 
 use std::collections::HashSet;
 use std::fs;
@@ -9,11 +9,12 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 
 use crate::api::{Api, Grab, describe, difference_image};
-use crate::args::{ConnectionArgs, DiffArgs, Format};
+use crate::args::{CaptureArgs, ConnectionArgs, DiffArgs, Format};
 use crate::capture::{self, Keys, download};
 use crate::diff::{capture_again, is_over};
 use crate::failure::{Exit, Failure};
 use crate::output;
+use crate::report::Report;
 
 /// The maximum size of a baseline, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
@@ -21,13 +22,112 @@ const MAX_BYTES: u64 = 64 << 20;
 /// The result of one page.
 struct Compared {
     url: String,
+    earlier: Grab,
     /// The later capture, and where the image of the difference was saved.
     result: Result<(Grab, Option<PathBuf>), Failure>,
 }
 
+/// Compares pages with a baseline, or makes it if there is none.
+pub(crate) async fn make_or_compare(
+    api: &Api,
+    connection: &ConnectionArgs,
+    args: &CaptureArgs,
+    file: &Path,
+) -> Result<Exit, Failure> {
+    let urls = capture::page_urls(args)?;
+    if args.update_baseline || !file.exists() {
+        return make(api, connection, args, &urls, file).await;
+    }
+    let baseline = read(file)?;
+    let (known, left_out): (Vec<Grab>, Vec<Grab>) =
+        baseline.into_iter().partition(|earlier| urls.iter().any(|url| is_page(earlier, url)));
+    let new: Vec<&String> = urls.iter().filter(|url| !known.iter().any(|earlier| is_page(earlier, url))).collect();
+    for url in &new {
+        eprintln!("new       {url}: not in {}; add it with --update-baseline", file.display());
+    }
+    for earlier in left_out {
+        eprintln!("left out  {}: in {}, and not among the pages", earlier.fields.target_url, file.display());
+    }
+    let diff = DiffArgs {
+        earlier: None,
+        later: None,
+        baseline: Some(file.to_owned()),
+        fail_over: Some(args.fail_over.unwrap_or(0.0)),
+        output: args.output.clone(),
+        report: args.report.clone(),
+        options: args.options.clone(),
+        jobs: args.jobs,
+        idempotency_key: args.idempotency_key.clone(),
+    };
+    match compare_all(api, connection, &diff, known).await? {
+        Exit::Done if !new.is_empty() => Ok(Exit::Changed),
+        exit => Ok(exit),
+    }
+}
+
+/// Whether a capture is of the page with this URL, as it was given: the service completes URLs.
+fn is_page(earlier: &Grab, url: &str) -> bool {
+    let normalized = |text: &str| url::Url::parse(text).map_or_else(|_| text.to_owned(), |url| url.to_string());
+    normalized(&earlier.fields.target_url) == normalized(url)
+}
+
+/// Captures all pages and writes the baseline. An existing one is replaced only if all were captured.
+async fn make(
+    api: &Api,
+    connection: &ConnectionArgs,
+    args: &CaptureArgs,
+    urls: &[String],
+    file: &Path,
+) -> Result<Exit, Failure> {
+    let keys = Keys::new(args.idempotency_key.as_ref(), urls.len())?;
+    let mut results = futures::stream::iter(urls)
+        .map(|url| async {
+            let mut body = serde_json::Map::from_iter([("url".to_owned(), json!(url))]);
+            body.extend(args.format.map(|format| ("format".to_owned(), json!(format.as_str()))));
+            body.extend(args.options.0.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
+            let grab = capture::create_one(api, &keys, body.into()).await?;
+            if grab.fields.status == "done" { Ok(grab) } else { Err(Failure::CaptureFailed(grab.error())) }
+        })
+        .buffered(usize::from(args.jobs));
+    let (mut text, mut failed) = (String::new(), None);
+    for url in urls {
+        match results.next().await {
+            Some(Ok(grab)) => {
+                if !connection.quiet {
+                    eprintln!("captured  {url}");
+                }
+                text.push_str(&grab.json.to_string());
+                text.push('\n');
+            }
+            Some(Err(failure)) => {
+                eprintln!("failed    {url}: {}", failure.message());
+                failed = failed.or(Some(failure));
+            }
+            None => {}
+        }
+    }
+    if let Some(failure) = failed {
+        eprintln!("\n{} was not written, because not all pages were captured", file.display());
+        return Err(failure);
+    }
+    download::write(file, text.as_bytes())?;
+    if !connection.quiet {
+        eprintln!("\n{} has {} pages. The next run compares with them; commit the file.", file.display(), urls.len());
+    }
+    Ok(Exit::Done)
+}
+
 /// Captures all pages of a baseline again, compares them, and prints a line for each.
 pub(crate) async fn run(api: &Api, connection: &ConnectionArgs, args: &DiffArgs, file: &Path) -> Result<Exit, Failure> {
-    let baseline = read(file)?;
+    compare_all(api, connection, args, read(file)?).await
+}
+
+async fn compare_all(
+    api: &Api,
+    connection: &ConnectionArgs,
+    args: &DiffArgs,
+    baseline: Vec<Grab>,
+) -> Result<Exit, Failure> {
     let keys = Keys::new(args.idempotency_key.as_ref(), baseline.len())?;
     if let Some(directory) = &args.output {
         fs::create_dir_all(directory).map_err(Failure::file(directory))?;
@@ -49,7 +149,15 @@ pub(crate) async fn run(api: &Api, connection: &ConnectionArgs, args: &DiffArgs,
         .buffer_unordered(usize::from(args.jobs));
     let (mut changed, mut over, mut failure_exit) = (0, 0, None);
     let mut failed = 0;
-    while let Some(Compared { url, result }) = results.next().await {
+    let mut report = match &args.report {
+        Some(directory) => Some(Report::create(directory)?),
+        None => None,
+    };
+    while let Some(Compared { url, earlier, result }) = results.next().await {
+        if let Some(report) = &mut report {
+            let outcome = result.as_ref().map(|(later, _)| later).map_err(Failure::message);
+            report.add(api, &url, &earlier, outcome, |later| is_over(args, later)).await?;
+        }
         match &result {
             Ok((later, _)) => {
                 let difference = later.fields.difference.as_ref();
@@ -66,6 +174,12 @@ pub(crate) async fn run(api: &Api, connection: &ConnectionArgs, args: &DiffArgs,
         // All other pages would fail in the same way.
         if let Some(failure) = result.err().filter(Failure::is_fatal) {
             return Err(failure);
+        }
+    }
+    if let Some(report) = report {
+        let page = report.write()?;
+        if !connection.quiet {
+            eprintln!("The report is {}.", page.display());
         }
     }
     if !connection.quiet {
@@ -94,7 +208,8 @@ async fn compare(api: &Api, args: &DiffArgs, keys: &Keys, earlier: Grab, path: O
         };
         Ok((later, saved))
     };
-    Compared { result: result.await, url }
+    let result = result.await;
+    Compared { url, earlier, result }
 }
 
 /// Prints the result of a page to stdout. Failures are on stderr, and with `--json` here, too.

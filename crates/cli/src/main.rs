@@ -21,6 +21,7 @@ mod list;
 mod login;
 mod options;
 mod output;
+mod report;
 mod settings;
 mod usage;
 mod watch;
@@ -83,7 +84,10 @@ async fn run(args: &Args) -> Result<Exit, Failure> {
     }
     let api = Api::new(&settings)?;
     match command.clone() {
-        None => capture::run(&api, connection, capture).await,
+        None => match &capture.baseline {
+            Some(file) => baseline::make_or_compare(&api, connection, capture, file).await,
+            None => capture::run(&api, connection, capture).await,
+        },
         Some(Command::List { limit, status, after }) => list::list(&api, json, limit, status, after).await,
         Some(Command::Show { id, open, output }) => list::show(&api, json, &id, open, output.as_deref()).await,
         Some(Command::Diff(args)) => match &args.baseline {
@@ -95,12 +99,12 @@ async fn run(args: &Args) -> Result<Exit, Failure> {
         Some(Command::Usage) => usage::usage(&api, json).await,
         Some(Command::Pricing { provider, full }) => usage::pricing(&api, json, provider.as_deref(), full).await,
         Some(Command::Login { no_browser, device, ssh_connection, manage }) => {
-            let way = match (*no_browser, *device || ssh_connection.is_some()) {
+            let way = match (no_browser, device || ssh_connection.is_some()) {
                 (true, _) => SignInWay::PrintedUrl,
                 (false, true) => SignInWay::Code,
                 (false, false) => SignInWay::Browser,
             };
-            login::login(&settings, way, *manage).await
+            login::login(&settings, way, manage).await
         }
         Some(Command::Logout) => login::logout(&settings).await,
         Some(Command::Auth(AuthCommand::Status)) => auth::status(&api, &settings, json).await,

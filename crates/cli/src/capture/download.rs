@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use futures::StreamExt;
 use reqwest::Response;
+use tempfile::NamedTempFile;
 use url::Url;
 
 use super::names;
@@ -56,16 +57,28 @@ pub(crate) async fn attachments(api: &Api, grab: &Grab, image: &Path) -> Result<
 
 /// Downloads a file to a temporary file, then moves it to `path`.
 pub(crate) async fn save(api: &Api, url: &Url, path: &Path) -> Result<(), Failure> {
+    let mut new = temporary(path)?;
+    copy(api, url, |bytes| new.write_all(bytes).map_err(Failure::file(path))).await?;
+    new.persist(path).map_err(|error| Failure::file(path)(error.error))?;
+    Ok(())
+}
+
+/// Writes a file, which appears complete or not at all.
+pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    let mut new = temporary(path)?;
+    new.write_all(content).map_err(Failure::file(path))?;
+    new.persist(path).map_err(|error| Failure::file(path)(error.error))?;
+    Ok(())
+}
+
+fn temporary(path: &Path) -> Result<NamedTempFile, Failure> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut new = tempfile::Builder::new()
+    tempfile::Builder::new()
         .prefix(".grab-")
         // The permissions of an ordinary new file, reduced by the umask.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(directory)
-        .map_err(Failure::file(directory))?;
-    copy(api, url, |bytes| new.write_all(bytes).map_err(Failure::file(path))).await?;
-    new.persist(path).map_err(|error| Failure::file(path)(error.error))?;
-    Ok(())
+        .map_err(Failure::file(directory))
 }
 
 /// Downloads the image to stdout.

@@ -23,7 +23,7 @@ pub(crate) use keys::Keys;
 pub(crate) use names::unique_path;
 use outcome::Outcome;
 use progress::Progress;
-pub(crate) use targets::complete_url;
+pub(crate) use targets::{complete_url, page_urls};
 use targets::{Destination, Target};
 
 /// The longest long poll that the service allows, in seconds.

@@ -53,12 +53,20 @@ pub(super) struct Targets {
     pub(super) skipped: usize,
 }
 
-/// Determines the pages and their destinations.
-pub(super) fn resolve(args: &CaptureArgs) -> Result<Targets, Failure> {
+/// The URLs of the pages, completed.
+pub(crate) fn page_urls(args: &CaptureArgs) -> Result<Vec<String>, Failure> {
     let mut urls = args.urls.clone();
     if let Some(path) = &args.from {
         urls.extend(parse_list(&read_list(path)?));
     }
+    if urls.is_empty() {
+        return Err(Failure::Usage("no page to capture; try `grab https://example.com`, or `grab --help`".to_owned()));
+    }
+    urls.into_iter().map(complete_url).collect()
+}
+
+/// Determines the pages and their destinations.
+pub(super) fn resolve(args: &CaptureArgs) -> Result<Targets, Failure> {
     if let Some(path) = &args.html {
         let html = read_html(path)?;
         let url = args.html_url.clone().unwrap_or_else(|| DEFAULT_HTML_URL.to_owned());
@@ -72,10 +80,7 @@ pub(super) fn resolve(args: &CaptureArgs) -> Result<Targets, Failure> {
             false => Targets { all: vec![target], skipped: 0 },
         });
     }
-    if urls.is_empty() {
-        return Err(Failure::Usage("no page to capture; try `grab https://example.com`, or `grab --help`".to_owned()));
-    }
-    let urls = urls.into_iter().map(complete_url).collect::<Result<Vec<_>, _>>()?;
+    let urls = page_urls(args)?;
     let output = Output::resolve(args, urls.len())?;
     output.check_writable()?;
     let (mut all, mut skipped, mut taken) = (Vec::new(), 0, HashSet::new());

@@ -1,0 +1,106 @@
+//! The report of a comparison of many pages: a web page with the images of each, in a directory that can be moved.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::api::{Api, Grab, difference_image};
+use crate::capture::download;
+use crate::failure::Failure;
+
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:80rem;padding:0 1rem;color:#1a1d21;\
+    background:#fff}h1{font-size:1.5rem}h2{font-size:1rem;margin:2rem 0 .5rem;overflow-wrap:anywhere}\
+    .tag{border-radius:4px;padding:.1rem .5rem;margin-right:.5rem;font-size:.875rem;background:#e7e9ec}\
+    .changed{background:#b3261e;color:#fff}.failed{background:#6b4f00;color:#fff}\
+    .images{display:grid;grid-template-columns:repeat(auto-fit,minmax(16rem,1fr));gap:1rem}figure{margin:0}\
+    figcaption{font-size:.875rem}img{max-width:100%;height:auto;border:1px solid #c7cbd1}\
+    @media(prefers-color-scheme:dark){body{color:#e8eaed;background:#16181b}.tag{background:#33373d}}";
+
+/// A report that is being made.
+pub(crate) struct Report {
+    directory: PathBuf,
+    /// Pages that changed too much, pages that failed, and all others.
+    sections: [Vec<String>; 3],
+}
+
+impl Report {
+    /// Begins a report in a directory, which is created.
+    pub(crate) fn create(directory: &Path) -> Result<Self, Failure> {
+        fs::create_dir_all(directory).map_err(Failure::file(directory))?;
+        Ok(Self { directory: directory.to_owned(), sections: Default::default() })
+    }
+
+    /// Adds a page: its later capture, or why there is none. Downloads the images.
+    pub(crate) async fn add(
+        &mut self,
+        api: &Api,
+        url: &str,
+        earlier: &Grab,
+        later: Result<&Grab, String>,
+        is_over: impl Fn(&Grab) -> bool,
+    ) -> Result<(), Failure> {
+        let number = self.sections.iter().map(Vec::len).sum::<usize>() + 1;
+        let (section, tag, text) = match &later {
+            Ok(later) => {
+                let ratio = later.fields.difference.as_ref().map_or(0.0, |difference| difference.ratio);
+                let text = format!("{:.2} % changed", ratio * 100.0);
+                if is_over(later) { (0, "changed", text) } else { (2, "same", text) }
+            }
+            Err(message) => (1, "failed", message.clone()),
+        };
+        let mut html = format!(
+            "<section><h2><span class=\"tag {tag}\">{}</span>{}</h2>\n<div class=\"images\">\n",
+            escaped(&text),
+            escaped(url)
+        );
+        let difference = later.as_ref().ok().and_then(|later| difference_image(api, later.fields.difference.as_ref()?));
+        let images = [
+            ("Before", earlier.image(api)),
+            ("Now", later.as_ref().ok().and_then(|later| later.image(api))),
+            ("Difference", difference),
+        ];
+        for (label, image) in images {
+            let Some(image) = image else { continue };
+            let extension = image.path().rsplit('.').next().filter(|of| ["png", "jpg", "jpeg", "webp"].contains(of)).unwrap_or("png");
+            let name = format!("{number}-{}.{extension}", label.to_lowercase());
+            // An image of the baseline may have been deleted since.
+            let shown = match download::save(api, &image, &self.directory.join(&name)).await {
+                Ok(()) => format!("<a href=\"{name}\"><img src=\"{name}\" alt=\"{label}\" loading=\"lazy\"></a>"),
+                Err(failure) => escaped(&failure.message()),
+            };
+            let _ = writeln!(html, "<figure><figcaption>{label}</figcaption>{shown}</figure>");
+        }
+        html.push_str("</div></section>\n");
+        self.sections[section].push(html);
+        Ok(())
+    }
+
+    /// Writes the page and returns its path.
+    pub(crate) fn write(&self) -> Result<PathBuf, Failure> {
+        let [changed, failed, same] = self.sections.each_ref().map(Vec::len);
+        let title = format!("{changed} changed, {failed} failed, {same} as before");
+        let body: String = self.sections.iter().flatten().map(String::as_str).collect();
+        let page = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>{STYLE}</style>\n\
+             <h1>{title}</h1>\n{body}</html>\n"
+        );
+        let path = self.directory.join("index.html");
+        download::write(&path, page.as_bytes())?;
+        Ok(path)
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_pages_are_escaped() {
+        assert_eq!(escaped("https://a.example/?a=1&b=<\"x\">"), "https://a.example/?a=1&amp;b=&lt;&quot;x&quot;&gt;");
+    }
+}
