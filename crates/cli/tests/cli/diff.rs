@@ -85,3 +85,50 @@ async fn pages_are_compared_with_a_baseline_and_a_repeated_run_is_free() {
     assert!(refused.stderr.contains("line 1 of urls.txt"), "{}", refused.stderr);
     rig.harness.finish().await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twelve_pages_are_compared_by_one_command_with_a_report() {
+    let rig = Rig::without_browser().await;
+    let pages: String = (0..12).map(|number| format!("https://example.com/{number}\n")).collect();
+    std::fs::write(rig.file("urls.txt"), &pages).unwrap();
+    let args = ["--from", "urls.txt", "--baseline", "baseline.jsonl", "--report", "report"];
+    let made = rig.test(&args).await.expect_exit(0);
+    assert!(made.stderr.contains("baseline.jsonl has 12 pages"), "{}", made.stderr);
+    let baseline = std::fs::read_to_string(rig.file("baseline.jsonl")).unwrap();
+    assert_eq!(baseline.lines().count(), 12);
+
+    let same = rig.test(&args).await.expect_exit(0);
+    assert!(same.stderr.contains("0 changed of 12 pages, 0 by more than --fail-over"), "{}", same.stderr);
+    let report = std::fs::read_to_string(rig.file("report/index.html")).unwrap();
+    assert!(report.contains("<h1>0 changed, 0 failed, 12 as before</h1>"), "{report}");
+
+    // Placeholders show their size, so that another height changes all of them.
+    let changed = rig.test(&[&args[..], &["--height", "700", "--fail-over", "0.001"]].concat()).await.expect_exit(8);
+    assert_eq!(changed.text().lines().filter(|line| line.contains("% changed in ")).count(), 12);
+    let report = std::fs::read_to_string(rig.file("report/index.html")).unwrap();
+    assert!(report.contains("<h1>12 changed, 0 failed, 0 as before</h1>"), "{report}");
+    for name in ["1-before.png", "1-now.png", "1-difference.png", "12-difference.png"] {
+        assert!(std::fs::read(rig.file(&format!("report/{name}"))).unwrap().starts_with(PNG), "{name}");
+    }
+    assert_eq!(std::fs::read_to_string(rig.file("baseline.jsonl")).unwrap(), baseline, "only with --update-baseline");
+
+    // A page that the baseline lacks is no success.
+    let new = rig.test(&["example.com/0", "example.com/new", "--baseline", "baseline.jsonl"]).await.expect_exit(8);
+    assert!(new.stderr.contains("new       https://example.com/new"), "{}", new.stderr);
+    assert!(new.stderr.contains("left out  https://example.com/11"), "{}", new.stderr);
+    let updated = [&args[..], &["--update-baseline", "--height", "700"]].concat();
+    rig.test(&updated).await.expect_exit(0);
+    rig.test(&[&args[..], &["--height", "700"]].concat()).await.expect_exit(0);
+
+    // A baseline is not replaced by an incomplete one.
+    std::fs::write(rig.file("urls.txt"), format!("{pages}http://127.0.0.1/\n")).unwrap();
+    let kept = std::fs::read_to_string(rig.file("baseline.jsonl")).unwrap();
+    let refused = rig.test(&updated).await;
+    assert!(refused.code != 0 && refused.stderr.contains("was not written"), "{}", refused.stderr);
+    assert_eq!(std::fs::read_to_string(rig.file("baseline.jsonl")).unwrap(), kept);
+    for args in [&["--fail-over", "0.1", "example.com"][..], &["--report", "x", "example.com"]] {
+        let refused = rig.test(args).await.expect_exit(2);
+        assert!(refused.stderr.contains("--baseline"), "{}", refused.stderr);
+    }
+    rig.harness.finish().await.unwrap();
+}
