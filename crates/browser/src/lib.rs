@@ -11,10 +11,10 @@
 //! network access that bypasses the proxy.
 #![warn(missing_docs)]
 
+mod blocklists;
 mod cdp;
 mod chromium;
 mod jail;
-mod blocklists;
 mod options;
 mod page;
 mod probe;
@@ -24,9 +24,9 @@ mod selftest;
 mod supervisor;
 mod writing_systems;
 
+pub use blocklists::{FilterLists, ListError, ListReport};
 pub use chromium::Chromium;
 pub use jail::{Jail, NetworkJail, launcher};
-pub use blocklists::{FilterLists, ListError, ListReport};
 pub use options::{FrameMode, Options};
 pub use probe::{Finding, probe};
 pub use process::{BrowserUser, find_executable, short_name};

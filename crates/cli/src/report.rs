@@ -61,7 +61,12 @@ impl Report {
         ];
         for (label, image) in images {
             let Some(image) = image else { continue };
-            let extension = image.path().rsplit('.').next().filter(|of| ["png", "jpg", "jpeg", "webp"].contains(of)).unwrap_or("png");
+            let extension = image
+                .path()
+                .rsplit('.')
+                .next()
+                .filter(|of| ["png", "jpg", "jpeg", "webp"].contains(of))
+                .unwrap_or("png");
             let name = format!("{number}-{}.{extension}", label.to_lowercase());
             // An image of the baseline may have been deleted since.
             let shown = match download::save(api, &image, &self.directory.join(&name)).await {

@@ -16,8 +16,8 @@ use grabd_store::{Error, Store};
 use serde_json::{Value, json};
 
 use crate::billing::find_payer;
-use crate::service::Core;
 use crate::grabs::ArchiveError;
+use crate::service::Core;
 
 /// Rows in memory at a time.
 const CHUNK: u32 = 500;

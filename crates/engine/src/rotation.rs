@@ -126,7 +126,7 @@ mod tests {
     use grabd_domain::ids::{EndpointId, TeamId, UserId};
     use grabd_domain::target::TargetUrl;
     use grabd_domain::webhooks::{Creator, Events, Registration};
-    use grabd_store::accounts::{InitialTeam, NewUser, NewSecondFactor, NewTeam};
+    use grabd_store::accounts::{InitialTeam, NewSecondFactor, NewTeam, NewUser};
     use grabd_store::webhooks::NewEndpoint;
     use uuid::Uuid;
 

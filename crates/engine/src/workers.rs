@@ -4,9 +4,9 @@ use tokio::sync::mpsc;
 
 use crate::bus;
 use crate::cluster::membership;
-use crate::service::Core;
 use crate::mail::{self, MailMessage, Smtp};
 use crate::queue::{cleanup, hints, lease_loop, sweep};
+use crate::service::Core;
 use crate::storage;
 use crate::webhooks::sender;
 

@@ -12,7 +12,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_engine::random;
 use grabd_store::Store;
-use grabd_store::accounts::{InitialTeam, NewUser, NewSecondFactor};
+use grabd_store::accounts::{InitialTeam, NewSecondFactor, NewUser};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

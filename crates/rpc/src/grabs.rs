@@ -14,8 +14,7 @@ use grabd_proto::v1::grab_service_server::GrabService;
 use grabd_proto::v1::{
     self, BatchCreateGrabsRequest, BatchCreateGrabsResponse, CaptureGrabRequest, CaptureGrabResponse,
     CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest, DeleteGrabResponse, GetGrabRequest, GetGrabResponse,
-    ListGrabsRequest, ListGrabsResponse, WatchGrabRequest, WatchGrabResponse, WatchGrabsRequest,
-    WatchGrabsResponse,
+    ListGrabsRequest, ListGrabsResponse, WatchGrabRequest, WatchGrabResponse, WatchGrabsRequest, WatchGrabsResponse,
 };
 use http::HeaderMap;
 use tokio_stream::wrappers::ReceiverStream;
@@ -177,9 +176,8 @@ fn id(text: &str) -> Result<GrabId, Status> {
 
 /// The ids of a list request, which excludes the members that select a page.
 fn several(request: &ListGrabsRequest) -> Result<Vec<GrabId>, Status> {
-    let excluded = |name: &'static str| {
-        to_status(Fault::BadRequest(Field::new(name, "a value", "absent when ids is given")))
-    };
+    let excluded =
+        |name: &'static str| to_status(Fault::BadRequest(Field::new(name, "a value", "absent when ids is given")));
     let ListGrabsRequest { limit, status, starting_after, ending_before, url, from, until, ids, unparsed } = request;
     match unparsed.iter().find(|of| of.field == "ids") {
         Some(of) => return Err(to_status(Fault::BadRequest(Field::new("ids", &of.seen, "one list of ids")))),

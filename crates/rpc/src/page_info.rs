@@ -38,7 +38,8 @@ pub(crate) fn from_wire(message: internal::v1::PageInfo) -> PageInfo {
     } = message;
     let open_graph = open_graph.map(from_open_graph);
     let [page_width, page_height, words] = [page_width, page_height, words].map(from_i32);
-    let page = PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height, words };
+    let page =
+        PageInfo { title, description, lang, canonical_url, icon_url, open_graph, page_width, page_height, words };
     page.bounded()
 }
 

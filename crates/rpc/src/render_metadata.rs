@@ -1,8 +1,7 @@
 //! Render metadata between a renderer and the core.
 
 use grabd_domain::grabs::{
-    BlockedRequests, Challenge, Consent, ConsentResult, Findings, RenderMetadata, SettledBy, Timings,
-    Warning,
+    BlockedRequests, Challenge, Consent, ConsentResult, Findings, RenderMetadata, SettledBy, Timings, Warning,
 };
 use grabd_proto::{internal, v1};
 

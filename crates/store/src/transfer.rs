@@ -154,9 +154,8 @@ fn in_order(tables: &Tables, references: &[(String, String)]) -> Result<Vec<Stri
     let mut order: Vec<String> = Vec::new();
     let mut left: BTreeSet<&String> = tables.keys().collect();
     while !left.is_empty() {
-        let waits = |name: &&String| {
-            references.iter().any(|(from, to)| from == *name && to != from && left.contains(to))
-        };
+        let waits =
+            |name: &&String| references.iter().any(|(from, to)| from == *name && to != from && left.contains(to));
         let next: Vec<&String> = left.iter().copied().filter(|name| !waits(name)).collect();
         if next.is_empty() {
             return Err(Error::Inconsistent("tables refer to each other in a circle"));

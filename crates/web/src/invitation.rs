@@ -10,18 +10,18 @@ use grabd_engine::accounts::{self, Invitation, InvitationSignUpError, Session, T
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
-use crate::sign_in::start_session;
 use crate::client_ip::ClientIp;
 use crate::extract::{UncheckedForm, Visit, VisitorPage};
 use crate::fields::{PASSWORD_HINT, password_field, password_message};
 use crate::form::{Field, FieldError, Form};
-use crate::rate_limits::RateLimited;
 use crate::next::NextPath;
 use crate::page::{Layout, page};
 use crate::paths::{self, SIGN_IN};
 use crate::problem::Problem;
+use crate::rate_limits::RateLimited;
 use crate::response::see_other;
 use crate::session::SignedIn;
+use crate::sign_in::start_session;
 use crate::state::Web;
 use crate::teams::users::role_name;
 use crate::time_format::Moment;

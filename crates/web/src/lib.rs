@@ -16,7 +16,6 @@
 //! which creates and uses passkeys, and `assets/site.js` of all pages.
 
 mod account;
-mod sign_in;
 mod apps;
 mod assets;
 mod billing;
@@ -31,7 +30,6 @@ mod form;
 mod grabs;
 mod invitation;
 mod keys;
-mod rate_limits;
 mod line_breaks;
 mod next;
 mod number;
@@ -42,11 +40,13 @@ mod page;
 mod paths;
 mod problem;
 mod qr;
+mod rate_limits;
 mod response;
 mod routes;
 mod samples;
 mod secret_row;
 mod session;
+mod sign_in;
 mod start;
 mod state;
 mod team;

@@ -10,8 +10,8 @@ use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
 
 use crate::form::FormError;
-use crate::rate_limits::RateLimited;
 use crate::page::{Layout, page};
+use crate::rate_limits::RateLimited;
 use crate::time_format::wait;
 
 /// An error page that is not rendered yet.

@@ -156,11 +156,7 @@ fn routes(web: &Web) -> Vec<Route> {
         ("/teams/{team}/delete".to_owned(), FORM, get(teams::delete::show).post(teams::delete::submit)),
         ("/teams/{team}/export".to_owned(), READ, get(teams::export::download)),
         ("/teams/{team}/leave".to_owned(), FORM, get(teams::leave::show).post(teams::leave::submit)),
-        (
-            "/teams/{team}/invitations".to_owned(),
-            FORM,
-            get(teams::users::redirect_to_page).post(teams::invite::submit),
-        ),
+        ("/teams/{team}/invitations".to_owned(), FORM, get(teams::users::redirect_to_page).post(teams::invite::submit)),
         ("/teams/{team}/invitations/{invitation}/withdraw".to_owned(), WRITE, post(teams::invite::withdraw)),
         ("/teams/{team}/members/{user}/role".to_owned(), WRITE, post(teams::members::set_role)),
         (

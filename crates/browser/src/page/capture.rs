@@ -9,12 +9,12 @@ use grabd_domain::render::{Capture, RenderTask};
 use tokio::time::Instant;
 
 use crate::cdp::PausedRequest;
+use crate::page::capture_limits::Limits;
 use crate::page::change::{consent, freeze, hiding, interact, requested};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::state::PageState;
 use crate::page::findings::{extract, metadata, report, verdict};
-use crate::page::capture_limits::Limits;
 use crate::page::load::clock::TimeMode;
 use crate::page::load::settle::{self, Ready, Settled};
 use crate::page::load::watch::{Document, Excess, Gone, REQUESTER_WAIT, WatchState};

@@ -14,11 +14,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use crate::cdp::CallError;
 use crate::blocklists::Blocklist;
+use crate::cdp::CallError;
+use crate::page::capture_limits::Limits;
 use crate::page::change::consent::ConsentProgress;
 use crate::page::error::CaptureError;
-use crate::page::capture_limits::Limits;
 use crate::page::load::clock::{Clock, TimeMode};
 use crate::page::load::intercept::Interception;
 use crate::page::load::watch::Document;

@@ -4,22 +4,22 @@
 //! [`capture()`] is the whole procedure. Another procedure would be a function with the same signature.
 
 mod capture;
+mod capture_limits;
 mod change;
 mod context;
 mod error;
 mod findings;
 mod identity;
-mod capture_limits;
 mod load;
 mod picture;
 mod script;
 mod tab;
 
 pub(crate) use capture::capture;
+pub(crate) use capture_limits::Limits;
 pub(crate) use error::{CaptureError, UNRESPONSIVE};
 pub(crate) use findings::metadata::failure_metadata;
 pub(crate) use identity::Identity;
-pub(crate) use capture_limits::Limits;
 pub(crate) use load::clock::TimeMode;
 pub(crate) use load::frames::{DrawLock, Frames};
 pub(crate) use load::watch::{Excess, Watch};

@@ -14,8 +14,8 @@
 
 mod connection;
 mod headers;
-mod listener_limits;
 mod listener;
+mod listener_limits;
 mod meter;
 mod plain;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -35,8 +35,8 @@ use grabd_egress::Guard;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::listener_limits::Limits;
 pub(crate) use self::listener::Listener;
+use self::listener_limits::Limits;
 pub(crate) use self::sockets::OpenError;
 use self::sockets::SocketSource;
 use self::state::Mode;

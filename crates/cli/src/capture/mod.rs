@@ -23,8 +23,8 @@ pub(crate) use keys::Keys;
 pub(crate) use names::unique_path;
 use outcome::Outcome;
 use progress::Progress;
-pub(crate) use targets::{complete_url, page_urls};
 use targets::{Destination, Target};
+pub(crate) use targets::{complete_url, page_urls};
 
 /// The longest long poll that the service allows, in seconds.
 const LONG_POLL_S: u64 = 25;

@@ -111,7 +111,8 @@ async fn login_by_a_code_needs_no_browser_on_this_machine() -> anyhow::Result<()
     rig.harness.create_member("ada@example.com").await?;
     let mut login = rig.command();
     // As over SSH, without an option.
-    let mut login = login.arg("login").env("SSH_CONNECTION", "192.0.2.1 1 192.0.2.2 22").stderr(Stdio::piped()).spawn()?;
+    let mut login =
+        login.arg("login").env("SSH_CONNECTION", "192.0.2.1 1 192.0.2.2 22").stderr(Stdio::piped()).spawn()?;
     let mut lines = BufReader::new(login.stderr.take().unwrap()).lines();
     let code = async {
         loop {

@@ -12,8 +12,8 @@ pub use oauth_scopes::{OauthScope, OauthScopes, ScopeError};
 pub use scopes::{KeyDaysError, MAX_KEY_DAYS, Scope, Scopes, parse_key_days};
 pub(crate) use tokens::is_secret;
 pub use tokens::{
-    AccessToken, AuthorizationCode, ClientSecret, ConsentToken, DeviceCode, DeviceToken, InviteToken, LinkSecret, RefreshToken,
-    ResetToken, SessionToken, VerificationToken,
+    AccessToken, AuthorizationCode, ClientSecret, ConsentToken, DeviceCode, DeviceToken, InviteToken, LinkSecret,
+    RefreshToken, ResetToken, SessionToken, VerificationToken,
 };
 
 /// The environment of a key.

@@ -30,8 +30,12 @@ impl UserCode {
     /// Reads what a user typed, in any case and with any separators. `None` if it is no code.
     pub fn parse(text: &str) -> Option<Self> {
         let is_separator = |letter: &char| *letter == '-' || letter.is_whitespace();
-        let code: String =
-            text.chars().take(4 * LENGTH).filter(|letter| !is_separator(letter)).map(|of| of.to_ascii_uppercase()).collect();
+        let code: String = text
+            .chars()
+            .take(4 * LENGTH)
+            .filter(|letter| !is_separator(letter))
+            .map(|of| of.to_ascii_uppercase())
+            .collect();
         let is_valid = code.len() == LENGTH && code.bytes().all(|letter| LETTERS.contains(&letter));
         is_valid.then_some(Self(code))
     }

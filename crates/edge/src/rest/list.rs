@@ -44,8 +44,7 @@ pub(super) async fn list(State(edge): State<Arc<Edge>>, request: Request) -> Res
     let starting_after = query.single("starting_after", &mut unparsed).map(str::to_owned);
     let ending_before = query.single("ending_before", &mut unparsed).map(str::to_owned);
     let backwards = ending_before.is_some();
-    let [url, from, until] =
-        ["url", "from", "until"].map(|name| query.single(name, &mut unparsed).map(str::to_owned));
+    let [url, from, until] = ["url", "from", "until"].map(|name| query.single(name, &mut unparsed).map(str::to_owned));
     let message = ListGrabsRequest {
         limit,
         status: status.unwrap_or_default().into(),

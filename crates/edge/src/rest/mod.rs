@@ -23,7 +23,6 @@ pub(crate) mod headers;
 mod idempotency_key;
 pub(crate) mod json;
 pub(crate) mod large_body;
-pub(crate) mod rate_limit_headers;
 mod links;
 mod list;
 mod methods;
@@ -37,6 +36,7 @@ mod pricing_packets;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod properties;
 mod query;
+pub(crate) mod rate_limit_headers;
 mod request_id;
 pub(crate) mod request_layer;
 mod routes;

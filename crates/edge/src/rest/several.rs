@@ -18,7 +18,12 @@ use super::state::Edge;
 use super::{headers, wire};
 
 /// Waits at most `seconds` until all have ended, and returns their current states in the order of the ids.
-pub(super) async fn wait(edge: &Edge, headers: &HeaderMap, ids: Vec<String>, seconds: u64) -> Result<Response, ApiError> {
+pub(super) async fn wait(
+    edge: &Edge,
+    headers: &HeaderMap,
+    ids: Vec<String>,
+    seconds: u64,
+) -> Result<Response, ApiError> {
     let seconds = seconds.min(WAIT_MAX_S);
     let wait = Duration::from_secs(seconds);
     let deadline = Instant::now() + wait;

@@ -13,9 +13,9 @@ use grabd_store::oauth::TokenCaller;
 
 use super::rate_limits::RateLimitDecision;
 use super::waits::OPEN_WAITS_PER_REQUEST;
-use crate::service::Core;
 use crate::digest;
 use crate::error::Error;
+use crate::service::Core;
 
 /// A caller, and what its credential may be used for.
 #[derive(Clone, Copy, Debug)]

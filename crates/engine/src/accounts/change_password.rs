@@ -12,11 +12,11 @@ use super::pending_sign_in::{SignInOutcome, continue_sign_in};
 use super::sessions::User;
 use super::trial::grant_trial;
 use super::tries::Source;
-use crate::service::Core;
 use crate::digest;
 use crate::error::{Error, internal_from};
 use crate::mail::{MailMessage, templates};
 use crate::random;
+use crate::service::Core;
 
 /// Why a password was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

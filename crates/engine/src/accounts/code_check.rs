@@ -9,8 +9,8 @@ use super::passkeys::verify::{PasskeyAnswer, PasskeyError, verify};
 use super::second_factor_mail::{SecondFactorEvent, notify};
 use super::tries::Source;
 use super::{recovery_codes, totp};
-use crate::service::Core;
 use crate::error::{Error, internal_from};
+use crate::service::Core;
 
 /// Maximum length of what is read as a code, in bytes.
 const MAX_BYTES: usize = 64;

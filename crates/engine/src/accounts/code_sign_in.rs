@@ -11,8 +11,8 @@ use super::operator_sign_in::record_operator;
 use super::pending_sign_in::PendingSignIn;
 use super::second_factor_mail::{SecondFactorEvent, notify};
 use super::sessions::new_session;
-use crate::service::Core;
 use crate::error::{Error, internal_from};
+use crate::service::Core;
 
 /// Why the second step of a sign-in failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

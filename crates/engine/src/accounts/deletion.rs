@@ -13,9 +13,9 @@ use grabd_store::retention::DeleteUserOutcome;
 use super::change_password::{PasswordConfirmationError, confirm_password};
 use super::membership::{TeamError, find_team};
 use super::sessions::User;
-use crate::service::Core;
 use crate::error::{Error, internal_from};
 use crate::queue::{self, TEAM_DELETED, end_open_grabs};
+use crate::service::Core;
 
 /// Why a team or an account was not deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

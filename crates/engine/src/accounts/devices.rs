@@ -10,10 +10,10 @@ use grabd_store::accounts::NewDevice;
 
 use super::sessions::find_session;
 use super::tries::Source;
-use crate::service::Core;
 use crate::digest;
 use crate::error::Error;
 use crate::random;
+use crate::service::Core;
 
 /// Where a sign-in comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]

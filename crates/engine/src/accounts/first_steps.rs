@@ -3,8 +3,8 @@
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::accounts::FirstSteps;
 
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// What a team has used so far. `None` if the user is not a member, or hid it.
 ///

@@ -16,11 +16,11 @@ use super::passwords::{BUSY_RETRY_S, Busy, HashedFor};
 use super::sessions::{User, open_first_session};
 use super::trial::grant_trial;
 use super::{TeamError, find_team};
-use crate::service::Core;
 use crate::digest;
 use crate::error::{Error, internal_from};
 use crate::mail::{QueueFull, templates};
 use crate::random;
+use crate::service::Core;
 
 /// A valid invitation.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use grabd_store::Store;
 use grabd_store::accounts::{KnownSecret, TeamSecret};
 
 use super::membership::{TeamError, list_members};
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// A secret that is in use, and somebody who knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]

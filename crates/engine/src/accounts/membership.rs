@@ -7,9 +7,9 @@ use grabd_domain::teams::{NameError, TeamName, TeamNameError};
 use grabd_store::accounts::TeamRuleError;
 
 use super::verification::is_verified;
-use crate::service::Core;
 use crate::error::{Error, internal_from};
 use crate::random;
+use crate::service::Core;
 
 /// A team with the role of the requesting user.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,7 +18,6 @@ mod operator_sign_in;
 mod passkeys;
 mod passwords;
 mod pending_sign_in;
-mod users;
 mod rate_limits;
 mod recovery_codes;
 mod second_factor;
@@ -32,6 +31,7 @@ mod teams;
 mod totp;
 mod trial;
 mod tries;
+mod users;
 mod verification;
 mod waits;
 
@@ -54,7 +54,7 @@ pub use change_password::{
 };
 pub use code_check::{CodeError, FactorAnswer};
 pub use code_sign_in::{CodeSignInError, PendingSignInInfo, find_pending_sign_in, sign_in_with_code};
-pub use deletion::{DeletionError, delete_account, delete_user_as_operator, delete_team, delete_team_as_operator};
+pub use deletion::{DeletionError, delete_account, delete_team, delete_team_as_operator, delete_user_as_operator};
 pub use devices::{SignInSource, is_known_device, remember_device};
 pub use first_steps::{find_first_steps, hide_first_steps};
 pub use grabd_store::accounts::{FirstSteps, TeamSecret};
@@ -76,10 +76,6 @@ pub use passkeys::sign_in::{PasskeySignInError, sign_in_with_passkey};
 pub use passkeys::verify::{PasskeyAnswer, PasskeyChallenge, PasskeyError, new_passkey_challenge};
 pub(crate) use passwords::Passwords;
 pub use pending_sign_in::{PendingSignIn, SignInOutcome};
-pub use users::{
-    CreateUserError, Membership, SignInError, SignUpError, SignedUp, create_user, list_memberships, personal_team,
-    sign_in, sign_up,
-};
 pub(crate) use rate_limits::RateLimits;
 pub use rate_limits::{Bucket, RateLimitDecision};
 pub use second_factor::{
@@ -88,13 +84,17 @@ pub use second_factor::{
 };
 pub use second_factor_setup::{SecondFactorSetup, find_second_factor_setup, new_second_factor_setup};
 pub use sessions::{
-    User, Session, SessionInfo, end_other_sessions, end_session, find_session, list_sessions, record_user_agent,
+    Session, SessionInfo, User, end_other_sessions, end_session, find_session, list_sessions, record_user_agent,
     sign_out,
 };
 pub use suspension::{SUSPENSION_REASON_CHARS, list_suspended_teams, suspend_team, suspension_reason};
 pub use team_keys::{KEY_USAGE_PERIOD, TeamKey, create_key, list_keys, revoke_key};
 pub use team_members::{TeamMember, find_team_member};
 pub use teams::{NewTeamKeys, create_team, grant_prepaid, start_subscription};
+pub use users::{
+    CreateUserError, Membership, SignInError, SignUpError, SignedUp, create_user, list_memberships, personal_team,
+    sign_in, sign_up,
+};
 pub use verification::{
     Verification, VerificationError, VerificationRequest, find_verification, is_verified, request_verification,
     take_over_account, verify_email,

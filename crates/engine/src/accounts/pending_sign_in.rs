@@ -14,9 +14,9 @@ use grabd_domain::ids::UserId;
 use uuid::Uuid;
 
 use super::sessions::open_session;
-use crate::service::Core;
 use crate::digest;
 use crate::error::Error;
+use crate::service::Core;
 use crate::vault::Vault;
 
 /// What the token is sealed for, so that nothing else that is sealed can be used as one.

@@ -12,9 +12,9 @@ use super::second_factor_mail::{SecondFactorEvent, notify};
 use super::sessions::User;
 use super::tries::Source;
 use super::{recovery_codes, second_factor_setup};
-use crate::service::Core;
 use crate::digest;
 use crate::error::{Error, internal_from};
+use crate::service::Core;
 
 /// The second factor of a user, without its secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

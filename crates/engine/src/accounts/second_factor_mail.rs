@@ -2,8 +2,8 @@
 
 use grabd_domain::accounts::Email;
 
-use crate::service::Core;
 use crate::mail::templates;
+use crate::service::Core;
 
 pub(super) use crate::mail::templates::SecondFactorEvent;
 

@@ -10,8 +10,8 @@ use grabd_domain::ids::UserId;
 
 use super::sessions::User;
 use super::totp::{self, SECRET_BYTES};
-use crate::service::Core;
 use crate::random;
+use crate::service::Core;
 use crate::vault::Vault;
 
 /// What the token is sealed for, with the user.

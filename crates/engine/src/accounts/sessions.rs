@@ -8,10 +8,10 @@ use grabd_store::accounts::NewSession;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use crate::service::Core;
 use crate::digest;
 use crate::error::Error;
 use crate::random;
+use crate::service::Core;
 
 /// A user with an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,8 +133,7 @@ pub async fn find_session(core: &Core, token: &SessionToken) -> Result<Option<Se
         let expires_at = (now + SESSION_IDLE).min(session.created_at + SESSION_LIFE);
         core.store.accounts().extend_session(hash, now, expires_at).await?;
     }
-    let grabd_store::accounts::User { id, email, created_at: _, operator, verified_at, suspension: _ } =
-        session.user;
+    let grabd_store::accounts::User { id, email, created_at: _, operator, verified_at, suspension: _ } = session.user;
     let user = User { id, email, operator, verified: verified_at.is_some() || !core.sends_mail() };
     Ok(Some(Session { user, csrf: digest::derive("csrf", token.expose()) }))
 }

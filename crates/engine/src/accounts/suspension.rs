@@ -8,9 +8,9 @@ use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::Store;
 use grabd_store::accounts::SuspendOutcome;
 
-use crate::service::Core;
 use crate::error::Error;
 use crate::queue::end_open_grabs;
+use crate::service::Core;
 
 /// Length of the reason of a suspension in characters. It is shown to operators only.
 pub const SUSPENSION_REASON_CHARS: RangeInclusive<usize> = 3..=200;

@@ -13,9 +13,9 @@ use grabd_store::accounts::{Key, KeyUsage, NewKey};
 use super::TeamError;
 use super::keys::{KeyLimits, generate};
 use super::membership::{find_team, require_verified};
-use crate::service::Core;
 use crate::digest;
 use crate::random;
+use crate::service::Core;
 
 /// A key, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use grabd_domain::credentials::{Caller, Environment, Principal};
 use grabd_domain::ids::{TeamId, UserId};
 
 use super::access::take_request;
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// A user acting for one of their active teams.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use grabd_domain::Timestamp;
 use grabd_domain::ids::UserId;
 
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// Grants the trial credits, if there are any and the user's address was verified at `verified_at`. At most once for
 /// each user.

@@ -17,9 +17,9 @@ use super::passwords::{self, BUSY_RETRY_S, Busy, HashedFor};
 use super::pending_sign_in::{SignInOutcome, continue_sign_in};
 use super::sessions::{open_first_session, sign_out};
 use super::verification::{VerificationRequest, request_verification};
-use crate::service::Core;
 use crate::error::{Error, internal_from};
 use crate::random;
+use crate::service::Core;
 
 /// A team of a user, with its spendable credits.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,11 +14,11 @@ use grabd_domain::ids::UserId;
 use super::passwords::{BUSY_RETRY_S, Busy, HashedFor};
 use super::pending_sign_in::{SignInOutcome, continue_sign_in};
 use super::trial::grant_trial;
-use crate::service::Core;
 use crate::digest;
 use crate::error::{Error, internal_from};
 use crate::mail::templates;
 use crate::random;
+use crate::service::Core;
 
 /// What became of a request for a verification link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use super::ended_lease::EndedLease;
 use super::load::Load;
 use super::{SlotUse, whole_seconds};
 use crate::billing::find_payer;
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// Admits a live create, before anything is stored. Returns the payer that it is counted for: those of links have one of
 /// their own, so that whoever opens published links takes neither turns nor failed time from the API of their team.

@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use grabd_domain::admission::{Payer, FailureBudget, RenderTime};
+use grabd_domain::admission::{FailureBudget, Payer, RenderTime};
 use grabd_domain::ids::PayerId;
 use grabd_domain::{Fault, Timestamp};
 use parking_lot::Mutex;

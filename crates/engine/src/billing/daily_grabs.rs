@@ -7,8 +7,8 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::ids::TeamId;
 use grabd_store::grabs::DailyOutcomeCount;
 
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// Days in the report, including today.
 pub const DAYS: u16 = 30;

@@ -6,8 +6,8 @@ use grabd_domain::ids::TeamId;
 pub use grabd_store::credits::Holding;
 
 use super::stripe;
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// Maximum number of lots returned. A team has one lot for each purchase that is not used up.
 pub const MAX_HOLDINGS: u32 = 200;

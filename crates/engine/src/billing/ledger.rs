@@ -8,8 +8,8 @@ use grabd_store::Store;
 pub use grabd_store::credits::Entry;
 
 use super::csv;
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// Maximum number of entries on a page.
 pub const MAX_ENTRIES: u32 = 100;

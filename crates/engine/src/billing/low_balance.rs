@@ -7,9 +7,9 @@ use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::Error;
 use grabd_store::low_balance::LowBalance;
 
-use crate::service::Core;
 use crate::error::internal_from;
 use crate::mail::templates;
+use crate::service::Core;
 use crate::webhooks::low_balance_message;
 
 /// Teams checked at a time. Every team has its turn again after all others, so within the interval of the cleanup if

@@ -1,6 +1,5 @@
 //! Balance, usage, ledger and purchases of a team. Callers must have checked that the caller may act for the team.
 
-mod payer;
 mod balance_position;
 mod csv;
 mod daily_grabs;
@@ -8,6 +7,7 @@ mod holdings;
 mod ledger;
 pub(crate) mod low_balance;
 mod packages;
+mod payer;
 mod source;
 pub mod stripe;
 mod usage;
@@ -16,13 +16,13 @@ pub(crate) use balance_position::BalancePosition;
 
 pub use crate::pricing::Package;
 use crate::pricing::Pricing;
-pub use payer::payer_name;
-pub(crate) use payer::find_payer;
 pub use daily_grabs::{DAYS, DailyGrabs, EndedGrabs, grabs_by_day};
 pub use holdings::{Holding, MAX_HOLDINGS, balance, holdings, purchases_since};
 pub use ledger::{Entry, LedgerPage, MAX_ENTRIES, ledger, ledger_csv};
 pub use low_balance::{AlertError, BalanceAlert, balance_alert, set_balance_alert};
 pub use packages::{can_buy, packages};
+pub(crate) use payer::find_payer;
+pub use payer::payer_name;
 pub(crate) use source::FREE_REFERENCES;
 pub use source::source;
 pub use stripe::checkout::start_checkout;

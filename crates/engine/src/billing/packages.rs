@@ -1,7 +1,7 @@
 //! The prepaid packages of the price list.
 
-use crate::service::Core;
 use crate::pricing::Package;
+use crate::service::Core;
 
 /// All packages, in the order of the price list.
 pub fn packages(core: &Core) -> &[Package] {

@@ -4,9 +4,9 @@ use grabd_domain::admission::Payer;
 use grabd_domain::ids::TeamId;
 
 use super::source::FREE_REFERENCES;
-use crate::service::Core;
 use crate::digest;
 use crate::error::Error;
+use crate::service::Core;
 
 /// The payer of a team.
 ///

@@ -5,8 +5,8 @@ use grabd_domain::credits::{Balance, Plan};
 use grabd_domain::limits::USAGE_WINDOW;
 use grabd_store::grabs::GrabCounts;
 
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// Balance, plan and counts of a team.
 pub struct Usage {

@@ -8,8 +8,8 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::{Cluster, INTERVAL, TIMEOUT};
 use crate::admission;
-use crate::service::Core;
 use crate::random;
+use crate::service::Core;
 
 /// Maximum difference between this machine's clock and the database's. Leases and deadlines are judged by the clock of
 /// each process.

@@ -18,8 +18,8 @@ use tokio_util::io::ReaderStream;
 
 use super::image::{Image, ImageError};
 use crate::billing::find_payer;
-use crate::service::Core;
 use crate::error::internal_from;
+use crate::service::Core;
 
 /// The most bytes of the images of one archive.
 pub const MAX_ARCHIVE_BYTES: u64 = 1 << 30;

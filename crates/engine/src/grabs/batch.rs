@@ -11,8 +11,8 @@ use tokio::time::{Instant, timeout};
 use super::create;
 use super::request::{CreateRequest, CreateResult};
 use crate::accounts::{RateLimitDecision, own_async_queue, take_request};
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// Maximum number of grabs in one batch.
 pub const MAX_BATCH: usize = 50;

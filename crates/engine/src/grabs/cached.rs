@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 
 use super::idempotency;
 use super::request::{CreateRequest, CreateResult};
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 use crate::storage;
 
 /// Fingerprint of what determines the image. None with secret options: those are deleted when the grab has ended, so

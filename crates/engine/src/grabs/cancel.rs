@@ -8,8 +8,8 @@ use grabd_domain::ids::GrabId;
 use grabd_store::grabs::{EndedGrab, FailGrab, FailureSource};
 
 use crate::admission::{self, SlotUse};
-use crate::service::Core;
 use crate::queue;
+use crate::service::Core;
 
 /// Maximum number of tries. If the database is unavailable for longer, the grab continues to its end.
 const MAX_TRIES: u32 = 5;

@@ -10,12 +10,12 @@ use tokio::time::Instant;
 
 use super::cancel::cancel;
 use super::create::{self, OpenGrab, Submitted};
-use super::request::{CreateRequest, CreateResult, ValidCreate, Validated};
 use super::placeholder_create;
+use super::request::{CreateRequest, CreateResult, ValidCreate, Validated};
 use super::watch::Follow;
-use crate::service::Core;
 use crate::error::Error;
 use crate::queue::watchers::GrabUpdate;
+use crate::service::Core;
 
 /// More states than one grab can have: two and four stages for each of three attempts, and the end.
 const MAX_STATES: usize = 32;

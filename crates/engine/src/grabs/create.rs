@@ -18,11 +18,11 @@ use tracing::Instrument;
 use super::request::{CreateRequest, CreateResult, ValidCreate, Validated};
 use super::{cached, compare, idempotency, test_create, upload};
 use crate::admission::{self, SlotUse};
-use crate::service::Core;
 use crate::error::Error;
 use crate::failpoints::{self, Step};
 use crate::queue::watchers::Subscription;
 use crate::queue::{self, Lease, Reservation, lease_loop, secrets, sweep};
+use crate::service::Core;
 use crate::{random, storage, targets};
 
 /// Creates a grab, once for each idempotency key. A failed capture is an `Ok` with a failed grab.

@@ -6,8 +6,8 @@ use grabd_domain::grabs::{ImageKey, State};
 use grabd_domain::ids::GrabId;
 
 use super::get;
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// Makes the image unreachable and deletes its file. Idempotent.
 ///

@@ -13,15 +13,15 @@ use grabd_domain::limits::COMPARE_LIMIT;
 use grabd_images::Upload;
 use grabd_store::grabs::{Completion, EndedGrab, FailGrab, FailureSource};
 
-use super::run_final_steps;
 use super::not_completed::NotCompleted;
+use super::run_final_steps;
 use crate::admission::{self, SlotUse};
-use crate::service::Core;
 use crate::failpoints::{self, Step};
 use crate::image_digest::ImageDigest;
 use crate::metrics::ImageWay;
 use crate::queue::{self, sweep};
 use crate::random;
+use crate::service::Core;
 
 /// The result of an attempt.
 pub enum AttemptResult {

@@ -5,8 +5,8 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::Grab;
 use grabd_domain::ids::GrabId;
 
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// Returns a grab of the caller's team and environment.
 ///

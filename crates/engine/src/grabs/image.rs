@@ -7,8 +7,8 @@ use grabd_images::ImageFile;
 use grabd_store::grabs::{ShownImage, StoredFile};
 
 use super::derived;
-use crate::service::Core;
 use crate::placeholder;
+use crate::service::Core;
 
 impl Core {
     /// Looks up the image with this key. Placeholders are not stored; they are drawn again.

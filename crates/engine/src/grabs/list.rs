@@ -1,11 +1,11 @@
 //! Lists the caller's grabs in pages, newest or oldest first.
 
-use grabd_domain::{Day, Fault};
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::grabs::{Grab, Status};
 use grabd_domain::ids::GrabId;
 use grabd_domain::limits::{DEFAULT_PAGE_SIZE, PAGE_SIZE};
+use grabd_domain::{Day, Fault};
 use grabd_store::grabs::{Cursor, GrabList, PageRequest};
 
 use super::search::{self, SearchResult};
@@ -151,7 +151,9 @@ mod tests {
             ..ListRequest::default()
         };
         assert_eq!(invalid_field(&with("shop", "2026-11-20")), None);
-        for (url, from, field) in [("", "2026-11-20", "url"), ("shop", "20.11.2026", "from"), ("shop", "2026-02-30", "from")] {
+        for (url, from, field) in
+            [("", "2026-11-20", "url"), ("shop", "20.11.2026", "from"), ("shop", "2026-02-30", "from")]
+        {
             assert_eq!(invalid_field(&with(url, from)), Some(field));
         }
         for name in ["limit", "status", "url", "from", "until"] {

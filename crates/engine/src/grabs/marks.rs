@@ -16,8 +16,8 @@ use tokio_util::task::TaskTracker;
 
 use super::derived::{self, Derived, Error, Picture, Source};
 use super::not_completed::NotCompleted;
-use crate::service::Core;
 use crate::random;
+use crate::service::Core;
 
 /// Memory for rows, marks and encoding.
 const ROWS_BYTES: u64 = 4 << 20;
@@ -68,7 +68,8 @@ pub(super) async fn add(
         .and_then(|loaded| loaded)
         .map_err(not_completed)?;
     let picture = Picture { source: Source::File(image), format: key.format() };
-    let upload = images.begin_file(key, AttachmentName::Also(FileKind::Marks)).await.map_err(NotCompleted::NotStored)?;
+    let upload =
+        images.begin_file(key, AttachmentName::Also(FileKind::Marks)).await.map_err(NotCompleted::NotStored)?;
     let upload =
         mark(&core.tasks, &core.grabs.memory, (picture, elements), scale, upload).await.map_err(not_completed)?;
     let bytes = upload.bytes();

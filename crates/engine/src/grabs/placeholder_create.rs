@@ -18,9 +18,9 @@ use super::derived::Derived;
 use super::idempotency;
 use super::phash;
 use super::request::{CreateResult, ValidCreate};
-use crate::service::Core;
 use crate::error::Error;
 use crate::placeholder::{SimulatedOutcome, simulated_outcome};
+use crate::service::Core;
 use crate::{random, storage};
 
 /// Duration of grabs of `slow.test`.

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 
 use super::placeholder_create;
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 use crate::targets;
 
 /// A placeholder that is not stored.

@@ -7,8 +7,8 @@ use grabd_domain::grabs::{ImageKey, RenderMetadata};
 use super::derived::Derived;
 use super::not_completed::NotCompleted;
 use super::{compare, marks, phash, upload};
-use crate::service::Core;
 use crate::queue::FinalSteps;
+use crate::service::Core;
 
 /// Does what the grab asks for with the image that is stored under this key, and adds the results to the metadata.
 /// Files are stored within the limit.

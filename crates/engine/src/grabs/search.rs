@@ -7,8 +7,8 @@ use grabd_domain::ids::GrabId;
 use grabd_domain::{Day, Fault};
 use grabd_store::grabs::{Cursor, PageRequest};
 
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// Grabs that are read at a time.
 const CHUNK: u32 = 500;

@@ -74,7 +74,9 @@ mod tests {
         let seen = |texts: &[String]| parse_ids(texts).map(|ids| ids.len()).map_err(|fault| fault.to_string());
         assert_eq!(seen(&[id(1), id(2), id(1)]), Ok(2));
         assert_eq!(seen(&(1..=100).map(id).collect::<Vec<_>>()), Ok(100));
-        for (texts, named) in [(vec![], "none"), (vec!["x".to_owned()], "\"x\""), ((1..=101).map(id).collect(), "101 ids")] {
+        for (texts, named) in
+            [(vec![], "none"), (vec!["x".to_owned()], "\"x\""), ((1..=101).map(id).collect(), "101 ids")]
+        {
             let error = seen(&texts).unwrap_err();
             assert!(error.contains("ids") && error.contains(named) && error.contains("1 to 100"), "{error}");
         }

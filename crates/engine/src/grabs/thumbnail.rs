@@ -9,7 +9,7 @@ use bytes::Bytes;
 use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::{Grab, ImageKey, State};
-use grabd_domain::ids::{PayerId, GrabId, TeamId};
+use grabd_domain::ids::{GrabId, PayerId, TeamId};
 use grabd_limiters::{Turn, Turns};
 use grabd_pixels::{Part, THUMBNAIL_BYTES, shrink};
 pub use grabd_pixels::{THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH};
@@ -20,8 +20,8 @@ use super::get;
 use super::image::Image;
 use crate::billing::find_payer;
 use crate::cache::Cache;
-use crate::service::Core;
 use crate::error::IMAGES_BUSY;
+use crate::service::Core;
 
 /// The fault of a grab that has no thumbnail.
 const NONE: Fault = Fault::NotFound { what: "picture" };

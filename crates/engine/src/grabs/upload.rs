@@ -18,8 +18,8 @@ use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
 
 use super::not_completed::NotCompleted;
-use crate::service::Core;
 use crate::outgoing::RequestError;
+use crate::service::Core;
 use crate::targets;
 
 const AGENT: &str = "grabd-uploads/1.0";

@@ -9,9 +9,9 @@ use grabd_domain::ids::GrabId;
 use tokio::time::Instant;
 
 use super::get;
-use crate::service::Core;
 use crate::error::Error;
 use crate::queue::watchers::{GrabUpdate, Subscription};
+use crate::service::Core;
 
 /// Maximum duration of one stream; clients resume with another.
 const MAX_DURATION: Duration = Duration::from_secs(30 * 60);

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use super::in_flight::{Capture, LinkError, LinkResult, Outcome};
 use super::link_limits;
 use super::signed::SignedLink;
-use crate::service::Core;
 use crate::error::Error;
 use crate::grabs::{self, CreateRequest, Validated};
+use crate::service::Core;
 
 /// Answers with an earlier image, or creates a grab within the limits of links.
 ///

@@ -19,9 +19,9 @@ use tokio::time::{Instant, timeout_at};
 use crate::accounts::{Bucket, RateLimitDecision, requests_per_minute};
 use crate::admission;
 use crate::billing::find_payer;
-use crate::service::Core;
 use crate::error::Error;
 use crate::error::IMAGES_BUSY;
+use crate::service::Core;
 
 /// What all keys of a team and environment may use, in quotas of one key.
 const KEYS_OF_TEAM: NonZeroU32 = NonZeroU32::new(2).expect("not zero");

@@ -16,9 +16,9 @@ use super::in_flight::{LinkError, LinkResult};
 use super::secret::unseal;
 use super::signed::SignedLink;
 use crate::accounts::RateLimitDecision;
-use crate::service::Core;
 use crate::error::Error;
 use crate::grabs::{CreateRequest, CreateResult};
+use crate::service::Core;
 
 /// The answer to a link.
 pub struct OpenedLink {

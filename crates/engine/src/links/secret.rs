@@ -9,9 +9,9 @@ use grabd_store::accounts::ShownLinkSecret;
 
 use crate::accounts::{TeamError, find_team};
 use crate::clock::Clock;
-use crate::service::Core;
 use crate::error::Error;
 use crate::random;
+use crate::service::Core;
 use crate::vault::{DecryptError, Vault};
 
 /// What signs links.

@@ -1,6 +1,6 @@
 //! The state of links in memory.
 
-use grabd_domain::ids::{PayerId, KeyId, TeamId};
+use grabd_domain::ids::{KeyId, PayerId, TeamId};
 use grabd_limiters::{KeyedLimiter, Turns};
 
 use super::in_flight::LinksInFlight;

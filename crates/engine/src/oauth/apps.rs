@@ -6,8 +6,8 @@ use grabd_domain::ids::{GrantId, UserId};
 use grabd_domain::oauth::OauthScope;
 use grabd_store::oauth::Connection;
 
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// An app with a valid grant.
 #[derive(Clone, Debug, PartialEq, Eq)]

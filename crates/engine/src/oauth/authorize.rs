@@ -12,10 +12,10 @@ use super::clients::{self, Client, ClientError};
 use super::device_code;
 use super::form::{Fields, Form, RepeatedField};
 use crate::accounts::is_verified;
-use crate::service::Core;
 use crate::digest;
 use crate::error::{Error, internal_from};
 use crate::random;
+use crate::service::Core;
 
 /// A valid authorization request, which may be shown to a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -304,7 +304,9 @@ impl StoredRequest {
             is_loopback: redirect.is_loopback(),
             redirect,
             device: match self.device {
-                Some(StoredDevice { user_code, hash }) => Some(Device { user_code: UserCode::parse(&user_code)?, hash }),
+                Some(StoredDevice { user_code, hash }) => {
+                    Some(Device { user_code: UserCode::parse(&user_code)?, hash })
+                }
                 None => None,
             },
             state: self.state,

@@ -3,8 +3,8 @@
 use grabd_domain::oauth::{ClientId, RedirectUri};
 
 use super::documents::{DocumentError, Fetcher};
-use crate::service::Core;
 use crate::error::{Error, internal_from};
+use crate::service::Core;
 
 /// A client that may request authorization.
 #[derive(Debug)]

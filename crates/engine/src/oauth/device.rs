@@ -140,7 +140,10 @@ pub(super) async fn exchange(
         DevicePoll::Pending => return Err(TokenError::bad("authorization_pending", "The user has not answered yet.")),
         DevicePoll::SlowDown => {
             let seconds = POLL_INTERVAL.as_secs();
-            return Err(TokenError::bad("slow_down", format!("Ask once in {seconds} seconds, and now 5 seconds later.")));
+            return Err(TokenError::bad(
+                "slow_down",
+                format!("Ask once in {seconds} seconds, and now 5 seconds later."),
+            ));
         }
         DevicePoll::Allowed(request) => StoredRequest::read(&request)?,
     };

@@ -7,10 +7,10 @@ use grabd_store::oauth::NewClient;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::service::Core;
 use crate::digest;
 use crate::error::Error;
 use crate::random;
+use crate::service::Core;
 
 /// Why an app was not registered (RFC 7591 section 3.2.2).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use grabd_store::oauth::RevokeOutcome;
 use super::client_auth::authenticate;
 use super::form::{Fields, Form};
 use super::token_error::TokenError;
-use crate::service::Core;
 use crate::digest;
+use crate::service::Core;
 
 /// Revokes a token at once: a refresh token with its whole grant, an access token alone. Unknown and expired tokens
 /// count as revoked.

@@ -4,8 +4,8 @@ use grabd_domain::Timestamp;
 use grabd_store::audit::AuditEntry;
 
 use super::Operator;
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// Entries on a page.
 const PAGE: u32 = 50;

@@ -6,9 +6,9 @@ use grabd_domain::domains::{Domain, DomainRule};
 use grabd_store::operator::StoredDomainRule;
 
 use super::Operator;
-use crate::service::Core;
 use crate::error::Error;
 use crate::queue::sweep;
+use crate::service::Core;
 
 /// How often each process reads the stored rules.
 pub const DOMAIN_RULES_INTERVAL: Duration = sweep::INTERVAL;

@@ -3,8 +3,8 @@
 use grabd_store::operator::{FailedGrab, FailureCursor};
 
 use super::Operator;
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// Failures on a page.
 const PAGE: u32 = 50;

@@ -8,8 +8,8 @@ use grabd_store::credits::Grant;
 use grabd_store::credits::{OperatorGrant, OperatorGrantOutcome};
 
 use super::Operator;
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// Credits of one grant.
 pub const CREDITS: RangeInclusive<u32> = 1..=1_000_000;

@@ -5,8 +5,8 @@ use grabd_domain::team_limits::LimitChange;
 use grabd_store::limits::ChangeLimitsOutcome;
 
 use super::Operator;
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// Overrides limits of a team, or removes their overrides. In effect at once, in this process.
 ///

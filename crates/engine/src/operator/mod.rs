@@ -43,9 +43,9 @@ pub use grabd_store::operator::{
 };
 pub use team_limits::{LimitRow, LimitSettings, limit_rows};
 
-use crate::accounts::{User, Session, find_second_factor};
-use crate::service::Core;
+use crate::accounts::{Session, User, find_second_factor};
 use crate::error::Error;
+use crate::service::Core;
 
 /// Proof that the caller is an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]

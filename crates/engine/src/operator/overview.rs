@@ -9,10 +9,10 @@ use grabd_store::nodes::Node;
 use grabd_store::operator::{DeliveryBacklog, OutcomeCount, Queue};
 
 use super::Operator;
-use crate::service::Core;
 use crate::error::Error;
 use crate::queue::AttachedRenderer;
 use crate::renderers::HEARTBEAT_INTERVAL;
+use crate::service::Core;
 
 /// Teams listed with their queued grabs.
 pub const QUEUE_TEAMS: u32 = 10;

@@ -5,9 +5,9 @@ use grabd_store::accounts::SuspendOutcome;
 
 use super::Operator;
 use crate::accounts;
-use crate::service::Core;
 use crate::error::Error;
 use crate::queue;
+use crate::service::Core;
 
 /// Suspends a team, and ends its open grabs uncharged. Returns the number of grabs; `None` when the team does not
 /// exist. `reason` is one that [`accounts::suspension_reason`] returned.

@@ -12,8 +12,8 @@ use grabd_store::operator::FailedGrab;
 use super::Operator;
 use super::{LimitRow, limit_rows};
 use crate::billing::MAX_HOLDINGS;
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// Failed grabs in the view.
 const FAILURES: u32 = 10;

@@ -8,8 +8,8 @@ use grabd_store::accounts::Team;
 use grabd_store::operator::{TeamCursor, TeamFilter, TeamSummary};
 
 use super::Operator;
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// Teams on a page.
 const PAGE: u32 = 25;

@@ -10,9 +10,9 @@ use grabd_store::grabs::{LeaseRequest, LeasedJob};
 
 use super::secrets::unseal;
 use super::{Lease, OpenSlots, Reservation, hints};
-use crate::service::Core;
 use crate::failpoints::{self, Step};
 use crate::random;
+use crate::service::Core;
 
 /// How often the table is polled without a notification, since notifications may be lost.
 const POLL: Duration = Duration::from_secs(1);

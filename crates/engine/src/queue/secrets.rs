@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use grabd_domain::capture::{CaptureSpec, OptionValue};
 use grabd_domain::ids::GrabId;
 
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 use crate::vault::Vault;
 
 /// The secret options as JSON, always the same for equal options. None if there are none.

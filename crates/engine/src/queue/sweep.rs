@@ -12,8 +12,8 @@ use super::record_end;
 use super::step::step;
 use crate::admission::{self, SlotUse};
 use crate::bus::Changed;
-use crate::service::Core;
 use crate::failpoints::{self, Step};
+use crate::service::Core;
 
 /// How often expired leases and deadlines, and states written by other processes, are checked. Watchers are to see
 /// every change within one second, hence half of that.

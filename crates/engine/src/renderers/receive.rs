@@ -6,10 +6,10 @@ use grabd_domain::grabs::{ImageKey, SlicePlace, ViewportSize};
 use grabd_domain::ids::LeaseToken;
 use grabd_images::{Images, Upload};
 
-use crate::service::Core;
 use crate::grabs::finish::{ReceivedFile, ReceivedFiles, ReceivedImage, ReceivedSlice, ReceivedViewport};
 use crate::image_digest::ImageDigest;
 use crate::queue::RequestedFiles;
+use crate::service::Core;
 
 /// An image that is being received, followed by the files that its grab asks for, its slices from top to bottom, and the
 /// images in further viewports.

@@ -11,10 +11,10 @@ use tokio::sync::mpsc;
 
 use crate::admission;
 use crate::cluster::NotMember;
-use crate::service::Core;
 use crate::grabs::finish::{self, AttemptResult, OutcomeUnknown};
 use crate::queue::{RequestedFiles, SessionMessage, SessionSlots, sweep};
 use crate::random;
+use crate::service::Core;
 
 /// Disposing of a page takes less than this, unless the page prevents it.
 const MIN_OVERRUN: Duration = Duration::from_millis(300);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use grabd_images::UploadTarget;
 use tokio::time::timeout;
 
-use crate::service::Core;
 use crate::queue::{FinalSteps, Lease};
+use crate::service::Core;
 
 /// Time limit of signing. It waits only when temporary credentials are renewed.
 const SIGN_LIMIT: Duration = Duration::from_secs(1);

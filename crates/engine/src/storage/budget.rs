@@ -11,8 +11,8 @@ use grabd_domain::storage::{Counted, StorageCeiling};
 use grabd_domain::team_limits::TeamLimit;
 
 use crate::billing::FREE_REFERENCES;
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 const MEGABYTE: u64 = 1_000_000;
 /// With how many bytes the caller may create no more, whatever its environment. `None`: any number.

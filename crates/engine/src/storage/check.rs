@@ -8,8 +8,8 @@ use grabd_domain::team_limits::TeamLimit;
 use grabd_store::grabs::PayerStorage;
 
 use super::{Creator, Measured, Shortage};
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// How often the free space is measured.
 const INTERVAL: Duration = Duration::from_secs(10);

@@ -12,9 +12,9 @@ use grabd_store::webhooks::{Deliveries, Message, ResendOutcome};
 use tokio::time::{Instant, timeout_at};
 
 use super::endpoints::{endpoint_of, get, not_found};
-use crate::service::Core;
 use crate::error::Error;
 use crate::random;
+use crate::service::Core;
 
 /// A list request, not validated yet.
 #[derive(Debug, Default)]

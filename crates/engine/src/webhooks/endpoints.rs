@@ -13,9 +13,9 @@ use grabd_store::Store;
 use grabd_store::webhooks::{EndpointRef, NewEndpoint, NewEndpointSecret, RegisterOutcome};
 
 use super::secret::Secret;
-use crate::service::Core;
 use crate::error::Error;
 use crate::random;
+use crate::service::Core;
 use crate::targets;
 use crate::vault::Vault;
 

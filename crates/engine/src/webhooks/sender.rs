@@ -23,9 +23,9 @@ use super::message::compose;
 use super::post::{EndpointResponse, SignedMessage, post};
 use super::secret::Secret;
 use super::sign::{seconds, sign};
-use crate::service::Core;
 use crate::outgoing::RequestError;
 use crate::random;
+use crate::service::Core;
 
 /// How often the table is polled without a notification.
 const POLL: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use grabd_engine::accounts::{
 };
 use grabd_store::accounts::InitialTeam;
 
-use crate::test_core::{HOME, NOW, PASSWORD, TestCore, TestOptions, elsewhere, user, signed_in};
+use crate::test_core::{HOME, NOW, PASSWORD, TestCore, TestOptions, elsewhere, signed_in, user};
 
 const ADA: &str = "ada@example.com";
 const MOMENT: Duration = Duration::from_millis(1);

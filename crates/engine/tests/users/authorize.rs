@@ -13,9 +13,7 @@ use grabd_store::oauth::NewConsentRequest;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::test_core::{
-    API, ISSUER, MCP, REDIRECT, TestCore, WEB, add_field, user, query, request, set_field, value,
-};
+use crate::test_core::{API, ISSUER, MCP, REDIRECT, TestCore, WEB, add_field, query, request, set_field, user, value};
 
 /// The error code of a redirect, after checking its `iss` and `state`.
 async fn error(test: &TestCore, request: &Fields) -> String {

@@ -7,8 +7,8 @@ use futures::future::join_all;
 use grabd_domain::accounts::{RECOVERY_CODES, SECOND_FACTOR_SETUP_LIFE, SIGN_IN_LIFE};
 use grabd_domain::credentials::SessionToken;
 use grabd_engine::accounts::{
-    self, CodeError, CodeSignInError, PasswordConfirmationError, PendingSignIn, User, SecondFactorError,
-    SignInOutcome, SignInSource, find_session, sign_in_with_code,
+    self, CodeError, CodeSignInError, PasswordConfirmationError, PendingSignIn, SecondFactorError, SignInOutcome,
+    SignInSource, User, find_session, sign_in_with_code,
 };
 use grabd_engine::export;
 use grabd_engine::operator::{Operator, OperatorAccess};

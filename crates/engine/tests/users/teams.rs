@@ -7,11 +7,11 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::teams::INVITATION_LIFE;
 use grabd_engine::accounts::{
-    self, ChangePasswordError, InvitationSignUpError, InviteError, InviteOutcome, KeyLimits, User, SignInOutcome,
-    TeamError, find_invitation, find_session, sign_in,
+    self, ChangePasswordError, InvitationSignUpError, InviteError, InviteOutcome, KeyLimits, SignInOutcome, TeamError,
+    User, find_invitation, find_session, sign_in,
 };
 
-use crate::test_core::{HOME, PASSWORD, TestCore, user, signed_in};
+use crate::test_core::{HOME, PASSWORD, TestCore, signed_in, user};
 
 const NEW: &str = "quite another password";
 

@@ -5,7 +5,7 @@ use grabd_domain::credentials::{Environment, VerificationToken};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::team_limits::{LimitChange, LimitError};
 use grabd_engine::accounts::{
-    self, InviteError, InviteOutcome, KeyLimits, User, SignUpError, SignedUp, TeamError, VerificationError,
+    self, InviteError, InviteOutcome, KeyLimits, SignUpError, SignedUp, TeamError, User, VerificationError,
     VerificationRequest, find_session, sign_in,
 };
 use grabd_engine::oauth::{self, AuthorizationError};

@@ -80,7 +80,7 @@ mod tests {
     use grabd_domain::accounts::Email;
     use grabd_domain::credentials::{Environment, Scopes};
     use grabd_domain::ids::KeyId;
-    use grabd_store::accounts::{InitialTeam, NewKey, NewUser, NewTeam, ShownLinkSecret};
+    use grabd_store::accounts::{InitialTeam, NewKey, NewTeam, NewUser, ShownLinkSecret};
 
     use super::*;
 

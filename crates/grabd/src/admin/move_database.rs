@@ -31,10 +31,12 @@ pub(super) async fn run(config: &Config, store: &Store, to: &str) -> anyhow::Res
     drop(locked);
     let tables = moved?;
     let rows: u64 = tables.iter().map(|table| table.rows).sum();
-    let places = format!("{} rows of {} tables were copied to {described}, and its ledger is right.", rows, tables.len());
+    let places =
+        format!("{} rows of {} tables were copied to {described}, and its ledger is right.", rows, tables.len());
     let next = "Now set GRABD_DATABASE__URL to that database, keep everything else as it is, and start the service. The images, \
                 `secrets.key` and the SQLite file stay where they are; the file is not used any more.";
-    let copied: Vec<Value> = tables.iter().map(|CopiedTable { name, rows }| json!({ "table": name, "rows": rows })).collect();
+    let copied: Vec<Value> =
+        tables.iter().map(|CopiedTable { name, rows }| json!({ "table": name, "rows": rows })).collect();
     Ok(CommandOutput::ok(format!("{places}\n{next}"), json!({ "rows": rows, "tables": copied })))
 }
 

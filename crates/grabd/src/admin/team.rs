@@ -16,8 +16,8 @@ use serde_json::json;
 
 use super::find_team::find_team;
 use super::key::link_credentials;
-use super::team_limits;
 use super::output::CommandOutput;
+use super::team_limits;
 use crate::config::Config;
 use crate::wiring;
 

@@ -17,7 +17,7 @@ use axum::{Router, middleware};
 use grabd_domain::capture::{AttachmentName, FileKind};
 use grabd_domain::grabs::{FileKey, ImageKey};
 use grabd_edge::{allow_methods, error_response};
-use grabd_engine::{Core, Attachment, Image};
+use grabd_engine::{Attachment, Core, Image};
 use grabd_http::{allow_any_origin, known_tags};
 use grabd_images::{Content, Error, Found, ImageFile, ResponseHeaders};
 use grabd_proto::v1::ErrorCode;

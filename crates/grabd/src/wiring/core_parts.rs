@@ -12,9 +12,9 @@ use grabd_engine::{Core, Failpoints, Operations, Parts, Settings, cluster};
 use grabd_memory::MemoryBudget;
 use grabd_store::Store;
 
-use crate::config::{Config, ProcessRole, operations};
 use super::images::open_images;
 use super::services::{key_file, mail, open_vault, outgoing, pricing, stripe};
+use crate::config::{Config, ProcessRole, operations};
 
 /// Memory limit for cached placeholders.
 const PLACEHOLDER_CACHE_BYTES: usize = 32 << 20;

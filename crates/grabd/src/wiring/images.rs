@@ -8,8 +8,8 @@ use grabd_engine::clock::Clock;
 use grabd_engine::random;
 use grabd_images::{ImageOptions, Images, Location, S3Options, Shared, SignedUploads, UploadError, Uploader};
 use grabd_memory::MemoryBudget;
-use grabd_store::image_places::ImagePlaces;
 use grabd_store::Store;
+use grabd_store::image_places::ImagePlaces;
 
 use crate::config::Config;
 

@@ -16,7 +16,7 @@ use grabd_rpc::{Gate, PublicServices};
 use tonic::service::Routes;
 use tonic::{Code, Request, Status};
 
-use crate::test_core::{HOME, NOW, TestCore, fields, pair, user, refresh, request, signed_in, value};
+use crate::test_core::{HOME, NOW, TestCore, fields, pair, refresh, request, signed_in, user, value};
 
 struct GatedRoutes(Gate<Routes>);
 

@@ -4,5 +4,5 @@
 mod gate;
 mod secrets;
 #[expect(dead_code, reason = "the tests of the use-cases need more of it")]
-#[path = "../../../engine/tests/people/test_core.rs"]
+#[path = "../../../engine/tests/users/test_core.rs"]
 mod test_core;

@@ -119,11 +119,7 @@ impl ServiceLock {
     }
 
     /// Takes the lock. Waits up to `wait` for a service that is about to exit.
-    pub(super) async fn acquire(
-        server: &Server,
-        mode: LockMode,
-        wait: Duration,
-    ) -> Result<Result<Self, OtherService>> {
+    pub(super) async fn acquire(server: &Server, mode: LockMode, wait: Duration) -> Result<Result<Self, OtherService>> {
         let locking = Arc::new(Locking { server: server.clone(), mode });
         let last_attempt = tokio::time::sleep(wait);
         tokio::pin!(last_attempt);

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use grabd_domain::Timestamp;
-use grabd_domain::ids::{PayerId, DeliveryId, EndpointId};
+use grabd_domain::ids::{DeliveryId, EndpointId, PayerId};
 use grabd_domain::webhooks::DeliveryError;
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, JoinType, QueryFilter, QueryOrder, QuerySelect};

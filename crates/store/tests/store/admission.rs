@@ -7,7 +7,7 @@ use grabd_domain::admission::{Payer, Throughput, WaitLimit};
 use grabd_domain::credits::LotKind;
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Class, Grab, State};
-use grabd_domain::ids::{PayerId, GrabId, TeamId, UserId};
+use grabd_domain::ids::{GrabId, PayerId, TeamId, UserId};
 use grabd_domain::teams::TeamName;
 use grabd_store::accounts::{InitialTeam, NewUser};
 use grabd_store::credits::Grant;

@@ -5,7 +5,7 @@ use grabd_domain::credentials::{Environment, Scopes};
 use grabd_domain::grabs::Class;
 use grabd_domain::idempotency::IdempotencyKey;
 use grabd_domain::ids::{KeyId, TeamId, UserId};
-use grabd_store::accounts::{InitialTeam, NewInvitation, NewKey, NewUser, NewSession, SuspendOutcome, TeamRuleError};
+use grabd_store::accounts::{InitialTeam, NewInvitation, NewKey, NewSession, NewUser, SuspendOutcome, TeamRuleError};
 use grabd_store::grabs::{Created, FailureSource, NewGrab, NewRecord};
 use grabd_store::retention::{DeleteUserOutcome, Erasure};
 use grabd_store::{Actor, Store};

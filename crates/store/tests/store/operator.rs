@@ -11,7 +11,7 @@ use grabd_domain::ids::{EndpointId, GrabId, SessionId, TeamId, UserId};
 use grabd_domain::target::TargetUrl;
 use grabd_domain::team_limits::LimitChange;
 use grabd_domain::webhooks::{Creator, Events, Registration};
-use grabd_store::accounts::{InitialTeam, NewUser, NewTeam};
+use grabd_store::accounts::{InitialTeam, NewTeam, NewUser};
 use grabd_store::credits::{Grant, OperatorGrant, OperatorGrantOutcome};
 use grabd_store::grabs::{FailGrab, FailureSource, NewGrab};
 use grabd_store::operator::{

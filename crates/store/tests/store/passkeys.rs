@@ -6,8 +6,8 @@ use futures::future::join_all;
 use grabd_domain::accounts::{Email, PASSKEYS};
 use grabd_domain::ids::{PasskeyId, TeamId, UserId};
 use grabd_store::accounts::{
-    AddPasskeyOutcome, Challenge, FactorUse, InitialTeam, NewPasskey, NewUser, NewSecondFactor, NewSession,
-    PasskeyUse, RemovePasskeyOutcome, SecondFactorSignIn, SecondFactorSignInOutcome,
+    AddPasskeyOutcome, Challenge, FactorUse, InitialTeam, NewPasskey, NewSecondFactor, NewSession, NewUser, PasskeyUse,
+    RemovePasskeyOutcome, SecondFactorSignIn, SecondFactorSignInOutcome,
 };
 use grabd_store::retention::DeleteUserOutcome;
 

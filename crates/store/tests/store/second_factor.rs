@@ -7,7 +7,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::accounts::{
-    FactorUse, InitialTeam, NewAuthenticatorApp, NewUser, NewSecondFactor, NewSession, SecondFactorSignIn,
+    FactorUse, InitialTeam, NewAuthenticatorApp, NewSecondFactor, NewSession, NewUser, SecondFactorSignIn,
     SecondFactorSignInOutcome,
 };
 use grabd_store::retention::DeleteUserOutcome;

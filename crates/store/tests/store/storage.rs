@@ -8,11 +8,11 @@ use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, ImageKey};
 use grabd_domain::idempotency::IdempotencyKey;
-use grabd_domain::ids::{PayerId, GrabId, TeamId};
+use grabd_domain::ids::{GrabId, PayerId, TeamId};
 use grabd_domain::storage::{Counted, StorageCeiling, StoredBytes};
 use grabd_domain::teams::TeamName;
 use grabd_store::grabs::{
-    PayerStorage, Created, FailureSource, NewGrab, NewPlaceholder, NewRecord, PlaceholderOutcome, Repeat, ReuseGrab,
+    Created, FailureSource, NewGrab, NewPlaceholder, NewRecord, PayerStorage, PlaceholderOutcome, Repeat, ReuseGrab,
     ReuseOutcome,
 };
 use grabd_store::retention::PurgedGrabs;

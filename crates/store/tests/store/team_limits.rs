@@ -5,7 +5,7 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, Role};
 use grabd_domain::credentials::{Environment, Scopes};
-use grabd_domain::ids::{PayerId, EndpointId, GrabId, InvitationId, KeyId, TeamId, UserId};
+use grabd_domain::ids::{EndpointId, GrabId, InvitationId, KeyId, PayerId, TeamId, UserId};
 use grabd_domain::target::TargetUrl;
 use grabd_domain::team_limits::{LimitChange, TeamLimit};
 use grabd_domain::webhooks::{Creator, Events, Registration};

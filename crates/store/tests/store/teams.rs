@@ -8,7 +8,7 @@ use grabd_domain::credentials::{Environment, Scopes};
 use grabd_domain::ids::{InvitationId, KeyId, TeamId, UserId};
 use grabd_domain::teams::{INVITATION_LIFE, INVITATIONS, KEYS, TEAMS, TeamName};
 use grabd_store::accounts::{
-    InitialTeam, InvitedSignUp, NewInvitation, NewKey, NewUser, NewSession, PasswordChange, SignUpOutcome,
+    InitialTeam, InvitedSignUp, NewInvitation, NewKey, NewSession, NewUser, PasswordChange, SignUpOutcome,
     TeamRuleError,
 };
 use tokio_util::task::TaskTracker;

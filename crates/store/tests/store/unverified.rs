@@ -10,7 +10,7 @@ use grabd_domain::ids::{EndpointId, GrabId, InvitationId, KeyId, TeamId, UserId}
 use grabd_domain::target::TargetUrl;
 use grabd_domain::team_limits::LimitChange;
 use grabd_domain::webhooks::{Creator, Events, Registration};
-use grabd_store::accounts::{InitialTeam, NewInvitation, NewKey, NewUser, NewSession};
+use grabd_store::accounts::{InitialTeam, NewInvitation, NewKey, NewSession, NewUser};
 use grabd_store::grabs::{NewPlaceholder, PlaceholderOutcome};
 use grabd_store::retention::{Erasure, ExpiredUsers, PurgedGrabs};
 use grabd_store::webhooks::NewEndpoint;

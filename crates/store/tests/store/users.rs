@@ -5,7 +5,7 @@ use std::time::Duration;
 use grabd_domain::accounts::{Email, Role, SESSION_IDLE, SESSIONS};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::Error;
-use grabd_store::accounts::{CreateUserOutcome, InitialTeam, NewUser, NewSession};
+use grabd_store::accounts::{CreateUserOutcome, InitialTeam, NewSession, NewUser};
 
 use crate::harness::{NOW, TestDb, on_both};
 

@@ -9,7 +9,7 @@ use grabd_domain::ids::{InvitationId, KeyId, TeamId, UserId};
 use grabd_domain::teams::INVITATION_LIFE;
 use grabd_store::Store;
 use grabd_store::accounts::{
-    Device, InitialTeam, InvitedSignUp, NewDevice, NewInvitation, NewKey, NewUser, NewSession, SignUpOutcome,
+    Device, InitialTeam, InvitedSignUp, NewDevice, NewInvitation, NewKey, NewSession, NewUser, SignUpOutcome,
 };
 
 use crate::harness::{NOW, TestDb, on_both};

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, Difference};
-use grabd_domain::ids::{PayerId, DeliveryId, EndpointId, TeamId};
+use grabd_domain::ids::{DeliveryId, EndpointId, PayerId, TeamId};
 use grabd_domain::limits::SYNC_DEADLINE;
 use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::{

@@ -46,28 +46,28 @@ pub(crate) async fn submit(
     SignedInForm { user, form, .. }: SignedInForm<PasswordLimit>,
 ) -> Result<Response, Problem> {
     let me = &user.session.user;
-    let (error, retry_after_s) =
-        match accounts::delete_account(&web.core, me, &user.token, form.get("password")).await {
-            Ok(()) => {
-                let mut response = see_other(&format!("{SIGN_IN}?deleted"));
-                response.headers_mut().append(SET_COOKIE, web.cookies.remove(Cookie::Session));
-                return Ok(response);
-            }
-            Err(DeletionError::Password(error)) => password_error(error)?,
-            Err(DeletionError::OnlyOwner { teams }) => {
-                let message = format!(
-                    "You are the only owner of these teams, which have other members: {}. Make another member an \
+    let (error, retry_after_s) = match accounts::delete_account(&web.core, me, &user.token, form.get("password")).await
+    {
+        Ok(()) => {
+            let mut response = see_other(&format!("{SIGN_IN}?deleted"));
+            response.headers_mut().append(SET_COOKIE, web.cookies.remove(Cookie::Session));
+            return Ok(response);
+        }
+        Err(DeletionError::Password(error)) => password_error(error)?,
+        Err(DeletionError::OnlyOwner { teams }) => {
+            let message = format!(
+                "You are the only owner of these teams, which have other members: {}. Make another member an \
                      owner, or delete the team first.",
-                    teams.join(", ")
-                );
-                (FieldError { field: "", message }, None)
-            }
-            Err(DeletionError::Team(error)) => return Err(error.into()),
-            Err(error @ DeletionError::WrongName) => {
-                return Err(Problem::bad_request("Invalid name", error.to_string(), ""));
-            }
-            Err(DeletionError::Internal(error)) => return Err(error.into()),
-        };
+                teams.join(", ")
+            );
+            (FieldError { field: "", message }, None)
+        }
+        Err(DeletionError::Team(error)) => return Err(error.into()),
+        Err(error @ DeletionError::WrongName) => {
+            return Err(Problem::bad_request("Invalid name", error.to_string(), ""));
+        }
+        Err(DeletionError::Internal(error)) => return Err(error.into()),
+    };
     let status = match retry_after_s {
         Some(_) => StatusCode::TOO_MANY_REQUESTS,
         None => StatusCode::UNPROCESSABLE_ENTITY,

@@ -5,8 +5,8 @@ use http::HeaderMap;
 use http::request::Parts;
 
 use crate::client_ip::ClientIp;
-use crate::rate_limits::{AddressLimit, Limit, Limits};
 use crate::problem::Problem;
+use crate::rate_limits::{AddressLimit, Limit, Limits};
 use crate::state::Web;
 
 /// Selects one of the limits by client address, and that of a signed-in user whose network has used it up.

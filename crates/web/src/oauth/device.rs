@@ -97,12 +97,15 @@ fn form(web: &Web, user: &SignedIn, status: StatusCode, typed: &str, errors: &[F
         value: shown,
         error: None,
     };
-    page(status, &DevicePage {
-        layout: web.plain_layout(),
-        form_token: &user.session.csrf,
-        action: DEVICE_PATH,
-        email: user.session.user.email.as_str(),
-        code: code.with_errors(errors),
-        errors,
-    })
+    page(
+        status,
+        &DevicePage {
+            layout: web.plain_layout(),
+            form_token: &user.session.csrf,
+            action: DEVICE_PATH,
+            email: user.session.user.email.as_str(),
+            code: code.with_errors(errors),
+            errors,
+        },
+    )
 }

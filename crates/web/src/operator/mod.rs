@@ -10,12 +10,12 @@ mod domains;
 mod failures;
 mod grant;
 mod limit_table;
-mod team_limits;
 mod navigation;
 mod overview;
 mod service_limits;
 mod suspend;
 mod team;
+mod team_limits;
 mod teams;
 mod view;
 

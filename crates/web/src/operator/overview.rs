@@ -215,8 +215,7 @@ impl NodeRow {
 impl Renderer {
     fn of(attached: AttachedRenderer, now: Timestamp) -> Self {
         let AttachedRenderer { session, attached_at, slots, busy, heartbeat } = attached;
-        let (status, reported_at) =
-            heartbeat.map_or_else(|| (None, attached_at), |(status, at)| (Some(status), at));
+        let (status, reported_at) = heartbeat.map_or_else(|| (None, attached_at), |(status, at)| (Some(status), at));
         let silence = now.since(reported_at);
         let is_late = silence > LATE_AFTER;
         let has_reported = status.is_some();

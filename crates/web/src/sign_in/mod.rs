@@ -4,10 +4,10 @@ pub(crate) mod code;
 pub(crate) mod forgotten;
 pub(crate) mod new_password;
 pub(crate) mod passkey;
-pub(crate) mod with_password;
 pub(crate) mod sign_out;
 pub(crate) mod sign_up;
 pub(crate) mod verify_email;
+pub(crate) mod with_password;
 
 use axum::response::{IntoResponse, Response};
 use grabd_domain::credentials::{DeviceToken, SessionToken};

@@ -15,10 +15,10 @@ use crate::account;
 use crate::extract::{LinkLimit, Visit, VisitorForm, VisitorPage};
 use crate::fields::{PASSWORD_HINT, password_field, password_message};
 use crate::form::{Field, FieldError, Form};
-use crate::rate_limits::RateLimited;
 use crate::next::NextPath;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
+use crate::rate_limits::RateLimited;
 use crate::state::Web;
 
 #[derive(Template)]

@@ -14,9 +14,9 @@ use super::{next, start_session};
 use crate::extract::{SignUpLimit, Visit, VisitorForm, VisitorPage};
 use crate::fields::{EMAIL_MESSAGE, PASSWORD_HINT, email_field, password_field, password_message};
 use crate::form::{Field, FieldError, Form};
-use crate::rate_limits::RateLimited;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
+use crate::rate_limits::RateLimited;
 use crate::response::see_other;
 use crate::state::Web;
 

@@ -8,8 +8,8 @@ use grabd_domain::accounts::Role;
 use grabd_domain::ids::UserId;
 use grabd_engine::accounts::{self, TeamError};
 
-use super::users::redirect_with_notice;
 use super::secrets;
+use super::users::redirect_with_notice;
 use crate::confirm::{Confirmation, confirm_page_with_secrets};
 use crate::extract::{MyTeamForm, MyTeamPage};
 use crate::paths::{self, TEAMS};

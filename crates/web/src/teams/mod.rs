@@ -7,6 +7,6 @@ pub(crate) mod invite;
 pub(crate) mod leave;
 pub(crate) mod list;
 pub(crate) mod members;
-pub(crate) mod users;
 pub(crate) mod rename;
 pub(crate) mod secrets;
+pub(crate) mod users;

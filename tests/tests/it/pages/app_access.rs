@@ -29,12 +29,7 @@ struct ApiResponse {
 
 impl<'a> ConnectedApp<'a> {
     /// Connects an app that asks for these scopes, to the test environment. `changes` replace fields of the consent page.
-    async fn connect(
-        app: &'a TestApp,
-        user: &mut Visitor<'_>,
-        scope: &str,
-        changes: &[(&str, &str)],
-    ) -> Result<Self> {
+    async fn connect(app: &'a TestApp, user: &mut Visitor<'_>, scope: &str, changes: &[(&str, &str)]) -> Result<Self> {
         let client = register(app).await?;
         let request = authorization_path(&client, &[("scope", scope)])?;
         let page = user.get(&request).await?;

@@ -24,8 +24,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::mail::start_app_with_mail;
-use super::users::invite;
 use super::team::team_of;
+use super::users::invite;
 use super::verify_email::use_link;
 use super::visitor::{PageResponse, Visitor, start_app, start_capturing_app};
 

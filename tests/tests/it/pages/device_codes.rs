@@ -47,7 +47,10 @@ async fn program_gets_tokens_after_its_code_was_typed_and_allowed() -> Result<()
     // The URL with the code leads through the sign-in to the form, which is filled in and not sent.
     let mut visitor = Visitor::new(&app);
     let answer = visitor.get(&format!("/device?user_code={code}")).await?;
-    assert_eq!((answer.status, answer.location()), (303, format!("/sign-in?next=%2Fdevice%3Fuser_code%3D{code}").as_str()));
+    assert_eq!(
+        (answer.status, answer.location()),
+        (303, format!("/sign-in?next=%2Fdevice%3Fuser_code%3D{code}").as_str())
+    );
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     let page = ada.get(&format!("/device?user_code={}", code.to_lowercase())).await?;
     assert!(page.body.contains(&format!("value=\"{code}\"")), "{}", page.body);

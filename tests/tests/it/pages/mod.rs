@@ -24,13 +24,13 @@ mod oauth;
 mod oauth_library;
 mod operator;
 mod passkeys;
-mod users;
 mod second_factor;
 mod secrets;
 mod sessions;
 mod start_page;
 mod suspension;
 pub(crate) mod team;
+mod users;
 mod verify_email;
 mod webhooks;
 

@@ -4,8 +4,8 @@ use anyhow::{Context, Result};
 use grabd_domain::ids::TeamId;
 use grabd_tests::visitor::{PageResponse, Visitor, start_app};
 
-use super::users::{create_key, first_team, ids, join, users, send};
 use super::team::team_of;
+use super::users::{create_key, first_team, ids, join, send, users};
 use super::webhooks::create_webhook;
 
 /// Three secrets that a member has seen, and one webhook that somebody else made.

@@ -40,7 +40,11 @@ pub(super) async fn run(context: &ToolContext, request: ListGrabsRequest) -> Too
         grab_output::complete_urls(context, &mut grab);
         data.push(grab_output::structured_content(context, &grab)?);
     }
-    Ok(ToolOutput { structured: fit_page(data, message.has_more, message.next.as_deref()), blocks: Vec::new(), metadata })
+    Ok(ToolOutput {
+        structured: fit_page(data, message.has_more, message.next.as_deref()),
+        blocks: Vec::new(),
+        metadata,
+    })
 }
 
 /// Shortens the page to the maximum size of a result. The rest is on the next page.

@@ -42,7 +42,8 @@ fn shortened(schema: Value) -> Value {
     let short = kept.map(|(name, value)| match (name.as_str(), value) {
         // Here the members are names of properties.
         ("properties", Value::Object(properties)) => {
-            let properties: Map<_, _> = properties.into_iter().map(|(name, schema)| (name, shortened(schema))).collect();
+            let properties: Map<_, _> =
+                properties.into_iter().map(|(name, schema)| (name, shortened(schema))).collect();
             (name, properties.into())
         }
         (_, Value::Array(schemas)) => (name, schemas.into_iter().map(shortened).collect()),

@@ -20,8 +20,8 @@ use crate::accounts::recovery_codes;
 use crate::accounts::second_factor::{SecondFactorError, confirm};
 use crate::accounts::second_factor_mail::{SecondFactorEvent, notify};
 use crate::accounts::sessions::User;
-use crate::service::Core;
 use crate::error::{Error, internal_from};
+use crate::service::Core;
 use crate::{digest, random};
 
 /// What the token is sealed for, with the user and the session.

@@ -10,8 +10,8 @@ use crate::accounts::code_check::FactorAnswer;
 use crate::accounts::second_factor::{SecondFactorError, confirm};
 use crate::accounts::second_factor_mail::{SecondFactorEvent, notify};
 use crate::accounts::sessions::User;
-use crate::service::Core;
 use crate::error::{Error, internal_from};
+use crate::service::Core;
 
 /// A passkey in the list of its user.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use super::verify::{PasskeyAnswer, PasskeyError, verify};
 use crate::accounts::operator_sign_in::record_operator;
 use crate::accounts::pending_sign_in::PendingSignIn;
 use crate::accounts::sessions::new_session;
-use crate::service::Core;
 use crate::error::{Error, internal_from};
+use crate::service::Core;
 
 /// Why a sign-in with a passkey failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,8 +8,8 @@ use webauthn_rs_core::proto::{AuthenticationState, Credential, PublicKeyCredenti
 
 use super::relying_party::relying_party;
 use super::sealed;
-use crate::service::Core;
 use crate::error::{Error, internal_from};
+use crate::service::Core;
 
 /// What the token of a challenge is sealed for, so that nothing else that is sealed can be used as one.
 const PURPOSE: &[u8] = b"passkey challenge";

@@ -15,10 +15,10 @@ use url::form_urlencoded;
 
 use super::{CURRENCY, Stripe};
 use crate::billing::Package;
-use crate::service::Core;
 use crate::error::Error;
 use crate::outgoing::RequestError;
 use crate::random;
+use crate::service::Core;
 
 /// The API version of the form below: the first one that can disable local currencies.
 const API_VERSION: &str = "2024-11-20.acacia";

@@ -8,8 +8,8 @@ use grabd_store::credits::{Clawback, ClawbackOutcome, Grant, GrantOutcome, Share
 
 use super::event::{Charge, Dispute, Event, EventObject, Purchase, Session, SessionOutcome};
 use super::{Stripe, signature};
-use crate::service::Core;
 use crate::error::Error;
+use crate::service::Core;
 
 /// The header with an event's signature, and the field name of the error when it does not verify.
 pub const SIGNATURE_HEADER: &str = "stripe-signature";

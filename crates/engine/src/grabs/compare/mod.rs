@@ -18,8 +18,8 @@ use tokio::time::timeout;
 use self::measure::{Changed, measure};
 use super::derived::{Derived, Error, Picture, Source};
 use super::not_completed::NotCompleted;
-use crate::service::Core;
 use crate::random;
+use crate::service::Core;
 
 /// Time limit of loading both images from an object store.
 const LOAD_LIMIT: Duration = Duration::from_secs(5);

@@ -16,7 +16,7 @@ use grabd_egress::Guard;
 use grabd_images::Images;
 use grabd_memory::MemoryBudget;
 use grabd_store::Store;
-use grabd_store::accounts::{InitialTeam, NewUser, NewTeam};
+use grabd_store::accounts::{InitialTeam, NewTeam, NewUser};
 use grabd_store::credits::Grant;
 use grabd_store::grabs::{Completion, Created, FailGrab, FailureSource, NewGrab, NewPlaceholder};
 use uuid::Uuid;

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
-use grabd_domain::ids::{PayerId, DeliveryId, EndpointId};
+use grabd_domain::ids::{DeliveryId, EndpointId, PayerId};
 use grabd_store::webhooks::DueDelivery;
 
 pub(crate) use self::pace::{Pace, QUICK_LIMIT};

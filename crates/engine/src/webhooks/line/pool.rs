@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use grabd_domain::ids::{PayerId, EndpointId};
+use grabd_domain::ids::{EndpointId, PayerId};
 
 use super::Pace;
 
@@ -54,8 +54,7 @@ struct Payer {
 
 impl Default for Pools {
     fn default() -> Self {
-        let pool =
-            |pace| Pool { limits: limits(pace), in_progress: 0, payers: HashMap::new(), turns: VecDeque::new() };
+        let pool = |pace| Pool { limits: limits(pace), in_progress: 0, payers: HashMap::new(), turns: VecDeque::new() };
         Self {
             quick: pool(Pace::Quick),
             unknown: pool(Pace::Unknown),

@@ -15,8 +15,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::activity::{Action, ConnectionActivity};
-use super::limiter::ConnectionPermit;
 use super::connection_limits::Timeouts;
+use super::limiter::ConnectionPermit;
 use super::response::ResponseBody;
 
 /// Checks per shortest timeout. Each timeout is exceeded by at most one interval.

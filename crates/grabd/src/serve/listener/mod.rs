@@ -9,8 +9,8 @@
 
 mod activity;
 mod connection;
-mod limiter;
 mod connection_limits;
+mod limiter;
 mod request_body;
 mod response;
 mod tracked_stream;
@@ -28,9 +28,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use activity::ConnectionActivity;
-use limiter::{ConnectionLimiter, ConnectionPermit};
 pub(crate) use connection_limits::ConnectionLimits;
 pub use connection_limits::Timeouts;
+use limiter::{ConnectionLimiter, ConnectionPermit};
 use response::ConnectionService;
 use tracked_stream::TrackedStream;
 

@@ -56,8 +56,7 @@ impl Transaction for SecondFactorSignIn {
             .lock(LockType::NoKeyUpdate)
             .one(tx)
             .await?;
-        let is_proved =
-            |user: &user::Model| self.password_hash.as_ref().is_none_or(|hash| *hash == user.password_hash);
+        let is_proved = |user: &user::Model| self.password_hash.as_ref().is_none_or(|hash| *hash == user.password_hash);
         if !user.as_ref().is_some_and(is_proved) {
             return Ok(SecondFactorSignInOutcome::PasswordObsolete);
         }

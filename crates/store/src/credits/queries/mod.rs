@@ -1,6 +1,6 @@
 //! Reads.
 
-pub(crate) mod payer;
 pub(crate) mod drift;
 pub(crate) mod entries;
 pub(crate) mod holdings;
+pub(crate) mod payer;

@@ -97,8 +97,7 @@ impl Grabs<'_> {
             .one(self.store.database.reader())
             .await?;
         let size = |bytes: i64| u64::try_from(bytes).unwrap_or(0);
-        let payers =
-            rows.into_iter().map(|(payer, bytes)| PayerStorage { payer: PayerId(payer), bytes: size(bytes) });
+        let payers = rows.into_iter().map(|(payer, bytes)| PayerStorage { payer: PayerId(payer), bytes: size(bytes) });
         Ok((payers.collect(), size(all.flatten().unwrap_or(0))))
     }
 }

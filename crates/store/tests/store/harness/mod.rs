@@ -15,7 +15,7 @@ use grabd_domain::credits::{Lot, LotKind};
 use grabd_domain::grabs::{Class, Failure, FailureReason, Grab, RenderMetadata};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId, TeamId, UserId};
 use grabd_domain::limits::SYNC_DEADLINE;
-use grabd_store::accounts::{InitialTeam, NewUser, NewTeam};
+use grabd_store::accounts::{InitialTeam, NewTeam, NewUser};
 use grabd_store::credits::{Grant, GrantOutcome};
 use grabd_store::grabs::{Completion, Created, FailGrab, FailureSource, LeaseRequest, LeasedJob, NewGrab, NewLease};
 use grabd_store::webhooks::{DeliveryAttempt, DueDelivery, MessageContent};

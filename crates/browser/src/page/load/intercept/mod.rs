@@ -17,8 +17,8 @@ use grabd_domain::capture::{BasicAuth, CaptureSpec, RequestType, Secrets};
 use grabd_domain::domains::DomainRules;
 use url::{Origin, Url};
 
-use crate::cdp::{CallError, PausedRequest};
 use crate::blocklists::Blocklist;
+use crate::cdp::{CallError, PausedRequest};
 use crate::page::load::watch::{DocumentOrigin, WatchState};
 use crate::page::tab::Tab;
 
