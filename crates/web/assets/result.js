@@ -70,10 +70,3 @@ form.addEventListener("submit", async (event) => {
     isSending = false;
   }
 });
-
-result.addEventListener("click", ({ target }) => {
-  const zoom = target.closest("[data-zoom]");
-  if (!zoom) return;
-  result.classList.toggle("actual", zoom.dataset.zoom === "actual");
-  for (const button of result.querySelectorAll("[data-zoom]")) button.setAttribute("aria-pressed", String(button === zoom));
-});

@@ -67,6 +67,37 @@
     else next.focus();
   }
 
+  // The size of an image in a viewer.
+  function zoom(button) {
+    const view = button.closest(".view");
+    for (const name of ["fit", "actual"]) view.classList.toggle(name, button.dataset.zoom === name);
+    for (const other of view.querySelectorAll("[data-zoom]")) other.setAttribute("aria-pressed", String(other === button));
+  }
+
+  // The clipboard API needs a secure context; without TLS the older command still works.
+  async function copy(button) {
+    let isCopied = true;
+    try {
+      await navigator.clipboard.writeText(button.dataset.copy);
+    } catch {
+      const field = Object.assign(document.createElement("textarea"), { value: button.dataset.copy, className: "unseen" });
+      document.body.append(field);
+      field.select();
+      isCopied = document.execCommand("copy");
+      field.remove();
+      button.focus();
+    }
+    const label = (button.dataset.label ??= button.textContent);
+    button.textContent = isCopied ? "Copied" : "Select the URL";
+    setTimeout(() => (button.textContent = label), 2000);
+  }
+
+  function handleClick({ target }) {
+    const button = target.closest?.("[data-zoom], [data-copy]");
+    if (button?.dataset.zoom) zoom(button);
+    else if (button) copy(button);
+  }
+
   // A menu of the header closes when something else is pressed, and by Escape, which returns to its summary.
   function closeMenus(event) {
     const isEscape = event.type === "keydown" && event.key === "Escape";
@@ -80,6 +111,7 @@
 
   applyTheme(storedTheme());
   addEventListener("keydown", handleKey);
+  addEventListener("click", handleClick);
   addEventListener("keydown", closeMenus);
   addEventListener("pointerdown", closeMenus);
   // Times are replaced as they are parsed, so that nothing moves, and when captures that are still open are updated.

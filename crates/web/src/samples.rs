@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
-use grabd_domain::capture::CaptureRequest;
+use grabd_domain::capture::{CaptureRequest, Device, Scale};
 use grabd_domain::target::TargetUrl;
 use grabd_engine::samples::{self, Sample, SampleError, SampleImage, SamplePage};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 
 use crate::client_ip::ClientIp;
 use crate::form::Form;
-use crate::grabs::view::title;
+use crate::grabs::view::{Frame, title};
 use crate::problem::Problem;
 use crate::state::Web;
 
@@ -54,8 +54,7 @@ pub(crate) struct Choice {
 /// A capture.
 pub(crate) struct Captured {
     pub(crate) source: String,
-    pub(crate) width: u32,
-    pub(crate) height: u32,
+    pub(crate) frame: Frame,
     pub(crate) description: String,
     pub(crate) facts: String,
 }
@@ -149,11 +148,11 @@ fn captured(web: &Web, sample: Sample, image: &SampleImage) -> Captured {
             query.append_pair(name, value);
         }
     }
+    let scale = if is_phone { Device::Phone.defaults().1 } else { Scale::ONE };
     let (kib, seconds) = (file.len().div_ceil(1024), f64::from(*execution_ms) / 1000.0);
     Captured {
         source: format!("{PATH}?{}", query.finish()),
-        width: *width,
-        height: *height,
+        frame: Frame::of(*width, *height, scale),
         description: format!("Capture of “{}”", name(web, page)),
         facts: format!("{width} × {height} px, {kib} KiB, captured in {seconds:.1} s"),
     }

@@ -28,6 +28,8 @@ const UNKNOWN: &str = "This team does not exist, you are not a member of it, or 
 pub(crate) struct TeamContext {
     pub(crate) signed_in: SignedIn,
     pub(crate) team_member: TeamMember,
+    /// The origin of the service.
+    pub(crate) public_url: String,
 }
 
 impl Web {
@@ -40,7 +42,10 @@ impl Web {
         let unknown = || Problem::not_found("This team does not exist, or you are not a member of it.");
         let team: TeamId = team.parse().map_err(|_| unknown())?;
         match accounts::find_team_member(&self.core, signed_in.session.user.id, team).await? {
-            Some(team_member) => Ok(Some(TeamContext { signed_in, team_member })),
+            Some(team_member) => {
+                let public_url = self.core.public_url().to_owned();
+                Ok(Some(TeamContext { signed_in, team_member, public_url }))
+            }
             None => Err(self.suspended(&signed_in.session, team).await?.unwrap_or_else(unknown)),
         }
     }

@@ -60,6 +60,11 @@ impl Scale {
         f64::from(self.hundredths) / 100.0
     }
 
+    /// The factor in hundredths, at least 1.
+    pub const fn hundredths(self) -> u16 {
+        self.hundredths
+    }
+
     /// The factor, rounded up to a whole number.
     pub fn rounded_up(self) -> u32 {
         u32::from(self.hundredths.div_ceil(100))

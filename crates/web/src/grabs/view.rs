@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use askama::filters::Safe;
-use grabd_domain::capture::{AttachmentName, CaptureSpec, FileKind};
+use grabd_domain::capture::{AttachmentName, CaptureSpec, FileKind, Scale};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{
     BlockedRequests, Challenge, Consent, ConsentResult, Failure, FailureReason, Findings, Grab, OpenGraph, PageInfo,
@@ -58,8 +58,11 @@ pub(crate) enum ImageState {
 pub(crate) struct ImageView {
     pub(crate) path: String,
     pub(crate) file_name: String,
+    /// The absolute URL.
+    pub(crate) url: String,
     pub(crate) width: u32,
     pub(crate) height: u32,
+    pub(crate) frame: Frame,
     pub(crate) alt: String,
     /// The attachments.
     pub(crate) files: Vec<FileLink>,
@@ -67,6 +70,27 @@ pub(crate) struct ImageView {
     pub(crate) difference: Option<DifferenceView>,
     /// The form for a capture that is compared with this one.
     pub(crate) compare: String,
+}
+
+/// How large an image is shown: never larger than the page was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// In CSS pixels.
+    pub(crate) width: u32,
+    /// In CSS pixels.
+    pub(crate) height: u32,
+    /// Whether it is shown in its width first, because the whole would be too narrow to see anything.
+    pub(crate) is_tall: bool,
+}
+
+impl Frame {
+    /// The frame of an image with these pixels, of a page with a scale.
+    pub(crate) fn of(width: u32, height: u32, scale: Scale) -> Self {
+        let hundredths = u64::from(scale.hundredths());
+        let shown =
+            |pixels: u32| u32::try_from((u64::from(pixels) * 100).div_ceil(hundredths)).unwrap_or(u32::MAX).max(1);
+        Self { width: shown(width), height: shown(height), is_tall: u64::from(height) * 2 > u64::from(width) * 5 }
+    }
 }
 
 /// What changed since the image of an earlier grab.
@@ -196,11 +220,15 @@ fn image_state(grab: &Grab, title: &str, at: &TeamContext) -> ImageState {
     match &grab.state {
         State::Pending | State::Processing => ImageState::Open,
         State::Done { image: Some(key), metadata, .. } if grab.deleted_at.is_none() => {
+            let width = metadata.image_width.unwrap_or_else(|| grab.spec.viewport.width());
+            let height = metadata.image_height.unwrap_or_else(|| grab.spec.reported_height());
             ImageState::Available(ImageView {
                 path: format!("/{}", key.path()),
+                url: format!("{}/{}", at.public_url, key.path()),
                 file_name: format!("{}-{}.{}", grab.spec.url.host(), grab.id, key.format().as_str()),
-                width: metadata.image_width.unwrap_or_else(|| grab.spec.viewport.width()),
-                height: metadata.image_height.unwrap_or_else(|| grab.spec.reported_height()),
+                width,
+                height,
+                frame: Frame::of(width, height, grab.spec.scale),
                 alt: format!("Screenshot of {title}"),
                 files: file_links(grab, metadata),
                 difference: metadata.difference.as_ref().map(|difference| DifferenceView {
@@ -494,6 +522,21 @@ mod tests {
     use grabd_domain::ids::{GrabId, TeamId};
 
     use super::*;
+    use grabd_domain::capture::Device;
+
+    #[test]
+    fn image_is_shown_in_the_size_of_its_page() {
+        let phone = Device::Phone.defaults().1;
+        for (pixels, scale, expected) in [
+            ((1280, 720), Scale::ONE, (1280, 720, false)),
+            ((1170, 2532), phone, (390, 844, false)),
+            ((1280, 16_384), Scale::ONE, (1280, 16_384, true)),
+            ((1, 1), phone, (1, 1, false)),
+        ] {
+            let Frame { width, height, is_tall } = Frame::of(pixels.0, pixels.1, scale);
+            assert_eq!((width, height, is_tall), expected, "{pixels:?}");
+        }
+    }
 
     #[test]
     fn durations_and_sizes_are_formatted_in_a_suitable_unit() {
