@@ -29,7 +29,7 @@ impl Device {
     }
 
     /// Its viewport and scale, for requests that do not set them.
-    pub(super) const fn defaults(self) -> (Viewport, Scale) {
+    pub const fn defaults(self) -> (Viewport, Scale) {
         match self {
             Self::Desktop => (Viewport::DEFAULT, Scale::ONE),
             Self::Phone => (Viewport { width: 390, height: 844 }, Scale { hundredths: 300 }),

@@ -517,12 +517,11 @@ fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use grabd_domain::Timestamp;
-    use grabd_domain::capture::CaptureRequest;
+    use grabd_domain::capture::{CaptureRequest, Device};
     use grabd_domain::grabs::{Class, FileKey, GrabFile, GrabSlice, SlicePlace};
     use grabd_domain::ids::{GrabId, TeamId};
 
     use super::*;
-    use grabd_domain::capture::Device;
 
     #[test]
     fn image_is_shown_in_the_size_of_its_page() {
