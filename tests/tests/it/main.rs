@@ -15,6 +15,7 @@ mod contract_tables;
 mod crash_recovery;
 mod credits;
 mod delete;
+mod doc_examples;
 mod domains;
 mod egress;
 mod fairness;
