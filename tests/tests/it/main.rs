@@ -21,6 +21,7 @@ mod egress;
 mod fairness;
 mod files;
 mod fleet;
+mod generated_clients;
 mod grpc;
 mod hard_pages;
 mod hostile_clients;
