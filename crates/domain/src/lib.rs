@@ -7,11 +7,11 @@
 //! Rules get their inputs as arguments.
 #![warn(missing_docs)]
 
-pub mod abuse_contact;
 pub mod accounts;
 pub mod address;
 pub mod admission;
 pub mod capture;
+pub mod contact_link;
 pub mod credentials;
 pub mod credits;
 pub mod domains;

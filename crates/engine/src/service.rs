@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use grabd_domain::abuse_contact::AbuseContact;
 use grabd_domain::capture::BlockedContent;
+use grabd_domain::contact_link::{ContactLink, ServiceLinks};
 use grabd_domain::domains::{Domain, DomainRule};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::pricing::Packet;
@@ -86,7 +86,9 @@ pub struct Operations {
     /// Whether operators need a second factor for the operator pages.
     pub second_factor_for_operators: bool,
     /// Whom the owner of a captured site can write to.
-    pub abuse_contact: Option<AbuseContact>,
+    pub abuse_contact: Option<ContactLink>,
+    /// What the operator says about the service.
+    pub links: ServiceLinks,
     /// Live pages that visitors without an account may capture.
     pub sample_sites: Vec<TargetUrl>,
 }
@@ -112,6 +114,7 @@ impl Default for Operations {
             listed_contents: Vec::new(),
             second_factor_for_operators: false,
             abuse_contact: None,
+            links: ServiceLinks::default(),
             sample_sites: Vec::new(),
         }
     }
@@ -335,8 +338,13 @@ impl Core {
     }
 
     /// Whom the owner of a captured site can write to.
-    pub fn abuse_contact(&self) -> Option<&AbuseContact> {
+    pub fn abuse_contact(&self) -> Option<&ContactLink> {
         self.settings.operations.abuse_contact.as_ref()
+    }
+
+    /// What the operator says about the service.
+    pub fn service_links(&self) -> &ServiceLinks {
+        &self.settings.operations.links
     }
 
     /// Whether mail is sent. Otherwise the operator passes links on.

@@ -30,9 +30,18 @@ for (const link of presets) {
 const note = document.getElementById("code-note");
 let latest = 0;
 let retry;
-async function updateCode() {
+let typing;
+let update = Promise.resolve();
+function updateCode() {
+  update = fetchCode();
+  return update;
+}
+
+async function fetchCode() {
   const mine = ++latest;
   clearTimeout(retry);
+  clearTimeout(typing);
+  typing = 0;
   const body = new URLSearchParams(new FormData(form));
   body.set("part", "code");
   let seconds;
@@ -55,6 +64,18 @@ async function updateCode() {
   note.textContent = seconds > 0 ? `This code is for the former options. It follows in ${seconds} s.` : "This code is for the former options. Update it with the button.";
 }
 form.addEventListener("change", updateCode);
+form.addEventListener("input", ({ target }) => {
+  if (!target.name) return;
+  clearTimeout(typing);
+  typing = setTimeout(updateCode, 400);
+});
+
+// What is copied is the code of the form as it is now.
+currentBlock = async (block) => {
+  await (typing ? updateCode() : update);
+  const language = nameOf(block);
+  return note.textContent ? null : [...code.querySelectorAll("figure.code")].find((other) => nameOf(other) === language);
+};
 
 // The search opens the groups with options that match, and closes them again.
 const find = document.getElementById("find");

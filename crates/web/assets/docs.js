@@ -2,18 +2,25 @@
 // examples are shown below each other.
 const LANGUAGE = "docs-language";
 
+// The block to copy instead of one that was pressed, or null if there is none. A page whose code follows a form replaces this.
+let currentBlock = async (block) => block;
+
 function copyButton(block) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "copy";
   button.textContent = "Copy";
   button.addEventListener("click", async () => {
+    const current = await currentBlock(block);
+    // The code may have been replaced, and this button with it.
+    const shown = current?.querySelector(".copy") ?? button;
+    if (!current) return void (shown.textContent = "Not current");
     try {
-      await navigator.clipboard.writeText(block.querySelector("code").textContent);
-      button.textContent = "Copied";
+      await navigator.clipboard.writeText(current.querySelector("code").textContent);
+      shown.textContent = "Copied";
     } catch {
-      getSelection().selectAllChildren(block.querySelector("code"));
-      button.textContent = "Selected";
+      getSelection().selectAllChildren(current.querySelector("code"));
+      shown.textContent = "Selected";
     }
   });
   return button;

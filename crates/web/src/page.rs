@@ -2,7 +2,8 @@
 
 use askama::Template;
 use axum::response::{IntoResponse, Response};
-use grabd_domain::abuse_contact::AbuseContact;
+use grabd_domain::contact_link::{ContactLink, ServiceLinks};
+use grabd_engine::Core;
 use grabd_engine::accounts::Session;
 use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
@@ -40,6 +41,10 @@ pub(crate) struct Layout {
     pub(crate) tabs: Option<Tabs>,
     /// The link for owners of captured sites. Empty if the operator has configured none.
     pub(crate) abuse_contact: String,
+    /// Whom users can write to. Empty if the operator has configured nobody.
+    pub(crate) support: String,
+    /// Labels and targets of the links about the service.
+    pub(crate) service: Vec<(&'static str, String)>,
 }
 
 /// The signed-in user, for the page header.
@@ -78,8 +83,17 @@ pub(crate) struct Tab {
 }
 
 impl Layout {
+    /// The target of the link about the service with this label. Empty if there is none.
+    pub(crate) fn service_link(&self, label: &str) -> &str {
+        self.service.iter().find(|(own, _)| *own == label).map_or("", |(_, href)| href)
+    }
+
     /// The layout without navigation for signed-in users.
-    pub(crate) fn plain(assets: &Assets, abuse_contact: Option<&AbuseContact>) -> Self {
+    pub(crate) fn plain(assets: &Assets, core: &Core) -> Self {
+        let href = |link: Option<&ContactLink>| link.map(|link| link.href().to_owned()).unwrap_or_default();
+        let ServiceLinks { support, terms, privacy, imprint, status } = core.service_links();
+        let service =
+            [("Support", support), ("Terms", terms), ("Privacy", privacy), ("Imprint", imprint), ("Status", status)];
         Self {
             style: assets.style.path.clone(),
             font: assets.font.path.clone(),
@@ -91,7 +105,12 @@ impl Layout {
             is_open: false,
             team: None,
             tabs: None,
-            abuse_contact: abuse_contact.map(|contact| contact.href().to_owned()).unwrap_or_default(),
+            abuse_contact: href(core.abuse_contact()),
+            support: href(support.as_ref()),
+            service: service
+                .into_iter()
+                .filter_map(|(label, link)| Some((label, href(Some(link.as_ref()?)))))
+                .collect(),
         }
     }
 }
@@ -99,7 +118,7 @@ impl Layout {
 impl Web {
     /// A layout without navigation, for pages that are a step of a flow.
     pub(crate) fn plain_layout(&self) -> Layout {
-        Layout::plain(&self.assets, self.core.abuse_contact())
+        Layout::plain(&self.assets, &self.core)
     }
 
     /// The layout of pages that visitors read without being asked to sign in.

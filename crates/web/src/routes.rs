@@ -45,7 +45,7 @@ pub fn not_found_page(core: Core) -> impl Fn() -> Response + Clone {
     let assets = Arc::new(Assets::load());
     move || {
         let problem = Problem::not_found("Check the URL, or start from one of these pages.");
-        let mut response = problem.render(Layout::plain(&assets, core.abuse_contact()));
+        let mut response = problem.render(Layout::plain(&assets, &core));
         response::add_headers(response.headers_mut());
         response
     }

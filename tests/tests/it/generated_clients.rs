@@ -50,7 +50,13 @@ async fn python_clients_of_two_generators_capture_wait_and_read_errors() -> Resu
     std::fs::write(dir.path().join("config.yml"), "post_hooks: []\npackage_name_override: grabd_client\n")?;
     std::fs::create_dir(dir.path().join("grabd_client"))?;
     let generate: Vec<&str> = generate.iter().map(|&of| if of == "." { "grabd_client" } else { of }).collect();
-    run_in(&app, dir.path(), &bin.join("openapi-python-client"), &[&generate[..], &["--config", "config.yml"]].concat()).await?;
+    run_in(
+        &app,
+        dir.path(),
+        &bin.join("openapi-python-client"),
+        &[&generate[..], &["--config", "config.yml"]].concat(),
+    )
+    .await?;
     let models = ["--input", "openapi.json", "--input-file-type", "openapi", "--output", "models.py"];
     let models = [&models[..], &["--output-model-type", "pydantic_v2.BaseModel"]].concat();
     run_in(&app, dir.path(), &bin.join("datamodel-codegen"), &models).await?;

@@ -1,6 +1,6 @@
 //! Section `abuse`.
 
-use grabd_domain::abuse_contact::AbuseContact;
+use grabd_domain::contact_link::ContactLink;
 use grabd_domain::domains::{Domain, DomainRule};
 use grabd_engine::{Operations, admission};
 use serde::Deserialize;
@@ -54,7 +54,7 @@ impl Abuse {
         if self.paid_slots_percent > 100 {
             problems.add("abuse.paid_slots_percent", &self.paid_slots_percent.to_string(), "at most 100");
         }
-        if !self.contact.is_empty() && AbuseContact::parse(&self.contact).is_err() {
+        if !self.contact.is_empty() && ContactLink::parse(&self.contact).is_err() {
             let allowed = "an e-mail address such as abuse@example.com, or an https URL";
             problems.add("abuse.contact", &self.contact, allowed);
         }
@@ -77,6 +77,6 @@ pub(crate) fn operations(abuse: &Abuse, audit: &Audit) -> Operations {
     let mut domains = of(&abuse.deny_domains, DomainRule::Deny);
     domains.extend(of(&abuse.allow_domains, DomainRule::Allow));
     // Checked by `validate`.
-    let abuse_contact = AbuseContact::parse(&abuse.contact).ok();
+    let abuse_contact = ContactLink::parse(&abuse.contact).ok();
     Operations { domains, audit_retention: audit.retention(), abuse_contact, ..Operations::default() }
 }

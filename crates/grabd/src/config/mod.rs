@@ -41,6 +41,7 @@ mod samples;
 mod secret;
 mod secrets;
 mod security;
+mod service;
 mod webhooks;
 
 pub(crate) use abuse::operations;
@@ -72,6 +73,7 @@ pub use samples::Samples;
 pub use secret::Secret;
 pub use secrets::Secrets;
 pub use security::Security;
+pub use service::Service;
 pub use webhooks::Webhooks;
 
 use overrides::Overrides;
@@ -114,6 +116,7 @@ pub struct Config {
     pub images: Images,
     pub retention: Retention,
     pub samples: Samples,
+    pub service: Service,
     pub log: Log,
 }
 
@@ -194,6 +197,7 @@ impl Config {
         self.billing.validate(&mut problems);
         self.retention.validate(&mut problems);
         self.samples.validate(&mut problems);
+        self.service.validate(&mut problems);
         self.audit.validate(&mut problems);
         problems.into_result()
     }

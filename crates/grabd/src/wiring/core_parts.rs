@@ -75,6 +75,7 @@ pub async fn start_core(
                 listed_contents: lists.contents(),
                 second_factor_for_operators: config.security.require_second_factor_for_operators,
                 sample_sites: config.samples.urls(),
+                links: config.service.links(),
                 ..operations(&config.abuse, &config.audit)
             },
         },

@@ -1,4 +1,4 @@
-//! Whom the owner of a captured site can write to.
+//! Links to the operator: whom people can write to, and pages about the service.
 
 use url::Url;
 
@@ -7,34 +7,49 @@ const MAX_BYTES: usize = 300;
 
 /// An e-mail address or a page of the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AbuseContact(String);
+pub struct ContactLink(String);
 
 /// The text is not a contact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be an e-mail address such as abuse@example.com, or an https URL, of at most {MAX_BYTES} characters")]
-pub struct AbuseContactError;
+pub struct ContactLinkError;
 
-impl AbuseContact {
+impl ContactLink {
     /// Parses an e-mail address or an https URL.
     ///
     /// # Errors
     /// If it is neither.
-    pub fn parse(text: &str) -> Result<Self, AbuseContactError> {
+    pub fn parse(text: &str) -> Result<Self, ContactLinkError> {
         if text.len() > MAX_BYTES {
-            return Err(AbuseContactError);
+            return Err(ContactLinkError);
         }
         if is_email(text) {
             return Ok(Self(format!("mailto:{text}")));
         }
-        let url = Url::parse(text).map_err(|_| AbuseContactError)?;
+        let url = Url::parse(text).map_err(|_| ContactLinkError)?;
         let is_page = url.scheme() == "https" && url.username().is_empty() && url.password().is_none();
-        if is_page { Ok(Self(url.into())) } else { Err(AbuseContactError) }
+        if is_page { Ok(Self(url.into())) } else { Err(ContactLinkError) }
     }
 
     /// The target of a link: a `mailto:` or https URL.
     pub fn href(&self) -> &str {
         &self.0
     }
+}
+
+/// What the operator says about the service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceLinks {
+    /// Whom users can write to.
+    pub support: Option<ContactLink>,
+    /// The terms of service.
+    pub terms: Option<ContactLink>,
+    /// What is stored about users.
+    pub privacy: Option<ContactLink>,
+    /// Who runs the service.
+    pub imprint: Option<ContactLink>,
+    /// Whether the service works.
+    pub status: Option<ContactLink>,
 }
 
 /// Whether the text is an e-mail address that needs no escaping in a `mailto:` URL (RFC 6068).
@@ -67,9 +82,9 @@ mod tests {
             ("https://user@example.com", None),
             ("https://", None),
         ] {
-            let parsed = AbuseContact::parse(text);
-            assert_eq!(parsed.as_ref().map(AbuseContact::href).ok(), expected, "{text}");
+            let parsed = ContactLink::parse(text);
+            assert_eq!(parsed.as_ref().map(ContactLink::href).ok(), expected, "{text}");
         }
-        assert!(AbuseContact::parse(&format!("https://example.com/{}", "x".repeat(MAX_BYTES))).is_err());
+        assert!(ContactLink::parse(&format!("https://example.com/{}", "x".repeat(MAX_BYTES))).is_err());
     }
 }
