@@ -135,6 +135,13 @@ export const contenders = {
   'capture-website': byCaptureWebsite,
 };
 
+/** Forgets a browser that does not answer any more, and kills it, so that the next capture launches another one. */
+export const abandon = async () => {
+  const former = [...launched.values()];
+  launched.clear();
+  for (const browser of former) (await browser).process?.()?.kill('SIGKILL');
+};
+
 /** Closes all browsers that the tools have launched. */
 export const close = async () => {
   for (const browser of launched.values()) await (await browser).close();

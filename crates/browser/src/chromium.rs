@@ -11,7 +11,7 @@ use tracing::Instrument;
 
 use crate::jail::Jail;
 use crate::supervisor::{Health, Shared, StartError};
-use crate::{Options, SelfTestError, SelfTestReport, page, selftest, writing_systems};
+use crate::{Options, SelfTestError, SelfTestReport, selftest, writing_systems};
 
 /// Renders images with Chromium. Cheap to clone. Its browsers end when the last clone is dropped.
 #[derive(Clone)]

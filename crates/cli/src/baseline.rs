@@ -59,10 +59,8 @@ pub(crate) async fn make_or_compare(
         jobs: args.jobs,
         idempotency_key: args.idempotency_key.clone(),
     };
-    match compare_all(api, connection, &diff, known).await? {
-        Exit::Done if !new.is_empty() => Ok(Exit::Changed),
-        exit => Ok(exit),
-    }
+    let exit = compare_all(api, connection, &diff, known).await?;
+    Ok(if exit == Exit::Done && !new.is_empty() { Exit::Changed } else { exit })
 }
 
 /// Whether a capture is of the page with this URL, as it was given: the service completes URLs.
@@ -80,12 +78,13 @@ async fn make(
     file: &Path,
 ) -> Result<Exit, Failure> {
     let keys = Keys::new(args.idempotency_key.as_ref(), urls.len())?;
+    let keys = &keys;
     let mut results = futures::stream::iter(urls)
-        .map(|url| async {
+        .map(|url| async move {
             let mut body = serde_json::Map::from_iter([("url".to_owned(), json!(url))]);
             body.extend(args.format.map(|format| ("format".to_owned(), json!(format.as_str()))));
             body.extend(args.options.0.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
-            let grab = capture::create_one(api, &keys, body.into()).await?;
+            let grab = capture::create_one(api, keys, body.into()).await?;
             if grab.fields.status == "done" { Ok(grab) } else { Err(Failure::CaptureFailed(grab.error())) }
         })
         .buffered(usize::from(args.jobs));

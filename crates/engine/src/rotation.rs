@@ -202,8 +202,8 @@ mod tests {
         for user in &users {
             let email = Email::parse(&format!("{}@example.com", user.0.as_u128())).unwrap();
             let (id, initial_team) = (*user, InitialTeam::Existing(team));
-            let user = NewUser { id, email, password_hash: "x".into(), initial_team, verified: true, now: NOW };
-            store.accounts().create_user(user).await.unwrap();
+            let new = NewUser { id, email, password_hash: "x".into(), initial_team, verified: true, now: NOW };
+            store.accounts().create_user(new).await.unwrap();
             let secret = vault.seal(user.0.as_bytes(), user.0.as_bytes());
             let recovery_codes = vec![[1; 32]];
             let factor = NewSecondFactor { user: *user, secret, step: 1, recovery_codes, keep: [0; 32], now: NOW };

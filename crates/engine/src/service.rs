@@ -43,7 +43,7 @@ use crate::retention::Retention;
 use crate::samples::state::Samples;
 use crate::vault::Vault;
 use crate::webhooks::Webhooks;
-use crate::{admission, origin};
+use crate::{admission, client_address};
 
 /// Settings of the operator.
 #[derive(Clone, Debug)]
@@ -370,7 +370,7 @@ impl Core {
 
     /// The store for changes by a user, which are recorded in the audit trail.
     pub(crate) fn store_as(&self, user: UserId) -> Store {
-        let (name, address) = (format!("user:{user}"), origin::address());
+        let (name, address) = (format!("user:{user}"), client_address::address());
         self.store.acting_as(Actor { name, address, now: self.clock.now() })
     }
 

@@ -42,6 +42,7 @@ pub async fn run(config: &Config, launcher: Option<&Path>) -> bool {
     findings.push(secrets(config).await);
     findings.extend(environment(config));
     findings.push(pricing(config));
+    findings.extend(selling(config));
     findings.extend(filter_lists(config));
     findings.extend(egress(config).await);
     for (name, address, remedy) in [
@@ -189,6 +190,18 @@ fn pricing(config: &Config) -> Finding {
     let result =
         wiring::pricing(config).map(|_| "the price list is valid".to_owned()).map_err(|error| format!("{error:#}"));
     Finding::new("pricing", result, "Correct the file, or leave GRABD_PRICING__FILE empty for the embedded price list")
+}
+
+/// A recommendation for a service that sells credits: buyers look for these.
+fn selling(config: &Config) -> Option<Finding> {
+    let missing = config.service.missing_to_sell();
+    let sells = !config.billing.stripe_secret_key.expose().is_empty();
+    (sells && !missing.is_empty()).then(|| Finding {
+        name: "selling",
+        ok: true,
+        detail: format!("credits are sold, and {} are not set", missing.join(", ")),
+        remedy: "Set them, so that buyers find your terms and whom to write to",
+    })
 }
 
 /// A broken list does not prevent the start, so it is a recommendation.

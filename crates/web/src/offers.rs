@@ -11,6 +11,8 @@ pub(crate) struct Offer {
     pub(crate) credits: String,
     pub(crate) price: String,
     pub(crate) per: &'static str,
+    /// The price of 1,000 captures.
+    pub(crate) unit_price: String,
     /// When the credits expire.
     policy: String,
 }
@@ -39,6 +41,7 @@ impl Offers {
             credits: grouped(annual.credits_per_year),
             price: money(annual.price_usd, currency),
             per: "a year",
+            unit_price: unit_price(annual.price_usd, annual.credits_per_year, currency),
             policy: annual.reset_policy.clone(),
         });
         Self::new(yearly.into_iter().chain(packages(prices)).collect())
@@ -62,8 +65,16 @@ fn packages(prices: &Prices) -> impl Iterator<Item = Offer> {
         credits: grouped(package.credits),
         price: money(package.price_usd, &prices.currency),
         per: "once",
+        unit_price: unit_price(package.price_usd, package.credits, &prices.currency),
         policy: package.reset_policy.clone(),
     })
+}
+
+/// The price of 1,000 captures, to the cent.
+fn unit_price(price: f64, credits: u64, currency: &str) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "no package has so many credits")]
+    let cents = (price * 100_000.0 / credits.max(1) as f64).round();
+    money(cents / 100.0, currency)
 }
 
 #[cfg(test)]
@@ -87,6 +98,13 @@ mod tests {
 
     fn own_policies(offers: &Offers) -> Vec<Option<&str>> {
         offers.list.iter().map(|offer| offers.own_policy(offer)).collect()
+    }
+
+    #[test]
+    fn unit_price_is_that_of_a_thousand_captures() {
+        let offers = Offers::of_packages(&prices(["Never.", "Never."], 50.0));
+        assert_eq!(offers.list.iter().map(|offer| offer.unit_price.as_str()).collect::<Vec<_>>(), ["2 USD", "2 USD"]);
+        assert_eq!(unit_price(49.0, 30_000, "EUR"), "1.63 EUR");
     }
 
     #[test]

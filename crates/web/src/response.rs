@@ -6,7 +6,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
-use grabd_engine::origin::from_address;
+use grabd_engine::client_address::from_address;
 use grabd_http::allow_methods;
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, Entry, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,

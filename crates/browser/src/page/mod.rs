@@ -21,7 +21,7 @@ pub(crate) use error::{CaptureError, UNRESPONSIVE};
 pub(crate) use findings::metadata::failure_metadata;
 pub(crate) use identity::Identity;
 pub(crate) use load::clock::TimeMode;
-pub(crate) use load::frames::{DrawLock, Frames};
+pub(crate) use load::frame_drawing::{DrawLock, Frames};
 pub(crate) use load::watch::{Excess, Watch};
 pub(crate) use load::workers::report_workers;
 pub(crate) use script::call as call_script;

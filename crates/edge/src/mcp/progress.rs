@@ -114,7 +114,7 @@ pub(super) async fn respond(
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(PRIVATE_NO_STORE));
     headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
-    limits::copy(&metadata, headers);
+    rate_limit_headers::copy(&metadata, headers);
     response
 }
 

@@ -52,7 +52,7 @@ impl CallResponder {
 }
 
 fn copy(from: &HeaderMap, name: HeaderName, to: &mut HeaderMap) {
-    limits::copy(from, to);
+    rate_limit_headers::copy(from, to);
     if let Some(value) = from.get(&name) {
         to.insert(name, value.clone());
     }

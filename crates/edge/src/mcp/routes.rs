@@ -103,7 +103,7 @@ async fn limit_by_address(State(mcp): State<Arc<Mcp>>, request: Request, next: N
         return match mcp.addresses.take(client) {
             Ok(window) => {
                 let mut response = request_layer::catch_panic(next, request, &request_id).await;
-                limits::write(&window, response.headers_mut());
+                rate_limit_headers::write(&window, response.headers_mut());
                 response
             }
             Err(window) => ApiError::rate_limit_exceeded(&window).into_response(),
@@ -119,7 +119,7 @@ async fn limit_by_address(State(mcp): State<Arc<Mcp>>, request: Request, next: N
 fn count_unauthenticated(mcp: &Mcp, client: IpAddr, mut response: Response) -> Response {
     match mcp.addresses.take(client) {
         Ok(window) => {
-            limits::write(&window, response.headers_mut());
+            rate_limit_headers::write(&window, response.headers_mut());
             response
         }
         Err(window) => ApiError::rate_limit_exceeded(&window).into_response(),

@@ -32,7 +32,7 @@ use super::openapi::examples::pending;
 use super::openapi::parts::{authenticated, json_content, parameter, success_response, text};
 use super::openapi::tags;
 use super::state::Edge;
-use super::{headers, limits, wire};
+use super::{headers, rate_limit_headers, wire};
 
 /// Path of the operation.
 pub(super) const PATH: &str = "/v1/grabs/batch";
@@ -82,7 +82,7 @@ pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> R
             let created = create_all(&mut core, &parts, &captures).await;
             let response = created.and_then(|created| respond(&parts.headers, &created, captures.own.len()));
             let mut response = response.unwrap_or_else(IntoResponse::into_response);
-            limits::add_async_queue(response.headers_mut(), edge.async_queue_limit);
+            rate_limit_headers::add_async_queue(response.headers_mut(), edge.async_queue_limit);
             response
         }
         Err(message) => refuse(&mut core, &parts, message).await.into_response(),
@@ -178,7 +178,7 @@ async fn refuse(core: &mut Core, parts: &Parts, message: String) -> ApiError {
         Ok(CoreResponse { message: BatchCreateGrabsResponse { results, .. }, metadata }) => {
             match results.into_iter().next().map(|result| to_result(result, &metadata, &parts.headers)) {
                 Some(Err(mut error)) => {
-                    limits::copy(&metadata, &mut error.headers);
+                    rate_limit_headers::copy(&metadata, &mut error.headers);
                     if error.code == ErrorCode::BadRequest {
                         error.message = message.into();
                     }

@@ -27,7 +27,7 @@ use super::openapi::tags;
 use super::prefer::Prefer;
 use super::query::Query;
 use super::state::Edge;
-use super::{headers, idempotency_key, limits, options, wire};
+use super::{headers, idempotency_key, options, rate_limit_headers, wire};
 
 const RESPOND_ASYNC: &str = "respond-async";
 /// Poll interval in seconds that is suggested for a queued grab.
@@ -58,7 +58,7 @@ pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> R
     let queued = mode == CreateMode::Async && outcome.as_ref().ok().and_then(is_live).unwrap_or(true);
     let mut response = outcome.and_then(|reply| respond(reply, &prefer, &parts.headers)).into_response();
     if queued {
-        limits::add_async_queue(response.headers_mut(), edge.async_queue_limit);
+        rate_limit_headers::add_async_queue(response.headers_mut(), edge.async_queue_limit);
     }
     response
 }
@@ -86,7 +86,7 @@ fn respond(
         GrabStatus::Done => grab_response(StatusCode::OK, &grab, &metadata, location).ok_or_else(incomplete)?,
         GrabStatus::Failed => {
             let mut failure = ApiError::from_grab(grab, location);
-            limits::copy(&metadata, &mut failure.headers);
+            rate_limit_headers::copy(&metadata, &mut failure.headers);
             failure.into_response()
         }
         GrabStatus::Pending | GrabStatus::Processing => {

@@ -84,7 +84,7 @@ impl ApiError {
             Self::new(code, status.message().to_owned()).caused_by(reason::cause(status))
         };
         let metadata = status.metadata().as_ref();
-        limits::copy(metadata, &mut failure.headers);
+        rate_limit_headers::copy(metadata, &mut failure.headers);
         if let Some(seconds) = retry_after_s(delay, status_and_code(code).0, metadata) {
             failure.headers.insert(RETRY_AFTER, seconds.into());
         }
@@ -118,7 +118,7 @@ impl ApiError {
         let whose = if of_end_site { " from all addresses of your network" } else { "" };
         let message = format!("Request rate limit exceeded: {limit} requests per minute{whose}. Retry in {reset_s} s.");
         let mut failure = Self::new(ErrorCode::RateLimitExceeded, message);
-        limits::write(window, &mut failure.headers);
+        rate_limit_headers::write(window, &mut failure.headers);
         failure.headers.insert(RETRY_AFTER, reset_s.into());
         failure
     }
@@ -185,7 +185,7 @@ fn retry_after_s(delay: Option<Duration>, http: StatusCode, metadata: &HeaderMap
     if http != StatusCode::TOO_MANY_REQUESTS {
         return delay_s;
     }
-    let reset_s = limits::read(metadata).map(|window| window.reset_s);
+    let reset_s = rate_limit_headers::read(metadata).map(|window| window.reset_s);
     Some(delay_s.max(reset_s).unwrap_or_else(|| whole_seconds(Duration::ZERO)))
 }
 

@@ -24,7 +24,7 @@ use super::openapi::tags;
 use super::path_id::id;
 use super::state::Edge;
 use super::watch::{self, Next, Watch};
-use super::{headers, limits, wire};
+use super::{headers, rate_limit_headers, wire};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// The event of a new revision, and that of a stage of the current one.
@@ -95,7 +95,7 @@ fn event_stream(watch: Watch, seen: i64, first: Option<Box<Grab>>) -> impl Strea
 fn insert_headers(headers: &mut HeaderMap, metadata: &HeaderMap) {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(headers::PRIVATE_NO_STORE));
     headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
-    limits::copy(metadata, headers);
+    rate_limit_headers::copy(metadata, headers);
 }
 
 /// The revision after which a reader resumes. An invalid value is ignored.

@@ -52,7 +52,7 @@ pub(crate) fn response(status: StatusCode, caching: &'static str, body: Body, me
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
-    limits::copy(metadata, headers);
+    rate_limit_headers::copy(metadata, headers);
     response
 }
 

@@ -28,7 +28,7 @@ use super::openapi::tags;
 use super::options;
 use super::query::Query;
 use super::state::Edge;
-use super::{headers, limits, wire};
+use super::{headers, rate_limit_headers, wire};
 
 /// The most bytes of a query that are sent to the core, which reports shorter ones that are too long.
 const MAX_QUERY_BYTES: usize = 64 << 10;
@@ -63,8 +63,8 @@ pub(super) async fn open(State(edge): State<Arc<Edge>>, request: Request) -> Res
 
 /// Reports the limit of the address, unless the core has counted the request for the key of the link.
 fn add_limit(headers: &mut HeaderMap, window: &Window) {
-    if !headers.contains_key(limits::RATE_LIMIT) {
-        limits::write(window, headers);
+    if !headers.contains_key(rate_limit_headers::RATE_LIMIT) {
+        rate_limit_headers::write(window, headers);
     }
 }
 
@@ -94,7 +94,7 @@ async fn answer(edge: &Edge, headers: &HeaderMap, query: &str) -> Result<Respons
             let mut failure = ApiError::from_grab(grab, location);
             // Whoever has only the link cannot read the grab.
             failure.headers.remove(LOCATION);
-            limits::copy(&metadata, &mut failure.headers);
+            rate_limit_headers::copy(&metadata, &mut failure.headers);
             Err(failure)
         }
         GrabStatus::Pending | GrabStatus::Processing => {
@@ -126,7 +126,7 @@ fn redirect(grab: &Grab, fresh_s: i64, metadata: &HeaderMap) -> Result<Response,
             headers.insert(name, value);
         }
     }
-    limits::copy(metadata, headers);
+    rate_limit_headers::copy(metadata, headers);
     Ok(response)
 }
 

@@ -13,7 +13,7 @@ use http::HeaderValue;
 
 use super::error::ApiError;
 use super::state::Edge;
-use super::{call, cors, limits, paths};
+use super::{call, cors, paths, rate_limit_headers};
 
 /// Counts requests without a recognised team by address: before the handler if they have no credential, after it if the
 /// core did not accept the credential. Links have theirs in the query.
@@ -25,7 +25,7 @@ pub(super) async fn handle(State(edge): State<Arc<Edge>>, request: Request, next
     let has_credential = credential::bearer(request.headers()).is_some() || request.uri().path() == paths::LINKS;
     let mut response = if has_credential {
         let response = catch_panic(next, request, &request_id).await;
-        match response.headers().contains_key(limits::RATE_LIMIT) {
+        match response.headers().contains_key(rate_limit_headers::RATE_LIMIT) {
             true => response,
             false => count_response(&edge, client, response),
         }
@@ -33,7 +33,7 @@ pub(super) async fn handle(State(edge): State<Arc<Edge>>, request: Request, next
         match edge.addresses.take(client) {
             Ok(window) => {
                 let mut response = catch_panic(next, request, &request_id).await;
-                limits::write(&window, response.headers_mut());
+                rate_limit_headers::write(&window, response.headers_mut());
                 response
             }
             Err(window) => ApiError::rate_limit_exceeded(&window).into_response(),
@@ -60,7 +60,7 @@ fn count_response(edge: &Edge, client: std::net::IpAddr, mut response: Response)
     match edge.addresses.take(client) {
         Err(window) if !response.status().is_server_error() => ApiError::rate_limit_exceeded(&window).into_response(),
         Ok(window) | Err(window) => {
-            limits::write(&window, response.headers_mut());
+            rate_limit_headers::write(&window, response.headers_mut());
             response
         }
     }

@@ -8,9 +8,11 @@ use crate::service::Core;
 
 /// Records the sign-in of a user, if they are an operator.
 pub(super) async fn record_operator(core: &Core, user: UserId, email: &Email) -> Result<(), Error> {
-    let user = core.store.accounts().find_user_by_id(user).await?;
-    match user {
-        Some(user) if user.operator => Ok(core.store_as(user).audit().record_operator_sign_in(email.as_str()).await?),
+    let found = core.store.accounts().find_user_by_id(user).await?;
+    match found {
+        Some(found) if found.operator => {
+            Ok(core.store_as(user).audit().record_operator_sign_in(email.as_str()).await?)
+        }
         Some(_) | None => Ok(()),
     }
 }

@@ -209,8 +209,8 @@ pub async fn sign_in(
     }
     match (checked, user) {
         (Ok(true), Some(user)) => {
-            let user = core.store.accounts().find_user_by_id(user).await?;
-            if user.is_some_and(|user| user.suspension.is_some()) {
+            let found = core.store.accounts().find_user_by_id(user).await?;
+            if found.is_some_and(|found| found.suspension.is_some()) {
                 return Err(SignInError::Suspended);
             }
             let outcome = continue_sign_in(core, user, checked_against.as_deref().unwrap_or_default()).await?;

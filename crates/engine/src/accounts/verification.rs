@@ -82,11 +82,11 @@ pub async fn is_verified(core: &Core, user: UserId) -> Result<bool, Error> {
 #[tracing::instrument(name = "accounts.request_verification", skip_all)]
 pub async fn request_verification(core: &Core, user: UserId) -> Result<VerificationRequest, Error> {
     let Some(mailer) = &core.accounts.mailer else { return Ok(VerificationRequest::NotNeeded) };
-    let user = core.store.accounts().find_user_by_id(user).await?;
-    let Some(user) = user.filter(|user| user.verified_at.is_none()) else {
+    let found = core.store.accounts().find_user_by_id(user).await?;
+    let Some(found) = found.filter(|found| found.verified_at.is_none()) else {
         return Ok(VerificationRequest::NotNeeded);
     };
-    if !core.accounts.quotas.may_mail(&user.email) {
+    if !core.accounts.quotas.may_mail(&found.email) {
         tracing::warn!(user.id = %user, "too many e-mails requested for one address; nothing was sent");
         return Ok(VerificationRequest::TooMany);
     }
@@ -95,7 +95,7 @@ pub async fn request_verification(core: &Core, user: UserId) -> Result<Verificat
     let expires_at = core.clock.now() + VERIFICATION_LIFE;
     core.store.accounts().create_verification(digest::of(token.expose()), user, expires_at).await?;
     let link = format!("{}/verify-email?token={}", core.oauth.settings.issuer, token.expose());
-    place.send(templates::verification(user.email, &core.host(), &link));
+    place.send(templates::verification(found.email, &core.host(), &link));
     Ok(VerificationRequest::Sent)
 }
 
@@ -108,8 +108,8 @@ pub async fn find_verification(core: &Core, token: &str) -> Result<Option<Verifi
     let Some(token) = VerificationToken::parse(token) else { return Ok(None) };
     let found = core.store.accounts().find_verification(&digest::of(token.expose()), core.clock.now()).await;
     let Some(user) = found? else { return Ok(None) };
-    let user = core.store.accounts().find_user_by_id(user).await?;
-    Ok(user.map(|user| Verification { user, email: user.email }))
+    let found = core.store.accounts().find_user_by_id(user).await?;
+    Ok(found.map(|found| Verification { user, email: found.email }))
 }
 
 /// Verifies the address of a signed-in user with a link, which can be used once.

@@ -81,10 +81,10 @@ async fn run(
 ) -> Result<(), Error> {
     let submitted = match caller.environment {
         // Placeholders are complete when they are created, so there is nothing to cancel.
-        Environment::Test => Submitted::Repeated(Box::new(test_create::create(core, caller, create).await?)),
+        Environment::Test => Submitted::Repeated(Box::new(placeholder_create::create(core, caller, create).await?)),
         Environment::Live => create::submit(core, caller, create, started).await?,
     };
-    let OpenGrab { grab, account, mut states, deadline, deadline_at } = match submitted {
+    let OpenGrab { grab, payer, mut states, deadline, deadline_at } = match submitted {
         Submitted::Open(open) => *open,
         Submitted::Repeated(result) => {
             send(sender, *result, Stages::default());
@@ -108,7 +108,7 @@ async fn run(
             // The deadline of a synchronous grab.
             () = tokio::time::sleep_until(deadline) => {
                 let rendered_for = states.rendered_for();
-                let ended = create::time_out(core, caller, account, (id, deadline_at), rendered_for).await?;
+                let ended = create::time_out(core, caller, payer, (id, deadline_at), rendered_for).await?;
                 GrabUpdate { grab: Arc::new(ended), stages: Stages::default() }
             }
         };

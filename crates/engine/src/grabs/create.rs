@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::request::{CreateRequest, CreateResult, ValidCreate, Validated};
-use super::{cached, compare, idempotency, test_create, upload};
+use super::{cached, compare, idempotency, placeholder_create, upload};
 use crate::admission::{self, SlotUse};
 use crate::error::Error;
 use crate::failpoints::{self, Step};
@@ -64,7 +64,7 @@ pub(crate) async fn perform(
         let (spawner, core) = (core, core.clone());
         let work = async move {
             match caller.environment {
-                Environment::Test => test_create::create(&core, caller, create).await,
+                Environment::Test => placeholder_create::create(&core, caller, create).await,
                 Environment::Live => create_live(&core, caller, create, started).await,
             }
         };

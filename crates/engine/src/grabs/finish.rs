@@ -207,7 +207,7 @@ pub(crate) async fn finish(
             let steps = core.queue.dispatcher.final_steps(token);
             // The comparison has its own part of the lease.
             let limit = core.queue.dispatcher.storing_time(token, core.clock.now()) + COMPARE_LIMIT;
-            let finished = final_steps::run(core, &steps, &key, &mut metadata, limit).await;
+            let finished = run_final_steps::run(core, &steps, &key, &mut metadata, limit).await;
             let now = core.clock.now();
             match finished {
                 Ok(()) => {

@@ -26,7 +26,7 @@ pub struct Preview {
 pub async fn preview(core: &Core, request: &CaptureRequest) -> Result<Preview, Error> {
     let spec = CaptureSpec::parse(request)?;
     targets::check_page_url(core, &spec.url)?;
-    let (failure, _) = test_create::requested_outcome(&spec, core.settings.async_queue)?;
+    let (failure, _) = placeholder_create::requested_outcome(&spec, core.settings.async_queue)?;
     if let Some(failure) = failure {
         return Err(failure.to_fault().into());
     }

@@ -24,9 +24,9 @@ pub(super) async fn create(core: &Core, link: &SignedLink, request: &CreateReque
         Validated::Repeated(result) => return Ok(LinkResult { result: *result, counted: None }),
     };
     let counted =
-        limits::take(core, caller, link.key).map_err(|(fault, refused)| LinkError::new(fault, Some(refused)))?;
+        link_limits::take(core, caller, link.key).map_err(|(fault, refused)| LinkError::new(fault, Some(refused)))?;
     let failed = |error: Error| LinkError::new(error.into_fault(), Some(counted));
-    let _turn = limits::turn(core, caller, started).await.map_err(failed)?;
+    let _turn = link_limits::turn(core, caller, started).await.map_err(failed)?;
     let result = grabs::perform(core, caller, create, started).await.map_err(failed)?;
     Ok(LinkResult { result, counted: Some(counted) })
 }

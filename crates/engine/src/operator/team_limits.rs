@@ -72,12 +72,12 @@ impl LimitSettings {
 /// Database errors only.
 pub async fn limit_rows(store: &Store, team: TeamId, settings: &LimitSettings) -> Result<Vec<LimitRow>, Error> {
     let stored = store.limits().team_limits(team).await?;
-    let account = store.credits().account(team, &FREE_REFERENCES).await?;
-    let budget = store.limits().list_account_budgets().await?.get(&account.id).copied();
+    let payer = store.credits().payer(team, &FREE_REFERENCES).await?;
+    let budget = store.limits().list_payer_budgets().await?.get(&payer.id).copied();
     let row = |limit: TeamLimit| {
         let own = || stored.iter().find(|stored| stored.limit == limit).map(|stored| stored.value);
         let own = if limit == TeamLimit::FailedSecondsPerMinute { budget } else { own() };
-        let setting = settings.of(limit, account.has_paid);
+        let setting = settings.of(limit, payer.has_paid);
         LimitRow { limit, value: own.map_or(setting, u64::from), setting, is_overridden: own.is_some() }
     };
     Ok(TeamLimit::ALL.into_iter().map(row).collect())

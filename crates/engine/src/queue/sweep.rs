@@ -61,7 +61,7 @@ pub(crate) async fn run(core: Core) {
                 core.queue.admission.forget_full_budgets(core.clock.now());
                 core.samples.forget_expired(core.clock.now());
                 core.accounts.rate_limits.forget_unused_leases();
-                step(&core, "team_limits", core.limits.refresh_accounts(&core.store)).await;
+                step(&core, "team_limits", core.limits.refresh_payers(&core.store)).await;
             }
         }
     }

@@ -159,7 +159,7 @@ async fn every_redirect_has_iss_and_state() {
     assert!(value(&allowed, "code").starts_with("gac_"));
     assert_eq!((value(&allowed, "state"), value(&allowed, "iss")), ("a state & more", ISSUER));
     let checked = check_request(&test.core, &request(&client)).await.unwrap();
-    let denied = query(&deny(&test.core, &checked));
+    let denied = query(&deny(&test.core, &checked).await.unwrap());
     assert_eq!(value(&denied, "error"), "access_denied");
     assert_eq!((value(&denied, "state"), value(&denied, "iss")), ("a state & more", ISSUER));
     let stateless = test.allow(&set_field(request(&client), "state", None), Environment::Test).await;

@@ -207,7 +207,7 @@ async fn verified_user_gets_the_trial_credits_once_however_the_address_is_verifi
     assert_eq!(credits(&test, eve.id).await, 0, "the address is not verified");
     accounts::verify_email(core, eve.id, &link(&test, eve.id, 'a').await).await.unwrap();
     assert_eq!(credits(&test, eve.id).await, 10);
-    assert!(!test.store.credits().account(team, &["trial:"]).await.unwrap().has_paid, "nobody paid for them");
+    assert!(!test.store.credits().payer(team, &["trial:"]).await.unwrap().has_paid, "nobody paid for them");
 
     // A reset by a verified user grants nothing more.
     test.clock.advance(std::time::Duration::from_secs(60));

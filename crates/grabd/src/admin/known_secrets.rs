@@ -95,7 +95,7 @@ mod tests {
         let [team, other] = [1, 2].map(|number| id(number).parse::<TeamId>().unwrap());
         let (user, key) = (id(3).parse::<UserId>().unwrap(), id(4).parse::<KeyId>().unwrap());
         store.accounts().create_team(NewTeam { id: team, name: "A team".into(), now }).await.unwrap();
-        let user = NewUser {
+        let new = NewUser {
             id: user,
             email: Email::parse("bob@example.com").unwrap(),
             password_hash: "x".into(),
@@ -103,7 +103,7 @@ mod tests {
             verified: true,
             now,
         };
-        store.accounts().create_user(user).await.unwrap();
+        store.accounts().create_user(new).await.unwrap();
         assert_eq!(text(&find(&store, user, None).await.unwrap()), "");
         let new = NewKey {
             id: key,

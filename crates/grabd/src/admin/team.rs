@@ -174,7 +174,7 @@ pub(super) async fn run(config: &Config, store: &Store, command: Command) -> any
                 json!({ "team_id": team.to_string(), "deleted": true, "ended_grabs": count }),
             ))
         }
-        Command::Limits { team, set, reset } => limits::run(config, store, &team, set, reset).await,
+        Command::Limits { team, set, reset } => team_limits::run(config, store, &team, set, reset).await,
         Command::Export { team } => {
             let team = find_team(store, &team).await?;
             export(store, team).await?;

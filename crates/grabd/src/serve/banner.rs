@@ -100,7 +100,7 @@ pub(super) fn show(config: &Config, service: &Service, team: &FirstTeam, prints_
             print_line!("  egress    ATTENTION: captures may also reach {}", allowed.join(", "));
         }
     }
-    for (at, line) in limits::describe(config).iter().enumerate() {
+    for (at, line) in limits_in_force::describe(config).iter().enumerate() {
         print_line!("  {:<10}{line}", if at == 0 { "limits" } else { "" });
     }
     print_line!("            for one team: {} admin team limits TEAM --set requests_per_minute=600", program());

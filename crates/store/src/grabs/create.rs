@@ -369,7 +369,7 @@ impl Queue {
         let of_team = || ranks().filter(job::Column::TeamId.eq(new.team.0));
         let of_class = job::Column::Class.eq(codes::class(new.class));
         let open = of_team().filter(of_class).order_by_asc(job::Column::Vt);
-        let of_payer = || ranks().filter(job::Column::PayerId.eq(new.payer.id.0));
+        let of_payer = || ranks().filter(job::Column::AccountId.eq(new.payer.id.0));
         let last = of_payer().filter(job::is_waiting(new.class)).order_by_desc(job::Column::Vt);
         // Jobs of a payer that must wait do not hold the head back. Those of a lost attempt do: they wait briefly.
         let soon = (new.now + BACK_OFF * MAX_ATTEMPTS).as_ms();

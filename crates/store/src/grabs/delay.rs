@@ -33,7 +33,7 @@ impl Transaction for Delay {
     async fn apply(&self, tx: &Tx) -> Result<u64> {
         let delayed = job::Entity::update_many()
             .col_expr(job::Column::NotBefore, Expr::value(self.until.as_ms()))
-            .filter(job::Column::PayerId.eq(self.payer.0))
+            .filter(job::Column::AccountId.eq(self.payer.0))
             .filter(job::Column::LeaseUntil.is_null())
             .filter(job::Column::NotBefore.lt(self.until.as_ms()))
             .exec(tx)

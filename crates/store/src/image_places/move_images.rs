@@ -68,7 +68,7 @@ impl ImageStore<'_> {
         for (id, key) in rows {
             let attachments =
                 files.iter().filter(|(grab, _)| *grab == id).filter_map(|(_, kind)| grab_file::read_kind(*kind));
-            images.push(StoredImage { key: grab::read_key(&key)?, attachments: besides.collect() });
+            images.push(StoredImage { key: grab::read_key(&key)?, attachments: attachments.collect() });
         }
         Ok(StoredImagePage { images, last: ids.last().copied().map(GrabId) })
     }

@@ -10,7 +10,7 @@ use grabd_domain::grabs::{Grab, Status};
 use grabd_domain::ids::GrabId;
 use grabd_domain::{Day, Fault};
 use grabd_engine::Error;
-use grabd_engine::grabs::{self, GrabList};
+use grabd_engine::grabs::{self, ListedGrabs};
 use http::StatusCode;
 
 use super::card::Card;
@@ -99,15 +99,6 @@ struct Filter {
     is_here: bool,
 }
 
-/// A page of the gallery.
-struct Listed {
-    grabs: Vec<Grab>,
-    /// Whether there are more in the direction of the page.
-    has_more: bool,
-    /// The grab after which a search continues.
-    next: Option<GrabId>,
-}
-
 /// Shows the gallery. Without an environment it shows live captures, or test captures if there are no live ones.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
@@ -132,19 +123,21 @@ pub(crate) async fn show(
     Ok(page_with(csp, StatusCode::OK, &template))
 }
 
-async fn list(web: &Web, at: &TeamContext, environment: Environment, query: &ListQuery) -> Result<Listed, Problem> {
+async fn list(
+    web: &Web,
+    at: &TeamContext,
+    environment: Environment,
+    query: &ListQuery,
+) -> Result<ListedGrabs, Problem> {
     let caller = at.team_member.admit(&web.core, environment).await?;
-    let listed =
-        match query.is_search() {
-            true => grabs::search(&web.core, caller, &query.search_request()).await.map(|found| Listed {
-                has_more: found.next.is_some(),
-                next: found.next,
-                grabs: found.grabs,
-            }),
-            false => grabs::list(&web.core, caller, &query.request())
-                .await
-                .map(|GrabList { grabs, has_more }| Listed { grabs, has_more, next: None }),
-        };
+    let listed = match query.is_search() {
+        true => grabs::search(&web.core, caller, &query.search_request()).await.map(|found| ListedGrabs {
+            has_more: found.next.is_some(),
+            next: found.next,
+            grabs: found.grabs,
+        }),
+        false => grabs::list(&web.core, caller, &query.request()).await,
+    };
     match listed.map_err(Error::into_fault) {
         Ok(listed) => Ok(listed),
         Err(Fault::BadRequest(_)) => Err(Problem::bad_request(
@@ -156,8 +149,14 @@ async fn list(web: &Web, at: &TeamContext, environment: Environment, query: &Lis
     }
 }
 
-fn gallery(web: &Web, at: &TeamContext, environment: Environment, query: &ListQuery, listed: &Listed) -> GrabsPage {
-    let Listed { grabs, has_more, next } = listed;
+fn gallery(
+    web: &Web,
+    at: &TeamContext,
+    environment: Environment,
+    query: &ListQuery,
+    listed: &ListedGrabs,
+) -> GrabsPage {
+    let ListedGrabs { grabs, has_more, next } = listed;
     let is_search = query.is_search();
     let link = |environment: Environment, status: Option<Status>, cursor: Option<(&str, GrabId)>| {
         format!("{}?{}", at.path("grabs"), query.link(environment, status, cursor))

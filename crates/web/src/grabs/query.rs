@@ -119,7 +119,7 @@ impl ListQuery {
             starting_after: self.after.clone(),
             ending_before: self.before.clone(),
             oldest_first: self.oldest_first,
-            unparsed: Vec::new(),
+            ..ListRequest::default()
         }
     }
 

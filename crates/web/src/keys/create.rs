@@ -39,7 +39,7 @@ pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
     MyTeamForm { user, team, form, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    let (user, name) = (user.session.user.id, form.get("name"));
+    let name = form.get("name");
     let environment =
         [Environment::Live, Environment::Test].into_iter().find(|known| known.as_str() == form.get("environment"));
     let Some(environment) = environment else {
@@ -54,27 +54,28 @@ pub(crate) async fn submit(
             return list::list(&web, &user.session, team, status, false, Some(&form), &[error]).await;
         }
     };
-    let message = match accounts::create_key(&web.core, user, team.team, environment, name, limits).await {
-        Ok(key) => {
-            let layout = web.team_admin_layout(&user.session, team.team, "keys").await?;
-            let template = KeyCreatedPage {
-                layout: Layout { script: Some(web.assets.copy.path.clone()), ..layout },
-                team: &team.name,
-                environment: environment_name(environment),
-                is_live: environment == Environment::Live,
-                name: name.trim(),
-                key: key.expose(),
-                scopes: if limits.scopes == Scopes::ALL { String::new() } else { limits.scopes.to_string() },
-                expires: limits.life.map(|life| Moment::from(web.core.now() + life)),
-                base_url: &web.core.oauth().base_url,
-                back: path(team.team),
-            };
-            return Ok(page(StatusCode::OK, &template));
-        }
-        Err(TeamError::Name(error)) => format!("Enter a name. It {error}."),
-        Err(TeamError::Full) => "The team has reached its limit of keys. Revoke one that is not used.".to_owned(),
-        Err(error) => return Err(error.into()),
-    };
+    let message =
+        match accounts::create_key(&web.core, user.session.user.id, team.team, environment, name, limits).await {
+            Ok(key) => {
+                let layout = web.team_admin_layout(&user.session, team.team, "keys").await?;
+                let template = KeyCreatedPage {
+                    layout: Layout { script: Some(web.assets.copy.path.clone()), ..layout },
+                    team: &team.name,
+                    environment: environment_name(environment),
+                    is_live: environment == Environment::Live,
+                    name: name.trim(),
+                    key: key.expose(),
+                    scopes: if limits.scopes == Scopes::ALL { String::new() } else { limits.scopes.to_string() },
+                    expires: limits.life.map(|life| Moment::from(web.core.now() + life)),
+                    base_url: &web.core.oauth().base_url,
+                    back: path(team.team),
+                };
+                return Ok(page(StatusCode::OK, &template));
+            }
+            Err(TeamError::Name(error)) => format!("Enter a name. It {error}."),
+            Err(TeamError::Full) => "The team has reached its limit of keys. Revoke one that is not used.".to_owned(),
+            Err(error) => return Err(error.into()),
+        };
     let errors = [FieldError { field: "name", message }];
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     list::list(&web, &user.session, team, status, false, Some(&form), &errors).await

@@ -60,17 +60,17 @@ pub(crate) async fn decide(
     }
     let Some(user) = web.signed_in(sent.headers()).await? else { return Err(Problem::signed_out()) };
     let input = sent.check(&user.session)?;
-    let user = user.session.user.id;
-    let Some(asked) = oauth::take_consent_request(&web.core, user, input.get(consent::TICKET_FIELD)).await? else {
+    let id = user.session.user.id;
+    let Some(asked) = oauth::take_consent_request(&web.core, id, input.get(consent::TICKET_FIELD)).await? else {
         let message = "This request was already answered, or the page was open for more than ten minutes.";
         return Err(Problem::bad_request("Request expired", message, GO_BACK));
     };
     let may_manage = input.get(consent::MANAGE_FIELD) == consent::YES;
     match (input.get("decision"), TeamEnvironment::parse(input.get("place"))) {
         ("allow", Some(TeamEnvironment { team, environment })) => {
-            web.limits.changes.take(user).map_err(Problem::too_many_changes)?;
+            web.limits.changes.take(id).map_err(Problem::too_many_changes)?;
             let asked = if may_manage { asked } else { asked.without_manage() };
-            match oauth::allow(&web.core, user, asked, team, environment).await {
+            match oauth::allow(&web.core, id, asked, team, environment).await {
                 Ok(location) => Ok(see_other(&location)),
                 Err(refusal) => reject(refusal),
             }
@@ -92,9 +92,9 @@ pub(super) async fn page(
     status: StatusCode,
     errors: &[FieldError],
 ) -> Result<Response, Problem> {
-    let user = user.session.user.id;
-    let teams = accounts::list_memberships(&web.core, user).await?;
-    let ticket = oauth::create_consent_request(&web.core, user, asked).await?;
+    let id = user.session.user.id;
+    let teams = accounts::list_memberships(&web.core, id).await?;
+    let ticket = oauth::create_consent_request(&web.core, id, asked).await?;
     let form = consent::ConsentForm { ticket: ticket.expose(), may_manage, errors };
     Ok(consent::page(web, &user.session, asked, &teams, &form, status))
 }

@@ -9,7 +9,7 @@ use grabd_engine::accounts::{self, PasskeyChallenge, PasskeyError, PasskeySignIn
 use http::StatusCode;
 use serde_json::json;
 
-use super::{code, next, sign_in, start_session};
+use super::{code, next, start_session, with_password};
 use crate::client_ip::ClientIp;
 use crate::extract::VisitorForm;
 use crate::fields::{passkey_answer, passkey_message};
@@ -59,12 +59,12 @@ pub(crate) async fn submit(
         match accounts::sign_in_with_passkey(&web.core, pending.as_ref(), passkey_answer(&input)).await {
             Ok(token) => return start_session(&web, client, &headers, &token, &next(&input)).await,
             Err(PasskeySignInError::Expired) => return Ok(code::start_again(&web, &input)),
-            Err(PasskeySignInError::Suspended) => (StatusCode::FORBIDDEN, sign_in::SUSPENDED),
+            Err(PasskeySignInError::Suspended) => (StatusCode::FORBIDDEN, with_password::SUSPENDED),
             Err(PasskeySignInError::Passkey(error)) => (StatusCode::UNPROCESSABLE_ENTITY, passkey_message(error)?),
             Err(PasskeySignInError::Internal(error)) => return Err(error.into()),
         };
     let errors = [FieldError { field: "", message: message.to_owned() }];
-    let Some(pending) = pending else { return Ok(sign_in::form(&web, &headers, status, &input, &errors)) };
+    let Some(pending) = pending else { return Ok(with_password::form(&web, &headers, status, &input, &errors)) };
     match accounts::find_pending_sign_in(&web.core, &pending).await? {
         Some(user) => Ok(code::form(&web, &headers, status, &user, &input, &errors)),
         None => Ok(code::start_again(&web, &input)),

@@ -21,13 +21,13 @@ use http::Uri;
 /// Changes the role of a member.
 pub(crate) async fn set_role(
     State(web): State<Arc<Web>>,
-    Path((_, user)): Path<(String, String)>,
+    Path((_, member)): Path<(String, String)>,
     MyTeamForm { user, team, form, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
     let Some(role) = Role::ALL.into_iter().find(|role| role.as_str() == form.get("role")) else {
         return Err(Problem::bad_request("Unknown role", "The role must be owner or member.", ""));
     };
-    accounts::set_role(&web.core, user.session.user.id, team.team, parse(&user)?, role).await?;
+    accounts::set_role(&web.core, user.session.user.id, team.team, parse(&member)?, role).await?;
     Ok(redirect_with_notice(&team, "changed"))
 }
 
@@ -35,15 +35,15 @@ pub(crate) async fn set_role(
 pub(crate) async fn confirm_removal(
     State(web): State<Arc<Web>>,
     MyTeamPage { user, team }: MyTeamPage,
-    Path((_, user)): Path<(String, String)>,
+    Path((_, member)): Path<(String, String)>,
     uri: Uri,
 ) -> Result<Response, Problem> {
     if team.role != Role::Owner {
         return Err(TeamError::NotOwner.into());
     }
-    let user = parse(&user)?;
+    let id = parse(&member)?;
     let members = accounts::list_members(&web.core, user.session.user.id, team.team).await?;
-    let member = members.into_iter().find(|member| member.user == user).ok_or(TeamError::NotFound)?;
+    let member = members.into_iter().find(|member| member.user == id).ok_or(TeamError::NotFound)?;
     let confirmation = Confirmation {
         title: "Remove",
         subject: member.email.as_str(),
@@ -58,20 +58,20 @@ pub(crate) async fn confirm_removal(
         back: paths::users(team.team),
     };
     let layout = web.team_admin_layout(&user.session, team.team, "people").await?;
-    let known = secrets::known_to(&web, team.team, user).await?;
+    let known = secrets::known_to(&web, team.team, id).await?;
     Ok(confirm_page_with_secrets(layout, &user.session, &confirmation, &known))
 }
 
 /// Removes a member. The page that follows has the secrets in use that they know.
 pub(crate) async fn remove(
     State(web): State<Arc<Web>>,
-    Path((_, user)): Path<(String, String)>,
+    Path((_, member)): Path<(String, String)>,
     MyTeamForm { user, team, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
     let me = user.session.user.id;
-    let user = parse(&user)?;
-    accounts::remove_member(&web.core, me, team.team, user).await?;
-    Ok(see_other(&match user == me {
+    let id = parse(&member)?;
+    accounts::remove_member(&web.core, me, team.team, id).await?;
+    Ok(see_other(&match id == me {
         true => format!("{TEAMS}?left"),
         false => format!("{}?removed", paths::team_page(team.team, "secrets")),
     }))

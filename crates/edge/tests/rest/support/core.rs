@@ -18,7 +18,7 @@ use grabd_proto::v1::{
     CaptureGrabResponse, CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest, DeleteGrabResponse, ErrorCode,
     GetGrabRequest, GetGrabResponse, GetPricingRequest, GetPricingResponse, GetUsageRequest, GetUsageResponse, Grab,
     GrabStatus, ImageFormat, ListGrabsRequest, ListGrabsResponse, TakeRequestRequest, TakeRequestResponse,
-    WatchGrabRequest, WatchGrabResponse,
+    WatchGrabRequest, WatchGrabResponse, WatchGrabsRequest, WatchGrabsResponse,
 };
 use http::HeaderMap;
 use tonic::service::Routes;
@@ -32,6 +32,7 @@ pub(crate) const POLICY: &str = "\"default\";q=60;w=60";
 pub(crate) const STATE: &str = "\"default\";r=59;t=12";
 
 type WatchStream = Pin<Box<dyn Stream<Item = Result<WatchGrabResponse, Status>> + Send>>;
+pub(crate) type WatchAllStream = Pin<Box<dyn Stream<Item = Result<WatchGrabsResponse, Status>> + Send>>;
 
 /// One RPC: its script and the recorded requests. Without a script it never responds.
 pub(crate) struct Rpc<Req, Resp> {
@@ -83,6 +84,7 @@ pub(crate) struct Core {
     pub(crate) delete: Rpc<DeleteGrabRequest, DeleteGrabResponse>,
     pub(crate) list: Rpc<ListGrabsRequest, ListGrabsResponse>,
     pub(crate) watch: Rpc<WatchGrabRequest, WatchStream>,
+    pub(crate) watch_all: Rpc<WatchGrabsRequest, WatchAllStream>,
     pub(crate) usage: Rpc<GetUsageRequest, GetUsageResponse>,
     pub(crate) webhooks: Webhooks,
     pub(crate) pricing: Rpc<GetPricingRequest, GetPricingResponse>,
@@ -97,6 +99,7 @@ impl Core {
             delete: Rpc::new(),
             list: Rpc::new(),
             watch: Rpc::new(),
+            watch_all: Rpc::new(),
             usage: Rpc::new(),
             webhooks: Webhooks::new(),
             pricing: Rpc::new(),
@@ -115,6 +118,7 @@ impl Core {
 #[tonic::async_trait]
 impl GrabService for Core {
     type WatchGrabStream = WatchStream;
+    type WatchGrabsStream = WatchAllStream;
     type CaptureGrabStream = futures::stream::Empty<Result<CaptureGrabResponse, Status>>;
 
     async fn capture_grab(&self, _: Request<CaptureGrabRequest>) -> Result<Response<Self::CaptureGrabStream>, Status> {
@@ -146,6 +150,10 @@ impl GrabService for Core {
 
     async fn watch_grab(&self, request: Request<WatchGrabRequest>) -> Result<Response<WatchStream>, Status> {
         self.watch.call(request).await
+    }
+
+    async fn watch_grabs(&self, request: Request<WatchGrabsRequest>) -> Result<Response<WatchAllStream>, Status> {
+        self.watch_all.call(request).await
     }
 }
 

@@ -24,7 +24,9 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Endpoint, Server};
 use tower::ServiceExt;
 
-pub(crate) use self::core::{Core, POLICY, STATE, error_status, grab, watch_stream, with_limit_headers};
+pub(crate) use self::core::{
+    Core, POLICY, STATE, WatchAllStream, error_status, grab, watch_stream, with_limit_headers,
+};
 
 /// Default peer address.
 pub(crate) const PEER: &str = "192.0.2.1:4711";

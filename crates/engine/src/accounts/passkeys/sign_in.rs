@@ -57,8 +57,8 @@ pub async fn sign_in_with_passkey(
         SecondFactorSignInOutcome::CodeRefused => return Err(PasskeyError::AlreadyUsed.into()),
         SecondFactorSignInOutcome::PasswordObsolete => return Err(PasskeySignInError::Suspended),
     }
-    if let Some(user) = core.store.accounts().find_user_by_id(user).await? {
-        record_operator(core, user, &user.email).await?;
+    if let Some(found) = core.store.accounts().find_user_by_id(user).await? {
+        record_operator(core, user, &found.email).await?;
     }
     Ok(token)
 }

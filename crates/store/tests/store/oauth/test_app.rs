@@ -50,8 +50,8 @@ impl<'a> TestApp<'a> {
         let (user, team) = (UserId(db.id()), TeamId(db.id()));
         let email = Email::parse(&format!("{user}@example.com")).unwrap();
         let initial_team = InitialTeam::New(team, "A team".into());
-        let user = NewUser { id: user, email, password_hash: String::new(), initial_team, verified: true, now: NOW };
-        db.store.accounts().create_user(user).await.unwrap();
+        let new = NewUser { id: user, email, password_hash: String::new(), initial_team, verified: true, now: NOW };
+        db.store.accounts().create_user(new).await.unwrap();
         let app = Self { db, user, team, client: client_id('c') };
         if db.store.oauth().find_client(app.client.as_str()).await.unwrap().is_none() {
             db.store.oauth().create_client(new_client(app.client.clone())).await.unwrap();

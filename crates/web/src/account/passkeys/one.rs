@@ -90,13 +90,13 @@ pub(crate) async fn remove(
 
 async fn one(
     web: &Web,
-    user: &SignedIn,
+    signed_in: &SignedIn,
     id: PasskeyId,
     status: StatusCode,
     entered: Option<&str>,
     errors: &[FieldError],
 ) -> Result<Response, Problem> {
-    let user = user.session.user.id;
+    let user = signed_in.session.user.id;
     let passkeys = accounts::list_passkeys(&web.core, user).await?;
     let is_only = passkeys.len() == 1;
     let found = passkeys.into_iter().find(|passkey| passkey.id == id);
@@ -104,8 +104,8 @@ async fn one(
     let has_app = accounts::find_second_factor(&web.core, user).await?.is_some_and(|factor| factor.has_app);
     let factor = FactorFields::of(web, user, errors).await?;
     let template = PasskeyPage {
-        layout: factor.layout(web, web.user_layout(&user.session, PATH)),
-        form_token: &user.session.csrf,
+        layout: factor.layout(web, web.user_layout(&signed_in.session, PATH)),
+        form_token: &signed_in.session.csrf,
         path: format!("{PASSKEYS}/{id}"),
         back: PASSKEYS,
         is_last_factor: is_only && !has_app,

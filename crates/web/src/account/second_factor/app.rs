@@ -74,18 +74,18 @@ pub(crate) async fn submit(
 
 async fn form(
     web: &Web,
-    user: &SignedIn,
+    signed_in: &SignedIn,
     setup: &SecondFactorSetup,
     status: StatusCode,
     errors: &[FieldError],
 ) -> Result<Response, Problem> {
-    let user = user.session.user.id;
+    let user = signed_in.session.user.id;
     let status_now = accounts::find_second_factor(&web.core, user).await?;
     let factor = FactorFields::of(web, user, errors).await?;
     let template = AppPage {
-        layout: factor.layout(web, web.user_layout(&user.session, PATH)),
+        layout: factor.layout(web, web.user_layout(&signed_in.session, PATH)),
         copy_script: &web.assets.copy.path,
-        form_token: &user.session.csrf,
+        form_token: &signed_in.session.csrf,
         action: APP,
         back: SECOND_FACTOR,
         has_app: status_now.is_some_and(|status| status.has_app),
