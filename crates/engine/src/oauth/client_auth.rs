@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use grabd_domain::credentials::ClientSecret;
 use grabd_domain::oauth::{AuthMethod, ClientId};
 
+use super::endpoint_error::EndpointError;
 use super::form::Form;
-use super::token_error::TokenError;
 use crate::digest;
 use crate::service::Core;
 
@@ -15,26 +15,26 @@ pub(super) async fn authenticate(
     core: &Core,
     form: Form<'_>,
     authorization: Option<&str>,
-) -> Result<ClientId, TokenError> {
+) -> Result<ClientId, EndpointError> {
     let named = form.one("client_id")?;
     let posted = form.one("client_secret")?;
     let (id, secret) = match authorization {
         None => (named.map(str::to_owned), posted.map(str::to_owned)),
         Some(_) if posted.is_some() => {
-            return Err(TokenError::invalid_request("A client must prove who it is in one way, not in two."));
+            return Err(EndpointError::invalid_request("A client must prove who it is in one way, not in two."));
         }
         Some(field) => {
             let (id, secret) = basic(field).ok_or_else(|| {
-                TokenError::invalid_client("`Authorization` must be Basic with the client's id and secret.")
+                EndpointError::invalid_client("`Authorization` must be Basic with the client's id and secret.")
             })?;
             if named.is_some_and(|named| named != id) {
-                return Err(TokenError::invalid_request("`client_id` is not the client of `Authorization`."));
+                return Err(EndpointError::invalid_request("`client_id` is not the client of `Authorization`."));
             }
             (Some(id), Some(secret).filter(|secret| !secret.is_empty()))
         }
     };
-    let id = id.ok_or_else(|| TokenError::invalid_client("`client_id` is missing."))?;
-    let unknown = || TokenError::invalid_client("The client is unknown, or its secret is wrong.");
+    let id = id.ok_or_else(|| EndpointError::invalid_client("`client_id` is missing."))?;
+    let unknown = || EndpointError::invalid_client("The client is unknown, or its secret is wrong.");
     let id = ClientId::parse(&id).ok_or_else(unknown)?;
     let expected = match &id {
         // A client with a metadata document is always public, so the document is not fetched.

@@ -13,15 +13,12 @@ use super::authorize::{AuthorizationRequest, Device, StoredRequest};
 use super::client_auth::authenticate;
 use super::clients::{self, ClientError};
 use super::device_code::{code_hash, page};
+use super::endpoint_error::EndpointError;
 use super::form::{Fields, Form};
-use super::token_error::TokenError;
 use crate::digest;
 use crate::error::Error;
 use crate::random;
 use crate::service::Core;
-
-/// The grant type of the token request.
-pub(super) const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
 /// Attempts to find a user code that no other open request has.
 const CODE_ATTEMPTS: usize = 5;
@@ -46,15 +43,15 @@ pub async fn authorize_device(
     core: &Core,
     form: &Fields,
     authorization: Option<&str>,
-) -> Result<DeviceAuthorization, TokenError> {
+) -> Result<DeviceAuthorization, EndpointError> {
     let form = Form(form);
     let client = clients::find(core, authenticate(core, form, authorization).await?).await.map_err(client_error)?;
     let scopes = OauthScopes::requested(form.one("scope")?)?;
     let resources = Resources::parse(form.all("resource"), &core.oauth.settings.resources())
-        .map_err(|error| TokenError::bad("invalid_target", error.to_string()))?;
+        .map_err(|error| EndpointError::bad("invalid_target", error.to_string()))?;
     // It is not redirected to. A grant has one.
     let redirect = client.redirect_uris.first().cloned();
-    let redirect = redirect.ok_or_else(|| TokenError::invalid_request("The client has no `redirect_uris`."))?;
+    let redirect = redirect.ok_or_else(|| EndpointError::invalid_request("The client has no `redirect_uris`."))?;
     let code = DeviceCode::new(&random::secret_text()).expect("32 bytes are 43 base64url characters");
     let hash = digest::of(code.expose());
     let challenge = Challenge::parse(&digest::base64url_of(code.expose()), Some("S256")).expect("a SHA-256");
@@ -97,13 +94,13 @@ pub async fn authorize_device(
             }
         }
     }
-    Err(TokenError::unavailable("Too many programs wait for an answer; try again in some minutes."))
+    Err(EndpointError::unavailable("Too many programs wait for an answer; try again in some minutes."))
 }
 
-fn client_error(error: ClientError) -> TokenError {
+fn client_error(error: ClientError) -> EndpointError {
     match error {
-        ClientError::NotRegistered => TokenError::invalid_client("The client is unknown, or its secret is wrong."),
-        ClientError::Document(why) => TokenError::invalid_client(format!("The client's metadata document: {why}.")),
+        ClientError::NotRegistered => EndpointError::invalid_client("The client is unknown, or its secret is wrong."),
+        ClientError::Document(why) => EndpointError::invalid_client(format!("The client's metadata document: {why}.")),
         ClientError::Internal(error) => error.into(),
     }
 }
@@ -127,20 +124,24 @@ pub(super) async fn exchange(
     form: Form<'_>,
     client: ClientId,
     pair: NewTokenPair,
-) -> Result<TokenOutcome, TokenError> {
+) -> Result<TokenOutcome, EndpointError> {
     let code = form.one("device_code")?;
-    let code = code.ok_or_else(|| TokenError::invalid_request("`device_code` is missing."))?;
-    let unknown = || TokenError::invalid_grant("The device code is unknown, used, or not for this client.");
+    let code = code.ok_or_else(|| EndpointError::invalid_request("`device_code` is missing."))?;
+    let unknown = || EndpointError::invalid_grant("The device code is unknown, used, or not for this client.");
     let code = DeviceCode::parse(code).ok_or_else(unknown)?;
     let (hash, now) = (digest::of(code.expose()), core.clock.now());
     let request = match core.store.oauth().poll_device_request(hash, now).await? {
         DevicePoll::Unknown => return Err(unknown()),
-        DevicePoll::Expired => return Err(TokenError::bad("expired_token", "Nobody has allowed the program in time.")),
-        DevicePoll::Denied => return Err(TokenError::bad("access_denied", "The user did not allow it.")),
-        DevicePoll::Pending => return Err(TokenError::bad("authorization_pending", "The user has not answered yet.")),
+        DevicePoll::Expired => {
+            return Err(EndpointError::bad("expired_token", "Nobody has allowed the program in time."));
+        }
+        DevicePoll::Denied => return Err(EndpointError::bad("access_denied", "The user did not allow it.")),
+        DevicePoll::Pending => {
+            return Err(EndpointError::bad("authorization_pending", "The user has not answered yet."));
+        }
         DevicePoll::SlowDown => {
             let seconds = POLL_INTERVAL.as_secs();
-            return Err(TokenError::bad(
+            return Err(EndpointError::bad(
                 "slow_down",
                 format!("Ask once in {seconds} seconds, and now 5 seconds later."),
             ));

@@ -3,6 +3,9 @@
 use crate::digest;
 use crate::service::Core;
 
+/// The grant type of the token request.
+pub(super) const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
 /// The path of the page for the code, below the issuer.
 pub const DEVICE_PATH: &str = "/device";
 

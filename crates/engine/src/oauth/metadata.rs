@@ -3,7 +3,7 @@
 use grabd_domain::oauth::{AuthMethod, OauthScope};
 use serde_json::{Value, json};
 
-use super::device;
+use super::device_code;
 use crate::service::Core;
 
 /// A protected resource.
@@ -30,7 +30,7 @@ pub fn metadata(core: &Core) -> Value {
         "device_authorization_endpoint": format!("{web}/oauth/device_authorization"),
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
-        "grant_types_supported": ["authorization_code", "refresh_token", device::GRANT_TYPE],
+        "grant_types_supported": ["authorization_code", "refresh_token", device_code::GRANT_TYPE],
         "code_challenge_methods_supported": ["S256"],
         "token_endpoint_auth_methods_supported": AuthMethod::ALL.map(AuthMethod::as_str),
         "revocation_endpoint_auth_methods_supported": AuthMethod::ALL.map(AuthMethod::as_str),

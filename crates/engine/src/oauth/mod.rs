@@ -13,12 +13,12 @@ mod clients;
 mod device;
 mod device_code;
 mod documents;
+mod endpoint_error;
 mod form;
 mod metadata;
 mod register;
 mod revoke;
 mod token;
-mod token_error;
 
 pub use apps::{ConnectedApp, disconnect, list_apps};
 pub use authorize::{
@@ -28,13 +28,13 @@ pub use authorize::{
 pub use device::{DeviceAuthorization, authorize_device, find_device};
 pub use device_code::DEVICE_PATH;
 use documents::Documents;
+pub use endpoint_error::EndpointError;
 pub use form::Fields;
 pub use grabd_domain::credentials::ConsentToken;
 pub use metadata::{Resource, metadata, resource_metadata};
-pub use register::{RegistrationError, register};
+pub use register::register;
 pub use revoke::revoke;
 pub use token::{Tokens, token};
-pub use token_error::TokenError;
 
 /// The state of the use-cases of OAuth.
 pub(crate) struct OAuth {

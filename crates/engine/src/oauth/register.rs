@@ -7,33 +7,11 @@ use grabd_store::oauth::NewClient;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::device_code::GRANT_TYPE;
+use super::endpoint_error::EndpointError;
 use crate::digest;
-use crate::error::Error;
 use crate::random;
 use crate::service::Core;
-
-/// Why an app was not registered (RFC 7591 section 3.2.2).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RegistrationError {
-    /// 400 or 500.
-    pub status: u16,
-    /// The error code.
-    pub error: &'static str,
-    /// A sentence for the developer of the app.
-    pub description: String,
-}
-
-impl<E> From<E> for RegistrationError
-where
-    Error: From<E>,
-{
-    /// The registration endpoint is a boundary: the cause is logged here, and hidden from the client.
-    #[track_caller]
-    fn from(cause: E) -> Self {
-        let description = Error::from(cause).into_fault().to_string();
-        Self { status: 500, error: "server_error", description }
-    }
-}
 
 /// Supported client metadata. Other members are ignored and not in the response.
 #[derive(Deserialize)]
@@ -51,8 +29,8 @@ struct Body {
 /// # Errors
 /// The error response.
 #[tracing::instrument(name = "oauth.register", skip_all)]
-pub async fn register(core: &Core, body: &[u8]) -> Result<Value, RegistrationError> {
-    let bad = |error, description| RegistrationError { status: 400, error, description };
+pub async fn register(core: &Core, body: &[u8]) -> Result<Value, EndpointError> {
+    let bad = |error, description: String| EndpointError::bad(error, description);
     let body: Body = serde_json::from_slice(body).map_err(|error| {
         bad("invalid_client_metadata", format!("The body is not a client's metadata as JSON: {error}."))
     })?;
@@ -88,7 +66,7 @@ fn response(id: &ClientId, secret: Option<&ClientSecret>, metadata: &ClientMetad
         "client_id_issued_at": issued_at,
         "client_name": name,
         "redirect_uris": redirect_uris,
-        "grant_types": ["authorization_code", "refresh_token"],
+        "grant_types": ["authorization_code", "refresh_token", GRANT_TYPE],
         "response_types": ["code"],
         "token_endpoint_auth_method": auth_method.as_str(),
         // What it may ask for. Whether it gets that is the decision of each user.

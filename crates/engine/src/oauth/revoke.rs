@@ -4,8 +4,8 @@ use grabd_domain::credentials::{AccessToken, RefreshToken};
 use grabd_store::oauth::RevokeOutcome;
 
 use super::client_auth::authenticate;
+use super::endpoint_error::EndpointError;
 use super::form::{Fields, Form};
-use super::token_error::TokenError;
 use crate::digest;
 use crate::service::Core;
 
@@ -15,13 +15,13 @@ use crate::service::Core;
 /// # Errors
 /// The error response.
 #[tracing::instrument(name = "oauth.revoke", skip_all)]
-pub async fn revoke(core: &Core, form: &Fields, authorization: Option<&str>) -> Result<(), TokenError> {
+pub async fn revoke(core: &Core, form: &Fields, authorization: Option<&str>) -> Result<(), EndpointError> {
     let form = Form(form);
     let token = form.one("token")?;
     // The hint is not needed: the prefix of a token shows its type.
     form.one("token_type_hint")?;
     let client = authenticate(core, form, authorization).await?;
-    let token = token.ok_or_else(|| TokenError::invalid_request("`token` is missing."))?;
+    let token = token.ok_or_else(|| EndpointError::invalid_request("`token` is missing."))?;
     if AccessToken::parse(token).is_none() && RefreshToken::parse(token).is_none() {
         return Ok(());
     }
@@ -32,6 +32,6 @@ pub async fn revoke(core: &Core, form: &Fields, authorization: Option<&str>) -> 
             Ok(())
         }
         RevokeOutcome::Token | RevokeOutcome::Unknown => Ok(()),
-        RevokeOutcome::Foreign => Err(TokenError::invalid_grant("The token is not this client's.")),
+        RevokeOutcome::Foreign => Err(EndpointError::invalid_grant("The token is not this client's.")),
     }
 }

@@ -8,9 +8,9 @@ use grabd_store::oauth::{Exchange, NewTokenPair, Refresh, TokenOutcome};
 use serde::Serialize;
 
 use super::client_auth::authenticate;
-use super::device;
+use super::endpoint_error::EndpointError;
 use super::form::{Fields, Form};
-use super::token_error::TokenError;
+use super::{device, device_code};
 use crate::digest;
 use crate::random;
 use crate::service::Core;
@@ -30,7 +30,7 @@ pub struct Tokens {
 /// # Errors
 /// The error response.
 #[tracing::instrument(name = "oauth.token", skip_all)]
-pub async fn token(core: &Core, form: &Fields, authorization: Option<&str>) -> Result<Tokens, TokenError> {
+pub async fn token(core: &Core, form: &Fields, authorization: Option<&str>) -> Result<Tokens, EndpointError> {
     let form = Form(form);
     let grant_type = form.one("grant_type")?;
     let client = authenticate(core, form, authorization).await?;
@@ -38,12 +38,12 @@ pub async fn token(core: &Core, form: &Fields, authorization: Option<&str>) -> R
     let exchanged = match grant_type {
         Some("authorization_code") => exchange(core, form, client, pair).await?,
         Some("refresh_token") => refresh(core, form, client, pair).await?,
-        Some(device::GRANT_TYPE) => device::exchange(core, form, client, pair).await?,
+        Some(device_code::GRANT_TYPE) => device::exchange(core, form, client, pair).await?,
         Some(_) => {
             let known = "`grant_type` must be authorization_code, refresh_token or that of device codes.";
-            return Err(TokenError::bad("unsupported_grant_type", known));
+            return Err(EndpointError::bad("unsupported_grant_type", known));
         }
-        None => return Err(TokenError::invalid_request("`grant_type` is missing.")),
+        None => return Err(EndpointError::invalid_request("`grant_type` is missing.")),
     };
     match exchanged {
         TokenOutcome::Issued { grant, scopes, expires_at } => {
@@ -57,7 +57,7 @@ pub async fn token(core: &Core, form: &Fields, authorization: Option<&str>) -> R
             tracing::info!(why, "token request refused");
             Err(unusable())
         }
-        TokenOutcome::InvalidTarget => Err(TokenError::bad("invalid_target", INVALID_TARGET)),
+        TokenOutcome::InvalidTarget => Err(EndpointError::bad("invalid_target", INVALID_TARGET)),
         TokenOutcome::InvalidScope => Err(ScopeError.into()),
         TokenOutcome::Replayed(grant) => {
             tracing::warn!(grant.id = %grant, "code or refresh token reused; grant revoked");
@@ -69,8 +69,10 @@ pub async fn token(core: &Core, form: &Fields, authorization: Option<&str>) -> R
 const INVALID_TARGET: &str = "`resource` names something that is not here or was not allowed.";
 
 /// One error for every reason, so that a thief of a token learns nothing.
-fn unusable() -> TokenError {
-    TokenError::invalid_grant("The code or refresh token is unknown, used, too old, revoked, or not for this client.")
+fn unusable() -> EndpointError {
+    EndpointError::invalid_grant(
+        "The code or refresh token is unknown, used, too old, revoked, or not for this client.",
+    )
 }
 
 async fn exchange(
@@ -78,8 +80,8 @@ async fn exchange(
     form: Form<'_>,
     client: ClientId,
     pair: NewTokenPair,
-) -> Result<TokenOutcome, TokenError> {
-    let missing = |name: &str| TokenError::invalid_request(format!("`{name}` is missing."));
+) -> Result<TokenOutcome, EndpointError> {
+    let missing = |name: &str| EndpointError::invalid_request(format!("`{name}` is missing."));
     let code = form.one("code")?.ok_or_else(|| missing("code"))?;
     // OAuth 2.1 does not require `redirect_uri`, since PKCE is stronger. If an app sends it, it must match.
     let redirect = form.one("redirect_uri")?.map(str::to_owned);
@@ -98,9 +100,9 @@ async fn refresh(
     form: Form<'_>,
     client: ClientId,
     pair: NewTokenPair,
-) -> Result<TokenOutcome, TokenError> {
+) -> Result<TokenOutcome, EndpointError> {
     let token = form.one("refresh_token")?;
-    let token = token.ok_or_else(|| TokenError::invalid_request("`refresh_token` is missing."))?;
+    let token = token.ok_or_else(|| EndpointError::invalid_request("`refresh_token` is missing."))?;
     let scopes = OauthScopes::of_refresh(form.one("scope")?)?;
     let resources = resources(core, form)?;
     let token = digest::of(RefreshToken::parse(token).ok_or_else(unusable)?.expose());
@@ -109,9 +111,9 @@ async fn refresh(
     Ok(core.store.oauth().refresh(refresh).await?)
 }
 
-fn resources(core: &Core, form: Form<'_>) -> Result<Resources, TokenError> {
+fn resources(core: &Core, form: Form<'_>) -> Result<Resources, EndpointError> {
     Resources::parse(form.all("resource"), &core.oauth.settings.resources())
-        .map_err(|_| TokenError::bad("invalid_target", INVALID_TARGET))
+        .map_err(|_| EndpointError::bad("invalid_target", INVALID_TARGET))
 }
 
 /// A new pair: the hashes to store, and the texts, which are not stored.

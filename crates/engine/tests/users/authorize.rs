@@ -229,9 +229,11 @@ async fn metadata_lists_endpoints_and_resources() {
             "token_endpoint": "https://grabd.example/v1/oauth/token",
             "registration_endpoint": "https://grabd.example/v1/oauth/register",
             "revocation_endpoint": "https://grabd.example/v1/oauth/revoke",
+            "device_authorization_endpoint": "https://grabd.example/v1/oauth/device_authorization",
             "response_types_supported": ["code"],
             "response_modes_supported": ["query"],
-            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "grant_types_supported":
+                ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
             "code_challenge_methods_supported": ["S256"],
             "token_endpoint_auth_methods_supported": ["none", "client_secret_basic", "client_secret_post"],
             "revocation_endpoint_auth_methods_supported": ["none", "client_secret_basic", "client_secret_post"],

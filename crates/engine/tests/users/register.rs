@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use grabd_engine::oauth::{self, RegistrationError};
+use grabd_engine::oauth::{self, EndpointError};
 use serde_json::{Value, json};
 
 use crate::test_core::{NOW, REDIRECT, TestCore, TestOptions, body, request};
 
-async fn register_error(test: &TestCore, body: &[u8]) -> RegistrationError {
+async fn register_error(test: &TestCore, body: &[u8]) -> EndpointError {
     oauth::register(&test.core, body).await.unwrap_err()
 }
 
@@ -26,7 +26,8 @@ async fn public_client_gets_an_id_and_no_secret() {
         response,
         json!({
             "client_id": id, "client_id_issued_at": NOW.as_ms() / 1000, "client_name": "An app",
-            "redirect_uris": [REDIRECT], "grant_types": ["authorization_code", "refresh_token"],
+            "redirect_uris": [REDIRECT],
+            "grant_types": ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
             "response_types": ["code"], "token_endpoint_auth_method": "none", "scope": "grabs manage",
         })
     );

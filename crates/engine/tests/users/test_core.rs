@@ -14,7 +14,7 @@ use grabd_egress::Guard;
 use grabd_engine::accounts::SignInSource;
 use grabd_engine::clock::Clock;
 use grabd_engine::mail::{Server, Smtp};
-use grabd_engine::oauth::{self, Fields, TokenError};
+use grabd_engine::oauth::{self, EndpointError, Fields};
 use grabd_engine::outgoing::OutgoingClient;
 use grabd_engine::placeholder::Placeholder;
 use grabd_engine::pricing::Pricing;
@@ -190,11 +190,11 @@ impl TestCore {
         value(&redirect, "code").to_owned()
     }
 
-    pub(crate) async fn exchange(&self, client: &str, code: &str) -> Result<Value, TokenError> {
+    pub(crate) async fn exchange(&self, client: &str, code: &str) -> Result<Value, EndpointError> {
         self.token(&exchange(client, code)).await
     }
 
-    pub(crate) async fn token(&self, form: &Fields) -> Result<Value, TokenError> {
+    pub(crate) async fn token(&self, form: &Fields) -> Result<Value, EndpointError> {
         oauth::token(&self.core, form, None).await.map(|tokens| serde_json::to_value(tokens).unwrap())
     }
 

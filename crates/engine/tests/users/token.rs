@@ -6,14 +6,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use grabd_domain::credentials::Environment;
 use grabd_domain::oauth::CODE_LIFE;
-use grabd_engine::oauth::{self, Fields, TokenError};
+use grabd_engine::oauth::{self, EndpointError, Fields};
 use serde_json::{Value, json};
 
 use crate::test_core::{
     API, MCP, TestCore, TestOptions, WEB, add_field, exchange, fields, pair, refresh, request, set_field, text, value,
 };
 
-fn error<T>(result: Result<T, TokenError>) -> (u16, &'static str) {
+fn error<T>(result: Result<T, EndpointError>) -> (u16, &'static str) {
     let error = result.err().expect("the request must be refused");
     assert!(!error.description.is_empty());
     (error.status, error.error)
@@ -23,7 +23,7 @@ fn revocation(client: &str, token: &str) -> Fields {
     fields(&[("client_id", client), ("token", token)])
 }
 
-async fn revoke(test: &TestCore, client: &str, token: &str) -> Result<(), TokenError> {
+async fn revoke(test: &TestCore, client: &str, token: &str) -> Result<(), EndpointError> {
     oauth::revoke(&test.core, &revocation(client, token), None).await
 }
 

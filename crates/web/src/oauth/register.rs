@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use grabd_engine::oauth::{self, RegistrationError};
+use grabd_engine::oauth;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
@@ -28,10 +28,4 @@ pub(super) async fn register(
     let body = form::read(body).await;
     let body = body.map_err(|error| OauthError::bad_request("invalid_client_metadata", error.to_string()))?;
     Ok(uncached(StatusCode::CREATED, &oauth::register(&web.core, &body).await?))
-}
-
-impl From<RegistrationError> for OauthError {
-    fn from(RegistrationError { status, error, description }: RegistrationError) -> Self {
-        Self::of(status, error, description)
-    }
 }

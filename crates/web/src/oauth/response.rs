@@ -6,7 +6,7 @@ use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
-use grabd_engine::oauth::TokenError;
+use grabd_engine::oauth::EndpointError;
 use grabd_http::allow_methods;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -74,8 +74,8 @@ impl From<FormError> for OauthError {
     }
 }
 
-impl From<TokenError> for OauthError {
-    fn from(TokenError { status, error, description }: TokenError) -> Self {
+impl From<EndpointError> for OauthError {
+    fn from(EndpointError { status, error, description }: EndpointError) -> Self {
         Self::of(status, error, description)
     }
 }

@@ -1,13 +1,13 @@
-//! Error responses of the endpoints that programs call with a form (RFC 6749 section 5.2).
+//! Error responses of the endpoints that programs call.
 
 use grabd_domain::oauth::ScopeError;
 
 use super::form::RepeatedField;
 use crate::error::Error;
 
-/// An error response of the token or revocation endpoint (RFC 6749 section 5.2).
+/// An error response (RFC 6749 section 5.2, RFC 7591 section 3.2.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TokenError {
+pub struct EndpointError {
     /// 400, 401 with a Basic challenge, 500, or 503.
     pub status: u16,
     /// The error code.
@@ -16,7 +16,7 @@ pub struct TokenError {
     pub description: String,
 }
 
-impl TokenError {
+impl EndpointError {
     pub(super) fn bad(error: &'static str, description: impl Into<String>) -> Self {
         Self { status: 400, error, description: description.into() }
     }
@@ -38,11 +38,11 @@ impl TokenError {
     }
 }
 
-impl<E> From<E> for TokenError
+impl<E> From<E> for EndpointError
 where
     Error: From<E>,
 {
-    /// The token endpoint is a boundary: the cause is logged here, and hidden from the client.
+    /// The endpoints are a boundary: the cause is logged here, and hidden from the client.
     #[track_caller]
     fn from(cause: E) -> Self {
         let description = Error::from(cause).into_fault().to_string();
@@ -50,13 +50,13 @@ where
     }
 }
 
-impl From<RepeatedField> for TokenError {
+impl From<RepeatedField> for EndpointError {
     fn from(field: RepeatedField) -> Self {
         Self::invalid_request(field.description())
     }
 }
 
-impl From<ScopeError> for TokenError {
+impl From<ScopeError> for EndpointError {
     fn from(error: ScopeError) -> Self {
         Self::bad("invalid_scope", error.to_string())
     }
