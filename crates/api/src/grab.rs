@@ -161,7 +161,7 @@ pub struct Grab<'a> {
     #[schema(inline, nullable = false, max_items = 4)]
     pub stages: Option<Vec<StageReached<'a>>>,
     /// Number of words that the page shows, also below the image. Each Chinese or Japanese character counts. Null unless a
-    /// page was captured, and if it shows more than 2,000,000 characters.
+    /// page was captured, and for pages with more than 30,000 elements or 2,000,000 characters.
     #[schema(minimum = 0)]
     pub words: Option<i32>,
 }

@@ -3,7 +3,7 @@
 //!
 //! `process` starts and ends one browser process. `jail` isolates it from the network. `cdp` is the DevTools protocol
 //! client. `supervisor` keeps browsers running and leases tabs. `page` captures one grab in one tab. `proxy` is the
-//! egress proxy. `lists` are the operator's filter lists. `probe` checks whether browsers can run on this machine, and
+//! egress proxy. `blocklists` are the operator's filter lists. `probe` checks whether browsers can run on this machine, and
 //! `selftest` whether a page can bypass the guard. Add a new way to capture to `page`, beside `page::capture`. Add a
 //! new reason to reject an image to `page::findings::verdict`, with a row in its table.
 //!

@@ -375,3 +375,31 @@ async fn page_describes_itself_within_limits() {
     assert_eq!((metadata.page.title, metadata.page.page_height), (None, Some(720)));
     rig.chromium.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_that_a_page_shows_are_counted() {
+    let many = "<i>a </i>".repeat(30_001);
+    let pages = [
+        ("/two", "<p>Two words</p>", Some(2)),
+        (
+            "/signs",
+            "<p>It's 3.5 e-mails – now.</p><p hidden>no</p><style>p{}</style><script>let x = 1</script>",
+            Some(4),
+        ),
+        ("/chinese", "<p>日本語 text</p>", Some(4)),
+        ("/thai", "<p>ภาษาไทย</p>", Some(2)),
+        (
+            "/shadow",
+            "<div id=h></div><script>h.attachShadow({mode:'open'}).innerHTML='<p>in a shadow'</script>",
+            Some(3),
+        ),
+        ("/none", "", Some(0)),
+        ("/many", many.as_str(), None),
+    ];
+    let site = Site::start(7, pages.map(|(path, body, _)| (path, html(body)))).await;
+    let rig = Rig::start().await;
+    for (path, _, words) in pages {
+        assert_eq!(rig.grab(&site.url(path)).await.metadata.page.words, words, "{path}");
+    }
+    rig.chromium.shutdown().await;
+}

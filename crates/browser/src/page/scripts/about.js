@@ -34,6 +34,8 @@ const WORDS = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]|(?:(?![\p{sc=Han}\p{sc
 // Writing systems without spaces between words.
 const UNSPACED = /[\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
 
+// Reading the text of more takes a noticeable part of the time of a capture.
+const MAX_ELEMENTS = 30_000;
 const MAX_TEXT = 2_000_000;
 
 const wordsIn = (text) => {
@@ -52,6 +54,7 @@ const wordsIn = (text) => {
 
 // The number of words that the document shows, with its open shadow trees and without frames. Null if it has too much text.
 const shownWords = () => {
+  if (document.getElementsByTagName('*').length > MAX_ELEMENTS) return null;
   const roots = trees().flatMap((tree) => (tree === document ? [document.body] : [...tree.children]));
   const texts = roots.map((root) => root?.innerText).filter((text) => typeof text === 'string');
   const length = texts.reduce((sum, text) => sum + text.length, 0);
