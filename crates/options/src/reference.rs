@@ -10,7 +10,7 @@ pub fn markdown() -> String {
 # Capture options
 
 The options of `POST /v1/grabs`, of `CaptureOptions` in gRPC, and of the command line, where `full_page` is `--full-page`, and
-`--no-javascript` turns `javascript` off, which is on by default. The MCP tool `create_grab` has all that do not say otherwise.
+`--no-javascript` turns `javascript` off, which is on by default. The MCP tool `create_grab` has all of them.
 "
     .to_owned();
     for group in Group::ALL {

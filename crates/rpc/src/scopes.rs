@@ -88,7 +88,7 @@ mod tests {
     }
 
     /// What each RPC needs, written a second time: a change of a decision must be made twice.
-    const TABLE: [(&str, &str); 21] = [
+    const TABLE: [(&str, &str); 22] = [
         ("AccessService/Authenticate", ""),
         ("AccessService/TakeRequest", ""),
         ("GrabService/BatchCreateGrabs", "create"),
@@ -98,6 +98,7 @@ mod tests {
         ("GrabService/GetGrab", "read"),
         ("GrabService/ListGrabs", "read"),
         ("GrabService/WatchGrab", "read"),
+        ("GrabService/WatchGrabs", "read"),
         ("LinkService/OpenLink", "create"),
         ("PricingService/GetPricing", "read"),
         ("UsageService/GetUsage", "read"),

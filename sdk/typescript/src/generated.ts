@@ -609,6 +609,11 @@ export interface Grab {
    * `processing`. Stages may be missing: they are not stored.
    */
   stages?: GrabStage[] | undefined;
+  /**
+   * Number of words that the page shows, also below the image. Each Chinese or Japanese character counts. Null unless a
+   * page was captured, and for pages with more than 30,000 elements or 2,000,000 characters.
+   */
+  words?: number | null | undefined;
 }
 
 /** A page of grabs, newest first. */

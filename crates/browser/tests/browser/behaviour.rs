@@ -396,7 +396,7 @@ async fn words_that_a_page_shows_are_counted() {
         ("/none", "", Some(0)),
         ("/many", many.as_str(), None),
     ];
-    let site = Site::start(7, pages.map(|(path, body, _)| (path, html(body)))).await;
+    let site = Site::start(2, pages.map(|(path, body, _)| (path, html(body)))).await;
     let rig = Rig::start().await;
     for (path, _, words) in pages {
         assert_eq!(rig.grab(&site.url(path)).await.metadata.page.words, words, "{path}");

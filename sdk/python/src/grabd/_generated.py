@@ -671,6 +671,10 @@ class Grab(Model):
     """The stages that the render has reached, in their order. Only present in events, and only while the grab is
     `processing`. Stages may be missing: they are not stored.
     """
+    words: int | None = None
+    """Number of words that the page shows, also below the image. Each Chinese or Japanese character counts. Null unless
+    a page was captured, and for pages with more than 30,000 elements or 2,000,000 characters.
+    """
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "open_graph": GrabOpenGraph,

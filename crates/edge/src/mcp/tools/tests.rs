@@ -39,11 +39,11 @@ fn every_tool_has_a_description_and_an_argument_parser() {
     }
 }
 
-/// It is part of every conversation. A token of a model has more than three characters of such JSON at the mean.
+/// It is part of every conversation, and may take 3,500 tokens of it. 13,292 bytes were 3,084 tokens of o200k_base.
 #[test]
 fn list_of_tools_is_short() {
     let bytes = serde_json::to_string(&Tools::read().list()).unwrap().len();
-    assert!(bytes <= 12_000, "{bytes} bytes");
+    assert!(bytes <= 15_000, "{bytes} bytes");
 }
 
 #[test]
