@@ -149,9 +149,17 @@ await audit("capture-done", 200);
 const widthOfShot = () => shot.evaluate((image) => image.clientWidth);
 await page.setViewportSize({ width: 1280, height: 900 });
 assert.ok((await widthOfShot()) < 700);
+assert.ok(await shot.evaluate((image) => {
+  const { width, height } = image.getBoundingClientRect();
+  const canvas = image.parentElement;
+  return width <= canvas.clientWidth && height <= canvas.clientHeight && canvas.clientHeight > 250;
+}), "the image is not shown whole");
 await page.getByRole("button", { name: "100 %" }).click();
 assert.equal(await widthOfShot(), 1280);
-assert.equal(await page.getByRole("button", { name: "Fit width" }).getAttribute("aria-pressed"), "false");
+assert.equal(await page.getByRole("button", { name: "Fit", exact: true }).getAttribute("aria-pressed"), "false");
+const imageUrl = await page.getByLabel("Image URL").inputValue();
+assert.equal(await shot.evaluate((image) => image.src), imageUrl);
+assert.equal((await page.request.get(imageUrl)).status(), 200);
 assert.match(await page.locator("#outcome dl").innerText(), /HTTP status\s+200/);
 assert.equal(await page.evaluate(() => window.shift), 0, "something moved");
 // Another capture with the same form is another one. On a phone, its result is scrolled to.

@@ -63,9 +63,13 @@ fn failing_curl(dir: &Path) -> Result<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn examples_for_callers_run_as_they_are_written_at_the_default_limits() -> Result<()> {
-    let overlay = [("limits.requests_per_minute", "60"), ("webhooks.allow_http", "true")];
-    let app = TestApp::start_without_browser(0, &overlay).await?;
     let dir = tempfile::tempdir()?;
+    for list in ["ads.txt", "trackers.txt"] {
+        std::fs::write(dir.path().join(list), "||ads.example^\n")?;
+    }
+    let lists = dir.path().display().to_string();
+    let overlay = [("limits.requests_per_minute", "60"), ("browser.filter_lists", &*lists)];
+    let app = TestApp::start_without_browser(0, &overlay).await?;
     let path = failing_curl(dir.path())?;
     let sdk = format!("PYTHONPATH={}", root().join("sdk/python/src").display());
     // A test key gets placeholders, so that nothing depends on other sites.

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::output::CommandOutput;
 use crate::config::Config;
+use crate::data_dir_lock;
 use crate::database_url::WithoutPassword;
-use crate::wiring;
 
 /// Maximum wait for a service on the target to exit.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
@@ -23,7 +23,7 @@ pub(super) async fn run(config: &Config, store: &Store, to: &str) -> anyhow::Res
     if store.kind() != Kind::Sqlite {
         bail!("the configured database is not SQLite: only SQLite databases are moved");
     }
-    let locked = wiring::lock_service(config, store).await.context("stop the service before its database is moved")?;
+    let locked = data_dir_lock::lock(&config.data_dir).context("stop the service before its database is moved")?;
     let described = WithoutPassword::of(to).described();
     let target = Store::open(to).await.with_context(|| format!("{described} cannot be opened"))?;
     let moved = copy(store, &target, &described).await;

@@ -9,7 +9,7 @@ use super::{shipped_packages, workspace};
 
 /// Folders, or files directly below `src`, that may be on a circle with others, by package, and the reason.
 const FOLDERS: [(&str, &str, &str); 3] = [
-    ("grabd-engine", "core", "the service is built from all parts, and each use case gets the whole service"),
+    ("grabd-engine", "service", "the service is built from all parts, and each use case gets the whole service"),
     ("grabd-web", "state", "the shared state has the parts of all pages, and each page gets the whole state"),
     ("grabd-browser", "process", "to be divided: options, jail and process are started with what each of them defines"),
 ];
