@@ -31,7 +31,7 @@ const NOT_RUN: [(&str, &str); 7] = [
     ("export GRAB_BASE_URL=", "sets the variables by hand; the programs of its page are run"),
     ("grab --from", "the command line client's own tests run it"),
     ("int(one[\"phash\"], 16)", "a line within a program"),
-    ("@app.post", "a part of a server, which the tests of webhooks verify with the same library"),
+    ("app.post(", "a part of a server, which the tests of webhooks verify with the same library"),
 ];
 
 struct Example {
