@@ -55,7 +55,7 @@ pub struct TestedWebhook<'a> {
 
 /// The members that stand last in messages. Messages had this order before they shared their members with responses, and
 /// keep it for receivers that compare bytes.
-const LAST: [&str; 11] = [
+const LAST: [&str; 12] = [
     "image_sha256",
     "files",
     "error_code",
@@ -67,6 +67,7 @@ const LAST: [&str; 11] = [
     "blank",
     "difference",
     "phash",
+    "words",
 ];
 
 fn in_order_of_messages<S: Serializer>(grab: &Grab<'_>, serializer: S) -> Result<S::Ok, S::Error> {
