@@ -10,6 +10,7 @@
 
 pub mod accounts;
 pub mod admission;
+mod api_grab;
 pub mod billing;
 pub mod bus;
 mod cache;
@@ -45,6 +46,7 @@ pub mod vault;
 pub mod webhooks;
 mod workers;
 
+pub use crate::api_grab::grab_json;
 pub use crate::error::{Error, InternalError};
 pub use crate::failpoints::Failpoints;
 pub use crate::grabs::{Attachment, Image, ImageError};
