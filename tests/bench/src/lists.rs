@@ -88,7 +88,7 @@ impl History {
                     let new = NewPlaceholder {
                         id: id(number),
                         team,
-                        key: None,
+                        creator: None,
                         spec,
                         now,
                         outcome,

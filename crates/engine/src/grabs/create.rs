@@ -202,7 +202,7 @@ pub(super) async fn submit(
         id,
         team: caller.team,
         payer,
-        key: caller.principal.key(),
+        creator: Some(caller.principal),
         class,
         spec: spec.clone(),
         secrets: secrets::seal(core, id, &spec)?,

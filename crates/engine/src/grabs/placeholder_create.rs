@@ -57,7 +57,7 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
     let new = NewPlaceholder {
         id,
         team: caller.team,
-        key: caller.principal.key(),
+        creator: Some(caller.principal),
         spec: spec.clone(),
         now,
         outcome: state.clone(),

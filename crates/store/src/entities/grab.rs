@@ -2,7 +2,7 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::capture::CaptureSpec;
-use grabd_domain::credentials::Environment;
+use grabd_domain::credentials::{Environment, Principal};
 use grabd_domain::grabs::{Failure, FailureReason, Grab, ImageKey, RenderMetadata, State};
 use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::entity::prelude::*;
@@ -45,6 +45,10 @@ pub(crate) struct Model {
     pub(crate) fingerprint: Option<Vec<u8>>,
     /// The API key that created it.
     pub(crate) key_id: Option<Uuid>,
+    /// The user who created it in the web app.
+    pub(crate) user_id: Option<Uuid>,
+    /// The grant of the app that created it.
+    pub(crate) grant_id: Option<Uuid>,
     /// What the row counts for its team. `None`: it is open, or was written by an earlier version and is not counted yet.
     pub(crate) stored_bytes: Option<i64>,
 }
@@ -59,6 +63,26 @@ impl Related<job::Entity> for Entity {
 }
 
 impl ActiveModelBehavior for ActiveModel {}
+
+/// The ids of who created a grab. At most one of them is set.
+pub(crate) struct CreatorIds {
+    pub(crate) key: Option<Uuid>,
+    pub(crate) user: Option<Uuid>,
+    pub(crate) grant: Option<Uuid>,
+}
+
+impl CreatorIds {
+    pub(crate) const fn of(creator: Option<Principal>) -> Self {
+        let (mut key, mut user, mut grant) = (None, None, None);
+        match creator {
+            Some(Principal::Key(id)) => key = Some(id.0),
+            Some(Principal::User(id)) => user = Some(id.0),
+            Some(Principal::Grant(id)) => grant = Some(id.0),
+            None => {}
+        }
+        Self { key, user, grant }
+    }
+}
 
 /// From a job to its grab. It is here because a grab is read with its job, and a job without its grab.
 pub(crate) fn of_job() -> RelationDef {
@@ -141,6 +165,8 @@ pub(crate) fn read(row: Model, job: Option<OpenJob>) -> Result<Grab> {
         deleted_at,
         fingerprint: _,
         key_id: _,
+        user_id: _,
+        grant_id: _,
         stored_bytes: _,
     } = row;
     let finished_at = || read_time(finished_at).ok_or(Error::Inconsistent("ended grab without finished_at"));

@@ -7,10 +7,10 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use grabd_domain::admission::{Payer, QueueAhead, WaitLimit};
 use grabd_domain::capture::CaptureSpec;
-use grabd_domain::credentials::Environment;
+use grabd_domain::credentials::{Environment, Principal};
 use grabd_domain::grabs::{Class, ImageKey};
 use grabd_domain::idempotency::Fingerprint;
-use grabd_domain::ids::{GrabId, KeyId, LeaseToken, LotId, SessionId, TeamId};
+use grabd_domain::ids::{GrabId, LeaseToken, LotId, SessionId, TeamId};
 use grabd_domain::limits::MAX_ATTEMPTS;
 use grabd_domain::storage::StorageCeiling;
 use sea_orm::ActiveValue::Set;
@@ -25,6 +25,7 @@ use crate::areas::Grabs;
 use crate::codes::{self, ACTIVE, OPEN, size};
 use crate::credits::held::{hold_credits, lock_lots_of};
 use crate::database::{BatchedTransaction, Transaction, Tx};
+use crate::entities::grab::CreatorIds;
 use crate::entities::{grab, job, job_secrets, lot, team};
 use crate::grabs::idempotency::{NewRecord, Repeat, check_key, store_key};
 use crate::grabs::release::BACK_OFF;
@@ -42,8 +43,8 @@ pub struct NewGrab {
     pub team: TeamId,
     /// The payer of the team, whose turn it takes in the queue.
     pub payer: Payer,
-    /// The API key that creates it; `None` for an app or a user.
-    pub key: Option<KeyId>,
+    /// Who creates it, if that is recorded.
+    pub creator: Option<Principal>,
     /// Synchronous or asynchronous.
     pub class: Class,
     /// What to capture.
@@ -222,6 +223,7 @@ impl Admitted<'_> {
 
     fn grab_row(&self) -> grab::ActiveModel {
         let new = self.new;
+        let creator = CreatorIds::of(new.creator);
         grab::ActiveModel {
             id: Set(new.id.0),
             team_id: Set(new.team.0),
@@ -232,7 +234,9 @@ impl Admitted<'_> {
             attempts: Set(0),
             created_at: Set(new.now.as_ms()),
             fingerprint: Set(new.fingerprint.map(|fingerprint| fingerprint.to_vec())),
-            key_id: Set(new.key.map(|key| key.0)),
+            key_id: Set(creator.key),
+            user_id: Set(creator.user),
+            grant_id: Set(creator.grant),
             stored_bytes: Set(self.stored_bytes()),
             ..Default::default()
         }

@@ -37,6 +37,7 @@ pub use fail::{FailGrab, FailureSource};
 pub use idempotency::{NewRecord, Repeat};
 pub use lease::{LeaseRequest, LeasedJob};
 pub use placeholder::{NewPlaceholder, PlaceholderOutcome};
+pub use queries::creator::GrabCreator;
 pub use queries::days::DailyOutcomeCount;
 pub use queries::export::{ExportCursor, ExportPage};
 pub use queries::find::ShownImage;

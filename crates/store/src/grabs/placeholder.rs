@@ -2,10 +2,10 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::capture::CaptureSpec;
-use grabd_domain::credentials::Environment;
+use grabd_domain::credentials::{Environment, Principal};
 use grabd_domain::grabs::{Class, State};
 use grabd_domain::idempotency::Fingerprint;
-use grabd_domain::ids::{GrabId, KeyId, TeamId};
+use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::LockType;
 use sea_orm::{EntityTrait, QuerySelect};
@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::areas::Grabs;
 use crate::codes::{self, DONE, FAILED, milliseconds, size};
 use crate::database::{BatchedTransaction, RowInsert, Transaction, Tx};
+use crate::entities::grab::CreatorIds;
 use crate::entities::test_row::{TestRow, insert_test_rows};
 use crate::entities::{grab, team};
 use crate::grabs::files::add_files;
@@ -28,8 +29,8 @@ pub struct NewPlaceholder {
     pub id: GrabId,
     /// The owning team.
     pub team: TeamId,
-    /// The API key that creates it; `None` for an app or a user.
-    pub key: Option<KeyId>,
+    /// Who creates it, if that is recorded.
+    pub creator: Option<Principal>,
     /// The capture spec.
     pub spec: CaptureSpec,
     /// Current time.
@@ -140,6 +141,7 @@ impl NewPlaceholder {
         };
         let facts = grab::write_facts(metadata)?;
         let stored_bytes = length(&request) + ended_bytes(&facts, message, metadata);
+        let creator = CreatorIds::of(self.creator);
         let base = grab::ActiveModel {
             id: Set(self.id.0),
             team_id: Set(self.team.0),
@@ -149,7 +151,9 @@ impl NewPlaceholder {
             attempts: Set(0),
             created_at: Set(self.now.as_ms()),
             fingerprint: Set(self.fingerprint.map(|fingerprint| fingerprint.to_vec())),
-            key_id: Set(self.key.map(|key| key.0)),
+            key_id: Set(creator.key),
+            user_id: Set(creator.user),
+            grant_id: Set(creator.grant),
             facts: Set(Some(facts)),
             stored_bytes: Set(Some(stored_bytes)),
             ..Default::default()

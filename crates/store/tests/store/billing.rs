@@ -89,7 +89,7 @@ on_both! {
         };
         let id = GrabId(db.id());
         let (idempotency, fingerprint) = (None, None);
-        let placeholder = NewPlaceholder { id, team, key: None, spec: spec(), now: NOW, outcome, idempotency, fingerprint, ceiling: None };
+        let placeholder = NewPlaceholder { id, team, creator: None, spec: spec(), now: NOW, outcome, idempotency, fingerprint, ceiling: None };
         db.store.grabs().create_placeholder(placeholder).await.unwrap();
         db.pending(team).await;
         let today = Day::of(NOW);

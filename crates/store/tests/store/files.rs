@@ -123,7 +123,7 @@ on_both! {
         metadata.files = vec![file(db, FileKind::Text, 5)];
         let key = metadata.files[0].key.clone();
         let outcome = State::Done { finished_at: NOW, image, size_bytes: 1, execution_ms: 1, metadata };
-        let new = NewPlaceholder { id, team, key: None, spec: spec(), now: NOW, outcome, idempotency: None, fingerprint: None, ceiling: None };
+        let new = NewPlaceholder { id, team, creator: None, spec: spec(), now: NOW, outcome, idempotency: None, fingerprint: None, ceiling: None };
         assert_eq!(db.store.grabs().create_placeholder(new).await.unwrap(), PlaceholderOutcome::Stored);
         let found = db.store.grabs().find_file(&key).await.unwrap().unwrap();
         assert_eq!((found.name, found.placeholder_of), (AttachmentName::Also(FileKind::Text), Some(spec())));

@@ -26,7 +26,7 @@ fn placeholder(db: &TestDb, team: TeamId, key: &str, delay: Duration) -> NewPlac
     NewPlaceholder {
         id,
         team,
-        key: None,
+        creator: None,
         spec: spec(),
         now: NOW,
         outcome,

@@ -1,12 +1,12 @@
-//! Grabs and credits of API keys.
+//! Grabs and credits of API keys, and who created a grab.
 
 use std::time::Duration;
 
-use grabd_domain::credentials::{Environment, Scopes};
+use grabd_domain::credentials::{Environment, Principal, Scopes};
 use grabd_domain::grabs::Class;
-use grabd_domain::ids::{KeyId, TeamId};
+use grabd_domain::ids::{GrantId, KeyId, TeamId, UserId};
 use grabd_store::accounts::{KeyUsage, NewKey};
-use grabd_store::grabs::{FailureSource, NewGrab};
+use grabd_store::grabs::{FailureSource, GrabCreator, NewGrab};
 use grabd_store::retention::PurgedGrabs;
 
 use crate::harness::{NOW, TestDb, completion, failing, on_both};
@@ -34,12 +34,31 @@ async fn key(db: &TestDb, team: TeamId, environment: Environment) -> KeyId {
 }
 
 on_both! {
+    async fn creator_of_a_grab_is_named_to_its_team_only(db) {
+        let (team, other) = (db.team(9).await, db.team(9).await);
+        let (own, foreign) = (key(db, team, Environment::Live).await, key(db, other, Environment::Live).await);
+        let (user, grant) = (UserId(db.id()), GrantId(db.id()));
+        for (creator, expected) in [
+            (Some(Principal::Key(own)), GrabCreator::Key("A key".to_owned())),
+            (Some(Principal::Key(foreign)), GrabCreator::DeletedKey),
+            (Some(Principal::User(user)), GrabCreator::FormerMember),
+            (Some(Principal::Grant(grant)), GrabCreator::DisconnectedApp),
+            (None, GrabCreator::Unknown),
+        ] {
+            let new = NewGrab { creator, ..db.new_grab(team, Class::Sync) };
+            let id = new.id;
+            db.store.grabs().create(new).await.unwrap();
+            assert_eq!(db.store.grabs().find_creator(team, id).await.unwrap(), expected);
+            assert_eq!(db.store.grabs().find_creator(other, id).await.unwrap(), GrabCreator::Unknown);
+        }
+    }
+
     async fn usage_counts_grabs_and_spent_credits_of_each_key_also_after_their_purge(db) {
         let team = db.team(9).await;
         let (busy, idle) = (key(db, team, Environment::Live).await, key(db, team, Environment::Live).await);
         // One done, one failed, one open, and one by nobody's key.
         for (by, ends) in [(Some(busy), 2), (Some(busy), 1), (None, 2), (Some(busy), 0)] {
-            let new = NewGrab { key: by, ..db.new_grab(team, Class::Sync) };
+            let new = NewGrab { creator: by.map(Principal::Key), ..db.new_grab(team, Class::Sync) };
             let id = new.id;
             db.store.grabs().create(new).await.unwrap();
             match ends {

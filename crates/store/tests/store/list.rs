@@ -38,7 +38,7 @@ async fn placeholder(db: &TestDb, team: TeamId) -> GrabId {
     let new = NewPlaceholder {
         id,
         team,
-        key: None,
+        creator: None,
         spec: spec(),
         now: NOW,
         outcome,

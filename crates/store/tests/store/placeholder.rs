@@ -17,7 +17,7 @@ pub(crate) fn placeholder(id: GrabId, team: TeamId, outcome: State) -> NewPlaceh
     NewPlaceholder {
         id,
         team,
-        key: None,
+        creator: None,
         spec: spec(),
         now: NOW,
         outcome,

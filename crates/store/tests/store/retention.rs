@@ -32,7 +32,7 @@ async fn placeholder(db: &TestDb, team: TeamId, at: Timestamp, idempotency: Opti
     let new = NewPlaceholder {
         id,
         team,
-        key: None,
+        creator: None,
         spec: spec(),
         now: at,
         outcome,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment::{self, Live, Test};
-use grabd_domain::credentials::Scopes;
+use grabd_domain::credentials::{Principal, Scopes};
 use grabd_domain::grabs::{Class, Grab, ImageKey, State};
 use grabd_domain::idempotency::{IdempotencyKey, LIFE};
 use grabd_domain::ids::{GrabId, KeyId, TeamId, UserId};
@@ -148,7 +148,7 @@ on_both! {
             db.store.accounts().create_key(new_key(team, key, None)).await.unwrap();
             let once = Some(record(&format!("key-{number}"), 1));
             let base = db.new_grab(team, Class::Sync);
-            let new = NewGrab { fingerprint: Some(FINGERPRINT), key: Some(key), idempotency: once, ..base };
+            let new = NewGrab { fingerprint: Some(FINGERPRINT), creator: Some(Principal::Key(key)), idempotency: once, ..base };
             db.store.grabs().create(new).await.unwrap();
             let leased = db.lease_one().await;
             db.store.grabs().complete(completion(&leased)).await.unwrap().unwrap();

@@ -77,7 +77,7 @@ async fn capture(db: &TestDb, team: TeamId) {
     let new = NewPlaceholder {
         id,
         team,
-        key: None,
+        creator: None,
         spec: spec(),
         now: NOW,
         outcome,

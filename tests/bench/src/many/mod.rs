@@ -207,7 +207,7 @@ impl Bench {
             id,
             team,
             payer: Payer::of_team(team),
-            key: None,
+            creator: None,
             class: Class::Async,
             spec: self.spec.clone(),
             secrets: None,

@@ -457,7 +457,7 @@ pub(super) async fn history(app: &TestApp, team: TeamId) -> Result<()> {
             let placeholder = NewPlaceholder {
                 id,
                 team,
-                key: None,
+                creator: None,
                 spec: spec.clone(),
                 now,
                 outcome,
@@ -484,7 +484,7 @@ async fn create_live_grab(app: &TestApp, team: TeamId, spec: &CaptureSpec, at: T
             id,
             team,
             payer: Payer::of_team(team),
-            key: None,
+            creator: None,
             class: Class::Sync,
             spec: spec.clone(),
             secrets: None,

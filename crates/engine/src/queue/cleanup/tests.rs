@@ -137,7 +137,7 @@ impl TestCore {
             let new = NewPlaceholder {
                 id,
                 team,
-                key: None,
+                creator: None,
                 spec: spec.clone(),
                 now,
                 outcome,
@@ -159,7 +159,7 @@ impl TestCore {
             id,
             team,
             payer: Payer::of_team(team),
-            key: None,
+            creator: None,
             class: Class::Async,
             spec,
             secrets: None,

@@ -1,5 +1,6 @@
 //! Reads.
 
+pub(crate) mod creator;
 pub(crate) mod days;
 pub(crate) mod export;
 pub(crate) mod find;

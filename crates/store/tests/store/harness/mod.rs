@@ -206,7 +206,7 @@ impl TestDb {
             id: GrabId(self.id()),
             team,
             payer: Payer::of_team(team),
-            key: None,
+            creator: None,
             class,
             spec: spec(),
             secrets: None,

@@ -229,7 +229,7 @@ impl Model {
             id,
             team,
             payer: Payer::of_team(team),
-            key: None,
+            creator: None,
             class,
             spec: spec(),
             secrets: None,
