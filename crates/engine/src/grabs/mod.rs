@@ -15,6 +15,7 @@ mod get;
 mod idempotency;
 mod image;
 mod list;
+mod loaded;
 mod marks;
 mod not_completed;
 mod phash;
@@ -33,6 +34,7 @@ use grabd_images::Images;
 use grabd_limiters::Turns;
 use grabd_memory::MemoryBudget;
 
+use self::compare::existing::Comparisons;
 use self::compare::placeholders::Differences;
 use crate::domains::DomainPolicy;
 use crate::placeholder::Placeholder;
@@ -43,6 +45,7 @@ pub use archive::{ArchiveError, ArchivedImage, MAX_ARCHIVE_BYTES, archive};
 pub use batch::{Batch, CreateError, MAX_BATCH, create_batch};
 pub(crate) use cached::fingerprint_of;
 pub use capture::{CaptureState, CaptureStream, capture};
+pub use compare::existing::{CompareError, compare_existing};
 pub use create::create;
 pub(crate) use create::{perform, validate};
 pub use creator::creator;
@@ -76,6 +79,8 @@ pub(crate) struct Grabs {
     pub(crate) storage: Storage,
     pub(crate) budgets: Budgets,
     pub(crate) differences: Differences,
+    /// Comparisons of grabs that exist.
+    pub(crate) comparisons: Comparisons,
     /// The archives of images that may still be made at the same time.
     pub(crate) archives: Turns<PayerId>,
     /// The exports of teams that may still be made at the same time. Each has a part of its rows in memory.
@@ -112,6 +117,7 @@ impl Grabs {
             storage,
             budgets: Budgets::default(),
             differences,
+            comparisons: Comparisons::default(),
             archives,
             exports,
         }

@@ -16,8 +16,7 @@ pub use grabd_pixels::{THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH};
 use tokio::time::timeout;
 
 use super::derived::{self, Error, Picture, Source};
-use super::get;
-use super::image::Image;
+use super::{get, loaded};
 use crate::billing::find_payer;
 use crate::cache::Cache;
 use crate::error::IMAGES_BUSY;
@@ -108,13 +107,8 @@ async fn find_or_make(core: &Core, team: TeamId, key: ImageKey, part: Part) -> R
 
 /// Makes and stores a thumbnail.
 async fn make(core: &Core, key: ImageKey, part: Part, turn: Turn) -> Result<Bytes, Error> {
-    let image = core.image(&key).await?.ok_or(Error::Deleted)?;
-    let source = match image {
-        Image::Stored(file) => Source::File(file.local_copy().await?.ok_or(Error::Deleted)?),
-        Image::Placeholder(bytes) => Source::Memory(bytes),
-    };
-    let is_stored = matches!(source, Source::File(_));
-    let picture = Picture { source, format: key.format() };
+    let picture = loaded::load(core, &key).await?;
+    let is_stored = matches!(picture.source, Source::File(_));
     let look = move || {
         let (_, bytes) = picture.view().look()?;
         Ok((bytes.saturating_add(THUMBNAIL_BYTES), picture))

@@ -22,6 +22,13 @@ pub(super) struct Changed {
     pub(super) regions: Vec<Region>,
 }
 
+impl Changed {
+    fn of(grid: &Grid) -> Self {
+        let region = |grabd_pixels::Region { x, y, width, height }| Region { x, y, width, height };
+        Self { ppm: grid.changed_ppm(), regions: grid.regions(MAX_REGIONS).into_iter().map(region).collect() }
+    }
+}
+
 /// Compares two images. If anything changed, the image of the difference is written to `to`, which is given back.
 ///
 /// # Errors
@@ -33,20 +40,43 @@ pub(super) async fn measure<W: Write + Send + 'static>(
     later: Picture,
     to: W,
 ) -> Result<(Changed, W), Error> {
-    let look = move || {
-        let (earlier_size, earlier_bytes) = earlier.view().look().map_err(|error| deleted(error.into()))?;
-        let (size, bytes) = later.view().look()?;
-        let sheets = [earlier_size, size].map(|Size { width, height }| Sheet::memory_bytes(width, height));
-        let needed = earlier_bytes.max(bytes)
-            + sheets.iter().sum::<u64>()
-            + Grid::memory_bytes(size.width, size.height)
-            + ROWS_BYTES;
-        Ok((needed, ((earlier, earlier_size), (later, size))))
-    };
+    let look = move || look(earlier, later);
     derived::run_within(tasks, memory, COMPARE_LIMIT, look, |(earlier, later), stop| {
         compare(&earlier, &later, to, stop)
     })
     .await
+}
+
+/// Compares two images without an image of the difference. The figures are those of [`measure`].
+///
+/// # Errors
+/// As [`measure`].
+pub(super) async fn figures(
+    tasks: &TaskTracker,
+    memory: &MemoryBudget,
+    earlier: Picture,
+    later: Picture,
+) -> Result<Changed, Error> {
+    let look = move || look(earlier, later);
+    derived::run_within(tasks, memory, COMPARE_LIMIT, look, |(earlier, later), stop| {
+        Ok(Changed::of(&changed_grid(&earlier, &later, stop)?))
+    })
+    .await
+}
+
+/// A picture and its size.
+type Measured = (Picture, Size);
+
+/// The memory that comparing two images takes, and both with their sizes.
+fn look(earlier: Picture, later: Picture) -> Result<(u64, (Measured, Measured)), Error> {
+    let (earlier_size, earlier_bytes) = earlier.view().look().map_err(|error| deleted(error.into()))?;
+    let (size, bytes) = later.view().look()?;
+    let sheets = [earlier_size, size].map(|Size { width, height }| Sheet::memory_bytes(width, height));
+    let needed = earlier_bytes.max(bytes)
+        + sheets.iter().sum::<u64>()
+        + Grid::memory_bytes(size.width, size.height)
+        + ROWS_BYTES;
+    Ok((needed, ((earlier, earlier_size), (later, size))))
 }
 
 fn deleted(error: Error) -> Error {
@@ -56,12 +86,28 @@ fn deleted(error: Error) -> Error {
     }
 }
 
+/// Compares two images, and draws what changed.
 fn compare<W: Write>(
-    (earlier, earlier_size): &(Picture, Size),
-    (later, size): &(Picture, Size),
+    earlier: &Measured,
+    later: &Measured,
     mut to: W,
     stop: &CancellationToken,
 ) -> Result<(Changed, W), Error> {
+    let grid = changed_grid(earlier, later, stop)?;
+    if grid.changed_ppm() > 0 {
+        let (picture, size) = later;
+        let limit = FileKind::Difference.max_bytes();
+        draw_changes(picture.view(), *size, &grid.regions(MAX_REGIONS), (&mut to, limit), &|| stop.is_cancelled())?;
+    }
+    Ok((Changed::of(&grid), to))
+}
+
+/// What changed, in the cells of the later image.
+fn changed_grid(
+    (earlier, earlier_size): &Measured,
+    (later, size): &Measured,
+    stop: &CancellationToken,
+) -> Result<Grid, Error> {
     let (earlier, later) = (earlier.view(), later.view());
     let is_stopped = || stop.is_cancelled();
     let precision = match earlier.is_lossless() && later.is_lossless() {
@@ -70,14 +116,7 @@ fn compare<W: Write>(
     };
     let width = earlier_size.width.min(size.width);
     let sheet = Sheet::read(earlier, precision, width, &is_stopped).map_err(|error| deleted(error.into()))?;
-    let grid = changes(&sheet, *earlier_size, &Sheet::read(later, precision, width, &is_stopped)?, *size);
-    drop(sheet);
-    let (ppm, regions) = (grid.changed_ppm(), grid.regions(MAX_REGIONS));
-    if ppm > 0 {
-        draw_changes(later, *size, &regions, (&mut to, FileKind::Difference.max_bytes()), &is_stopped)?;
-    }
-    let region = |grabd_pixels::Region { x, y, width, height }| Region { x, y, width, height };
-    Ok((Changed { ppm, regions: regions.into_iter().map(region).collect() }, to))
+    Ok(changes(&sheet, *earlier_size, &Sheet::read(later, precision, width, &is_stopped)?, *size))
 }
 
 #[cfg(test)]
@@ -132,6 +171,10 @@ mod tests {
             assert!(is_close, "{one:?} {other:?}: {changed:?}");
             let drawn = image::load_from_memory_with_format(&file, ImageFormat::Png).unwrap();
             assert_eq!((drawn.width(), drawn.height()), (400, 300));
+            // Without the drawing, the figures are the same.
+            let budget = MemoryBudget::new(64 << 20);
+            let only = figures(&TaskTracker::new(), &budget, picture(&earlier, one), picture(&later, other)).await;
+            assert_eq!(only.unwrap(), changed, "{one:?} {other:?}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! Compares the image of a grab with that of an earlier one: `compare_to`.
 //!
-//! `measure` compares them within limits, and `placeholders` with test keys.
+//! `measure` compares them within limits, `placeholders` with test keys, and `existing` those of two grabs that exist.
 
+pub(crate) mod existing;
 mod measure;
 pub(crate) mod placeholders;
 

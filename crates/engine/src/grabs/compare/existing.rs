@@ -1,0 +1,121 @@
+//! Compares the images of two grabs that exist, for people who look at both. Nothing is stored but the figures of the
+//! latest comparisons, in memory.
+//!
+//! As with thumbnails, comparisons are made one at a time, and a payer has at most one in the queue for that.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use grabd_domain::grabs::{Difference, Grab, ImageKey, RenderMetadata, State};
+use grabd_domain::ids::PayerId;
+use grabd_limiters::Turns;
+use tokio::time::timeout;
+
+use super::measure::{Changed, figures};
+use crate::billing::find_payer;
+use crate::cache::Cache;
+use crate::error::internal_from;
+use crate::grabs::derived::Error;
+use crate::grabs::loaded;
+use crate::service::Core;
+
+/// Comparisons at the same time. They must not take the processors from captures.
+const MAX_CONCURRENT: usize = 1;
+/// How long a request may wait for its turn, and for loading both images.
+const WAIT_LIMIT: Duration = Duration::from_secs(5);
+/// Size of the figures in memory: those of hundreds of comparisons.
+const CACHE_BYTES: usize = 1 << 20;
+
+/// Figures of comparisons, and the turns to make them.
+pub(crate) struct Comparisons {
+    /// Differences as JSON, by the earlier and the later image.
+    cache: Cache<(ImageKey, ImageKey), Bytes>,
+    turns: Turns<PayerId>,
+}
+
+impl Default for Comparisons {
+    fn default() -> Self {
+        Self { cache: Cache::new(CACHE_BYTES), turns: Turns::new(MAX_CONCURRENT, 1) }
+    }
+}
+
+/// Why two grabs were not compared.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CompareError {
+    /// One of them has no image.
+    #[error("one of the captures has no image")]
+    NoImage,
+    /// The images need more memory than all images together may take.
+    #[error("the images are too large to be compared")]
+    TooLarge,
+    /// It was not the turn of this payer in time, or the comparison took too long.
+    #[error("other images are being processed")]
+    Busy,
+    /// An internal error.
+    #[error(transparent)]
+    Internal(crate::Error),
+}
+
+internal_from!(CompareError);
+
+impl From<Error> for CompareError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Deleted => Self::NoImage,
+            Error::TooLarge => Self::TooLarge,
+            error if error.is_busy() => Self::Busy,
+            error => Self::Internal(crate::Error::other(error)),
+        }
+    }
+}
+
+/// What changed between the images of two grabs of one team: the same as `compare_to` reports. `earlier` and `later` were
+/// read for that team.
+///
+/// # Errors
+/// See [`CompareError`].
+#[tracing::instrument(name = "grabs.compare_existing", skip_all)]
+pub async fn compare_existing(core: &Core, earlier: &Grab, later: &Grab) -> Result<Difference, CompareError> {
+    let (Some((earlier_key, earlier_metadata)), Some((key, metadata))) = (image_of(earlier), image_of(later)) else {
+        return Err(CompareError::NoImage);
+    };
+    if earlier.team != later.team {
+        return Err(CompareError::NoImage);
+    }
+    if let Some(known) = metadata.difference.as_ref().filter(|known| known.compared_to == earlier.id) {
+        return Ok(known.clone());
+    }
+    let is_same_file = metadata.image_sha256.is_some() && metadata.image_sha256 == earlier_metadata.image_sha256;
+    if earlier.id == later.id || is_same_file {
+        return Ok(Difference { compared_to: earlier.id, changed_ppm: 0, regions: Vec::new() });
+    }
+    let comparisons = &core.grabs.comparisons;
+    let pair = (earlier_key.clone(), key.clone());
+    let found =
+        || -> Option<Difference> { comparisons.cache.get(&pair).and_then(|json| serde_json::from_slice(&json).ok()) };
+    if let Some(known) = found() {
+        return Ok(known);
+    }
+    let payer = find_payer(core, later.team).await?;
+    let _turn = timeout(WAIT_LIMIT, comparisons.turns.take(&payer.id)).await.map_err(|_| CompareError::Busy)?;
+    // A concurrent request for the same pair may have been first.
+    if let Some(known) = found() {
+        return Ok(known);
+    }
+    let load = async { Ok::<_, Error>((loaded::load(core, earlier_key).await?, loaded::load(core, key).await?)) };
+    let (before, after) = timeout(WAIT_LIMIT, load).await.map_err(|_| CompareError::Busy)??;
+    let Changed { ppm, regions } = figures(&core.tasks, &core.grabs.memory, before, after).await?;
+    let difference = Difference { compared_to: earlier.id, changed_ppm: ppm, regions };
+    if let Ok(json) = serde_json::to_vec(&difference) {
+        comparisons.cache.put(pair.clone(), &Bytes::from(json));
+    }
+    Ok(difference)
+}
+
+/// The image of a grab, and what is known of it.
+fn image_of(grab: &Grab) -> Option<(&ImageKey, &RenderMetadata)> {
+    match &grab.state {
+        State::Done { image: Some(key), metadata, .. } if grab.deleted_at.is_none() => Some((key, metadata)),
+        State::Done { .. } | State::Pending | State::Processing | State::Failed { .. } => None,
+    }
+}
