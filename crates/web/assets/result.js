@@ -61,6 +61,7 @@ form.addEventListener("submit", async (event) => {
   if (event.submitter?.hasAttribute("formaction")) return;
   event.preventDefault();
   if (isSending) return;
+  if (event.submitter?.name === "use_test_mode") document.getElementById("environment").checked = true;
   isSending = true;
   try {
     await send();

@@ -59,12 +59,39 @@
       k: () => cards[Math.max(current - 1, 0)]?.querySelector("a"),
       x: () => cards[current]?.querySelector("input[name=grab]"),
     };
-    if (cards.length === 0 || !Object.hasOwn(actions, event.key)) return;
+    if (cards.length === 0) return;
+    if (!Object.hasOwn(actions, event.key)) return void handleSelectionKey(event);
     const next = actions[event.key]();
     if (!next) return;
     event.preventDefault();
     if (event.key === "x") next.click();
     else next.focus();
+  }
+
+  // Presses the button for the selected captures that has this key. Escape closes an open menu first.
+  function handleSelectionKey(event) {
+    const button = [...document.querySelectorAll(".selection [data-key]")].find(({ dataset }) => dataset.key === event.key);
+    const isMenuOpen = event.key === "Escape" && document.querySelector(".drop[open]");
+    if (!button || button.disabled || isMenuOpen || countSelected() === 0) return;
+    event.preventDefault();
+    button.click();
+  }
+
+  const countSelected = () => document.querySelectorAll(".gallery input[name=grab]:checked").length;
+
+  // Says how many captures are selected. Two can be compared.
+  function showSelection() {
+    const count = document.querySelector(".selection .count");
+    if (!count) return;
+    const selected = countSelected();
+    count.textContent = `${selected} selected`;
+    document.querySelector(".selection [data-key=c]").disabled = selected !== 2;
+  }
+
+  // Shows the difference or the image.
+  function which(button) {
+    button.closest(".pictures").classList.toggle("of-change", button.dataset.which === "difference");
+    for (const other of button.parentElement.children) other.setAttribute("aria-pressed", String(other === button));
   }
 
   // The size of an image in a viewer.
@@ -76,11 +103,12 @@
 
   // The clipboard API needs a secure context; without TLS the older command still works.
   async function copy(button) {
+    const text = button.dataset.copy ?? document.getElementById(button.dataset.copiesText).textContent;
     let isCopied = true;
     try {
-      await navigator.clipboard.writeText(button.dataset.copy);
+      await navigator.clipboard.writeText(text);
     } catch {
-      const field = Object.assign(document.createElement("textarea"), { value: button.dataset.copy, className: "unseen" });
+      const field = Object.assign(document.createElement("textarea"), { value: text, className: "unseen" });
       document.body.append(field);
       field.select();
       isCopied = document.execCommand("copy");
@@ -88,13 +116,14 @@
       button.focus();
     }
     const label = (button.dataset.label ??= button.textContent);
-    button.textContent = isCopied ? "Copied" : "Select the URL";
+    button.textContent = isCopied ? "Copied" : "Select the text";
     setTimeout(() => (button.textContent = label), 2000);
   }
 
   function handleClick({ target }) {
-    const button = target.closest?.("[data-zoom], [data-copy]");
+    const button = target.closest?.("[data-zoom], [data-which], [data-copy], [data-copies-text]");
     if (button?.dataset.zoom) zoom(button);
+    else if (button?.dataset.which) which(button);
     else if (button) copy(button);
   }
 
@@ -112,6 +141,10 @@
   applyTheme(storedTheme());
   addEventListener("keydown", handleKey);
   addEventListener("click", handleClick);
+  addEventListener("change", showSelection);
+  // A form is cleared after its event. A page from the history has its former selection.
+  addEventListener("reset", () => setTimeout(showSelection));
+  addEventListener("pageshow", showSelection);
   addEventListener("keydown", closeMenus);
   addEventListener("pointerdown", closeMenus);
   // Times are replaced as they are parsed, so that nothing moves, and when captures that are still open are updated.

@@ -92,6 +92,7 @@ fn routes(web: &Web) -> Vec<Route> {
         (grabs::ONE.to_owned(), READ, get(grabs::show::show)),
         (grabs::EVENTS.to_owned(), READ, get(grabs::events::watch_one)),
         (grabs::THUMBNAIL.to_owned(), READ, get(grabs::thumbnail::show)),
+        (grabs::AGAIN.to_owned(), WRITE, post(grabs::retake::submit)),
         (grabs::DELETE.to_owned(), FORM, get(grabs::delete::show).post(grabs::delete::submit)),
         (sign_in::FORGOTTEN.to_owned(), FORM, get(sign_in::forgotten::show).post(sign_in::forgotten::submit)),
         (

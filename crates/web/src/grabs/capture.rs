@@ -5,6 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, Grab};
@@ -12,8 +13,9 @@ use grabd_engine::grabs::{self, CreateRequest, CreateResult};
 use grabd_engine::{accounts, random};
 use http::StatusCode;
 
+use super::no_credits::NoCredits;
 use super::options::{self, Input, Options};
-use super::result::{self, PART_FIELD, RESULT};
+use super::result::{self, PART_FIELD, RESULT, Refusal};
 use super::snippets::{self, Snippet};
 use crate::environments::{ENVIRONMENT, ENVIRONMENTS};
 use crate::extract::{QueryForm, TeamForm, TeamPage};
@@ -26,7 +28,7 @@ use crate::state::Web;
 use crate::team::TeamContext;
 
 /// The field with the idempotency key: a form that is sent twice makes one capture.
-const IDEMPOTENCY_FIELD: &str = "once";
+pub(super) const IDEMPOTENCY_FIELD: &str = "once";
 
 #[derive(Template)]
 #[template(path = "capture.html")]
@@ -43,6 +45,8 @@ struct CapturePage<'a> {
     /// What the two modes do and cost.
     about: String,
     environment_error: Option<&'a str>,
+    /// Set if the capture was refused for a lack of credits.
+    no_credits: Option<NoCredits>,
     errors: &'a [FieldError],
     code: Code,
     code_action: String,
@@ -83,6 +87,8 @@ const PRESETS: [(&str, &str); 7] = [
 const EXAMPLE_URL: &str = "https://example.com/";
 /// The field of the switch. A browser sends it only if the switch is on.
 const TEST_MODE: &str = "test_mode";
+/// The button that sends the form in test mode, whatever the switch says.
+const USE_TEST_MODE: &str = "use_test_mode";
 
 /// Shows the form, prefilled from the query.
 pub(crate) async fn show(
@@ -90,7 +96,7 @@ pub(crate) async fn show(
     TeamPage(at): TeamPage,
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    form(&web, &at, StatusCode::OK, &query, random::secret_text(), &[]).await
+    form(&web, &at, StatusCode::OK, &query, None).await
 }
 
 /// Creates the capture and redirects to its page, which shows the status. With `part=result` the answer is the result's
@@ -104,16 +110,16 @@ pub(crate) async fn submit(
         Ok(grab) if is_part => Ok(result::accepted(&web, &at, &grab, random::secret_text())),
         Ok(grab) => Ok(see_other(&at.grab_path(grab.id, ""))),
         // The form has a new idempotency key, because a capture with the old one may exist.
-        Err(error) if is_part => Ok(result::refused(&[error], random::secret_text())),
-        Err(error) => form(&web, &at, StatusCode::UNPROCESSABLE_ENTITY, &input, random::secret_text(), &[error]).await,
+        Err(refusal) if is_part => Ok(result::refused(&web, &at, refusal, random::secret_text())),
+        Err(refusal) => form(&web, &at, StatusCode::UNPROCESSABLE_ENTITY, &input, Some(refusal)).await,
     }
 }
 
-/// Creates the capture of a form. The inner error is shown at its field.
-async fn create(web: &Web, at: &TeamContext, input: &Form) -> Result<Result<Grab, FieldError>, Problem> {
+/// Creates the capture of a form.
+async fn create(web: &Web, at: &TeamContext, input: &Form) -> Result<Result<Grab, Refusal>, Problem> {
     let Some(environment) = chosen(input) else {
         let message = "Choose a mode: live or test.".to_owned();
-        return Ok(Err(FieldError { field: ENVIRONMENT, message }));
+        return Ok(Err(Refusal::Field(FieldError { field: ENVIRONMENT, message })));
     };
     let caller = at.team_member.admit(&web.core, environment).await?;
     let create = CreateRequest {
@@ -125,7 +131,10 @@ async fn create(web: &Web, at: &TeamContext, input: &Form) -> Result<Result<Grab
     };
     match grabs::create(&web.core, caller, &create).await {
         Ok(CreateResult { grab, .. }) => Ok(Ok(grab)),
-        Err(error) => Ok(Err(options::field_error(error.into_fault())?)),
+        Err(error) => Ok(Err(match error.into_fault() {
+            Fault::CreditsExhausted => Refusal::NoCredits,
+            fault => Refusal::Field(options::field_error(fault)?),
+        })),
     }
 }
 
@@ -137,7 +146,7 @@ pub(crate) async fn code(
     if input.get(PART_FIELD) == "code" {
         return Ok(page(StatusCode::OK, &CodePart { code: Code::of(&web, &input) }));
     }
-    form(&web, &at, StatusCode::OK, &input, random::secret_text(), &[]).await
+    form(&web, &at, StatusCode::OK, &input, None).await
 }
 
 impl Code {
@@ -161,7 +170,7 @@ impl Code {
 
 /// The environment that a form or link selects: the switch, if it is on, otherwise the field.
 fn chosen(input: &Form) -> Option<Environment> {
-    if input.get(TEST_MODE) == "true" {
+    if input.get(TEST_MODE) == "true" || input.has(USE_TEST_MODE) {
         return Some(Environment::Test);
     }
     ENVIRONMENTS.into_iter().find(|environment| environment.as_str() == input.get(ENVIRONMENT))
@@ -172,32 +181,41 @@ async fn form(
     at: &TeamContext,
     status: StatusCode,
     input: &Form,
-    once: String,
-    errors: &[FieldError],
+    refusal: Option<Refusal>,
 ) -> Result<Response, Problem> {
     let teams = accounts::list_memberships(&web.core, at.team_member.user).await?;
     let here = teams.into_iter().find(|membership| membership.team == at.team_member.team);
     let live_credits = here.map_or(0, |membership| membership.live_credits);
     let preselected = if live_credits > 0 { Environment::Live } else { Environment::Test };
     let chosen = chosen(input).unwrap_or(preselected);
+    let (errors, no_credits) = match refusal {
+        None => (Vec::new(), None),
+        Some(Refusal::Field(error)) => (vec![error], None),
+        Some(Refusal::NoCredits) => (Vec::new(), Some(NoCredits::of(web, at))),
+    };
+    let errors = errors.as_slice();
     let environment_error = errors.iter().find(|error| error.field == ENVIRONMENT).map(|error| &*error.message);
     let template = CapturePage {
         layout: Layout { script: Some(web.assets.capture.path.clone()), ..web.team_layout(at, "capture") },
         form_token: at.form_token(),
         action: at.path("capture"),
-        once,
+        once: random::secret_text(),
         options: Options::of(input, errors),
         presets: PRESETS.map(|(name, query)| Preset { name, path: format!("{}?{query}", at.path("capture")) }).into(),
         omitted: options::omitted_labels(input).join(", "),
         is_test: chosen == Environment::Test,
-        about: about(live_credits),
+        about: if no_credits.is_some() { ABOUT_TEST_MODE.to_owned() } else { about(live_credits) },
         environment_error,
+        no_credits,
         errors,
         code: Code::of(web, input),
         code_action: at.path("capture/code"),
     };
     Ok(page_with(CspOptions { connects: true, ..CspOptions::default() }, status, &template))
 }
+
+/// What the switch does when it is on.
+const ABOUT_TEST_MODE: &str = "On: a free placeholder image, without opening the page.";
 
 /// The hint of the switch.
 fn about(live_credits: u32) -> String {
@@ -206,5 +224,5 @@ fn about(live_credits: u32) -> String {
         1 => "Off: costs the last credit if it succeeds.".to_owned(),
         left => format!("Off: costs 1 of {} credits if it succeeds.", grouped(left.into())),
     };
-    format!("{cost} On: a free placeholder image, without opening the page.")
+    format!("{cost} {ABOUT_TEST_MODE}")
 }

@@ -17,7 +17,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::card::CardUpdate;
 use super::result::{PART_FIELD, RESULT, ResultParts};
-use super::show::GrabParts;
+use super::show::ChangedParts;
 use super::{MAX_WATCHED, WATCHED};
 use crate::extract::{QueryForm, TeamPart};
 use crate::problem::Problem;
@@ -45,7 +45,7 @@ pub(crate) async fn watch_one(
     let states = states(&web, caller, grab.id, Follow::Stages).await?;
     let render: RenderFn = match query.get(PART_FIELD) {
         RESULT => |update, at| ResultParts::of(&update.grab, &update.stages, at).render(),
-        _ => |update, at| GrabParts::of(&update.grab, &update.stages, at).render(),
+        _ => |update, at| ChangedParts::of(&update.grab, &update.stages, at).render(),
     };
     Ok(event_stream(web, &at, headers, stream::select_all([states]), render))
 }

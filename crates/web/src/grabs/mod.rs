@@ -12,9 +12,12 @@ pub(crate) mod first_steps;
 pub(crate) mod fresh;
 pub(crate) mod home;
 pub(crate) mod list;
+mod no_credits;
 pub(crate) mod options;
 mod query;
 mod result;
+pub(crate) mod retake;
+mod retake_form;
 mod selection;
 pub(crate) mod show;
 pub(crate) mod snippets;
@@ -63,6 +66,8 @@ pub(crate) const WATCHED: &str = "grab";
 const MAX_WATCHED: usize = 32;
 /// The thumbnail of a grab's image.
 pub(crate) const THUMBNAIL: &str = "/teams/{team}/grabs/{grab}/thumbnail";
+/// Captures the page of a grab again, and compares both images.
+pub(crate) const AGAIN: &str = "/teams/{team}/grabs/{grab}/retake";
 /// Deletes the image of a grab.
 pub(crate) const DELETE: &str = "/teams/{team}/grabs/{grab}/delete";
 

@@ -307,11 +307,6 @@ pub(crate) fn field_error(fault: Fault) -> Result<FieldError, Fault> {
     match fault {
         Fault::BadRequest(field) | Fault::InvalidViewport(field) => about(field.name, sentence(&field)),
         Fault::SsrfDetected(_) => about("url", "This URL is not public, so it cannot be captured.".to_owned()),
-        Fault::CreditsExhausted => {
-            let message =
-                "The team has no credits left. Add some at Usage and billing, or turn on test mode, which is free.";
-            about(ENVIRONMENT, message.to_owned())
-        }
         Fault::QueueLimitExceeded { limit } => about(
             "",
             format!("The team already has {limit} captures in progress. Try again when one of them has finished."),
@@ -331,7 +326,9 @@ pub(crate) fn field_error(fault: Fault) -> Result<FieldError, Fault> {
             about("", "This form was already submitted with other options. Submit it again to use these.".to_owned())
         }
         Fault::RenderBlocked(message) | Fault::RenderFailed(message) => about("url", message),
-        Fault::Unauthorized
+        // Each page says where to get some.
+        Fault::CreditsExhausted
+        | Fault::Unauthorized
         | Fault::TeamSuspended
         | Fault::LinkRefused(_)
         | Fault::KeyExpired { .. }

@@ -4,9 +4,10 @@
 use askama::Template;
 use axum::response::Response;
 use grabd_domain::grabs::{Grab, Stages};
-use grabd_engine::grabs;
+use grabd_engine::{grab_json, grabs};
 use http::StatusCode;
 
+use super::no_credits::NoCredits;
 use super::stages::{self, StageView};
 use super::view::{self, Detail, ImageState, View};
 use crate::form::FieldError;
@@ -20,8 +21,7 @@ pub(super) const PART_FIELD: &str = "part";
 pub(super) const RESULT: &str = "result";
 
 /// What the pane leaves to the page of the grab.
-const ONLY_IN_DETAILS: [&str; 8] =
-    ["Title", "Description", "Language", "Page", "Canonical URL", "Icon", "SHA-256 of the image", "Perceptual hash"];
+const ONLY_IN_DETAILS: [&str; 6] = ["Title", "Description", "Language", "Page", "Canonical URL", "Icon"];
 
 /// The parts of the pane that change.
 #[derive(Template)]
@@ -30,6 +30,8 @@ pub(super) struct ResultParts {
     view: View,
     outcome: Vec<Detail>,
     stages: Vec<StageView>,
+    /// The grab as the API returns it.
+    json: String,
 }
 
 /// The answer to a form that was accepted.
@@ -41,19 +43,29 @@ struct Accepted {
     parts: ResultParts,
 }
 
+/// Why no capture was made.
+pub(super) enum Refusal {
+    /// An error that is shown at its field.
+    Field(FieldError),
+    /// A live capture needs a credit.
+    NoCredits,
+}
+
 /// The answer to a form that was refused.
 #[derive(Template)]
 #[template(path = "capture_errors.html")]
-struct Refused<'a> {
+struct Refused {
     once: String,
-    errors: &'a [FieldError],
+    error: Option<FieldError>,
+    no_credits: Option<NoCredits>,
 }
 
 impl ResultParts {
     pub(super) fn of(grab: &Grab, stages: &Stages, at: &TeamContext) -> Self {
         let mut outcome = view::outcome(grab);
         outcome.retain(|detail| !ONLY_IN_DETAILS.contains(&detail.name));
-        Self { view: View::of(grab, at), outcome, stages: stages::all(stages) }
+        let json = grab_json(grab, &at.public_url);
+        Self { view: View::of(grab, at), outcome, stages: stages::all(stages), json }
     }
 }
 
@@ -63,7 +75,11 @@ pub(super) fn accepted(web: &Web, at: &TeamContext, grab: &Grab, once: String) -
     page(StatusCode::OK, &Accepted { once, parts })
 }
 
-/// The pane with the errors of the form.
-pub(super) fn refused(errors: &[FieldError], once: String) -> Response {
-    page(StatusCode::UNPROCESSABLE_ENTITY, &Refused { once, errors })
+/// The pane with the reason of the refusal.
+pub(super) fn refused(web: &Web, at: &TeamContext, refusal: Refusal, once: String) -> Response {
+    let (error, no_credits) = match refusal {
+        Refusal::Field(error) => (Some(error), None),
+        Refusal::NoCredits => (None, Some(NoCredits::of(web, at))),
+    };
+    page(StatusCode::UNPROCESSABLE_ENTITY, &Refused { once, error, no_credits })
 }

@@ -6,13 +6,15 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::credentials::Environment;
-use grabd_domain::grabs::{Grab, Stages};
-use grabd_engine::grabs;
+use grabd_domain::grabs::{Grab, Stages, State as GrabState};
+use grabd_engine::grab_json;
+use grabd_engine::grabs::{self, GrabCreator};
 use http::StatusCode;
 
+use super::retake_form::{Refusal, RetakeForm};
 use super::snippets::{self, Snippet};
 use super::stages::{self, StageView};
-use super::view::{self, Detail, ImageState, View};
+use super::view::{self, Detail, Identifier, ImageState, View};
 use crate::extract::{QueryForm, TeamPage};
 use crate::page::{CspOptions, Layout, page_with};
 use crate::problem::Problem;
@@ -24,8 +26,10 @@ use crate::team::TeamContext;
 struct GrabPage {
     layout: Layout,
     is_deleted: bool,
+    /// Why the page was not captured again, if that was requested.
+    refusal: Option<Refusal>,
     parts: GrabParts,
-    request: Vec<Detail>,
+    creator: GrabCreator,
     /// Options that are no longer kept, which the snippets lack.
     omitted: String,
     snippets: Vec<Snippet>,
@@ -35,18 +39,56 @@ struct GrabPage {
     list: String,
 }
 
-/// The parts of the page that change while it is open.
+/// The parts of the page that change while it is open, as an update.
 #[derive(Template)]
 #[template(path = "grab_parts.html")]
-pub(super) struct GrabParts {
+pub(super) struct ChangedParts {
+    parts: GrabParts,
+}
+
+/// The parts of the page that change while it is open.
+struct GrabParts {
     view: View,
-    outcome: Vec<Detail>,
+    /// The outcome, then the request.
+    details: Vec<Detail>,
+    identifiers: Vec<Identifier>,
+    /// What the capture costs.
+    cost: &'static str,
     stages: Vec<StageView>,
+    retake: RetakeForm,
+    /// The grab as the API returns it.
+    json: String,
+}
+
+impl ChangedParts {
+    pub(super) fn of(grab: &Grab, stages: &Stages, at: &TeamContext) -> Self {
+        Self { parts: GrabParts::of(grab, stages, at) }
+    }
 }
 
 impl GrabParts {
-    pub(super) fn of(grab: &Grab, stages: &Stages, at: &TeamContext) -> Self {
-        Self { view: View::of(grab, at), outcome: view::outcome(grab), stages: stages::all(stages) }
+    fn of(grab: &Grab, stages: &Stages, at: &TeamContext) -> Self {
+        let mut details = view::outcome(grab);
+        details.extend(view::request(grab));
+        Self {
+            view: View::of(grab, at),
+            details,
+            identifiers: view::identifiers(grab),
+            cost: cost(grab),
+            stages: stages::all(stages),
+            retake: RetakeForm::of(grab, at),
+            json: grab_json(grab, &at.public_url),
+        }
+    }
+}
+
+/// What a grab costs.
+const fn cost(grab: &Grab) -> &'static str {
+    match (grab.environment, &grab.state) {
+        (Environment::Test, _) => "free",
+        (Environment::Live, GrabState::Pending | GrabState::Processing) => "1 credit if it succeeds",
+        (Environment::Live, GrabState::Done { .. }) => "1 credit",
+        (Environment::Live, GrabState::Failed { .. }) => "not charged",
     }
 }
 
@@ -58,13 +100,35 @@ pub(crate) async fn show(
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
     let (grab, _) = at.find_grab_counted(&web, &grab).await?;
+    let is_deleted = query.has("deleted") && grab.deleted_at.is_some();
+    let (csp, page) = grab_page(&web, &at, &grab).await?;
+    Ok(page_with(csp, StatusCode::OK, &GrabPage { is_deleted, ..page }))
+}
+
+/// Shows the page with the reason why the page was not captured again.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn refused(
+    web: &Web,
+    at: &TeamContext,
+    grab: &Grab,
+    status: StatusCode,
+    refusal: Refusal,
+) -> Result<Response, Problem> {
+    let (csp, page) = grab_page(web, at, grab).await?;
+    Ok(page_with(csp, status, &GrabPage { refusal: Some(refusal), ..page }))
+}
+
+async fn grab_page(web: &Web, at: &TeamContext, grab: &Grab) -> Result<(CspOptions<'static>, GrabPage), Problem> {
     let is_open = !grab.status().is_terminal();
-    let layout = web.team_layout(&at, "grabs");
+    let caller = at.team_member.uncounted_caller(grab.environment);
     let template = GrabPage {
-        layout: Layout { script: is_open.then(|| web.assets.script.path.clone()), ..layout },
-        is_deleted: query.has("deleted") && grab.deleted_at.is_some(),
-        request: view::request(&grab),
-        omitted: view::omitted_labels(&grab).join(", "),
+        layout: Layout { script: is_open.then(|| web.assets.script.path.clone()), ..web.team_layout(at, "grabs") },
+        is_deleted: false,
+        refusal: None,
+        creator: grabs::creator(&web.core, caller, grab.id).await?,
+        omitted: view::omitted_labels(grab).join(", "),
         snippets: snippets::all(web.core.public_url(), &grab.spec),
         code_script: web.assets.docs.path.clone(),
         key: match grab.environment {
@@ -72,7 +136,7 @@ pub(crate) async fn show(
             Environment::Test => "a test key",
         },
         list: format!("{}?environment={}", at.path("grabs"), grab.environment.as_str()),
-        parts: GrabParts::of(&grab, &grabs::stages(&web.core, &grab), &at),
+        parts: GrabParts::of(grab, &grabs::stages(&web.core, grab), at),
     };
-    Ok(page_with(CspOptions { connects: is_open, ..CspOptions::default() }, StatusCode::OK, &template))
+    Ok((CspOptions { connects: is_open, ..CspOptions::default() }, template))
 }

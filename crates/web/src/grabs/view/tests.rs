@@ -1,8 +1,16 @@
+use std::time::Duration;
+
 use grabd_domain::Timestamp;
-use grabd_domain::capture::{CaptureRequest, Device};
-use grabd_domain::grabs::{Class, FileKey, GrabFile, GrabSlice, SlicePlace};
+use grabd_domain::capture::{CaptureRequest, CaptureSpec, Device, FileKind};
+use grabd_domain::grabs::{
+    BlockedRequests, Challenge, Class, Consent, ConsentResult, FileKey, Findings, GrabFile, GrabSlice, ImageKey,
+    PageInfo, PerceptualHash, RenderMetadata, SettledBy, SlicePlace, Warning,
+};
 use grabd_domain::ids::{GrabId, TeamId};
 
+use super::details::{render_details, request as request_of};
+use super::files::file_links;
+use super::units::size;
 use super::*;
 
 #[test]
@@ -29,6 +37,55 @@ fn durations_and_sizes_are_formatted_in_a_suitable_unit() {
     }
 }
 
+fn grab_of(request: &CaptureRequest, state: State) -> Grab {
+    Grab {
+        id: NIL.parse::<GrabId>().unwrap(),
+        team: NIL.parse::<TeamId>().unwrap(),
+        environment: Environment::Live,
+        class: Class::Sync,
+        spec: CaptureSpec::parse(request).unwrap(),
+        created_at: Timestamp::from_ms(1),
+        deleted_at: None,
+        attempts: 1,
+        state,
+    }
+}
+
+#[test]
+fn options_that_are_on_or_off_are_shown_as_yes_or_no() {
+    let request = CaptureRequest {
+        url: Some("https://example.com/".to_owned()),
+        full_page: Some(true),
+        javascript: Some(false),
+        ..CaptureRequest::default()
+    };
+    let details = request_of(&grab_of(&request, State::Pending));
+    let value = |name: &str| details.iter().find(|detail| detail.name == name).map(|detail| &*detail.value);
+    assert_eq!((value("Full page"), value("JavaScript")), (Some("Yes"), Some("No")));
+    assert_eq!(value("Width"), Some("1280 pixels"));
+}
+
+#[test]
+fn identifiers_are_the_id_and_the_hashes() {
+    let request = CaptureRequest { url: Some("https://example.com/".to_owned()), ..CaptureRequest::default() };
+    let names = |state| identifiers(&grab_of(&request, state)).iter().map(|one| one.name).collect::<Vec<_>>();
+    assert_eq!(names(State::Pending), ["Id"]);
+    let metadata = RenderMetadata {
+        image_sha256: Some("ab".repeat(32)),
+        phash: PerceptualHash::parse("00ff00ff00ff00ff"),
+        ..RenderMetadata::default()
+    };
+    let image = Some(ImageKey::new(1, "png"));
+    let done = State::Done { finished_at: Timestamp::from_ms(2), image, size_bytes: 1, execution_ms: 1, metadata };
+    assert_eq!(names(done), ["Id", "SHA-256 of the image", "Perceptual hash"]);
+}
+
+#[test]
+fn sentences_begin_with_a_capital_letter() {
+    assert_eq!(capitalized("nothing changed"), "Nothing changed");
+    assert_eq!((capitalized("2.1 % changed"), capitalized("")), ("2.1 % changed".to_owned(), String::new()));
+}
+
 const NIL: &str = "00000000-0000-0000-0000-000000000000";
 
 #[test]
@@ -39,20 +96,12 @@ fn slices_are_listed_after_the_files() {
         slices: vec![GrabSlice { key: FileKey::new(2), bytes: 1200, place: SlicePlace::new(0, 256, None) }],
         ..RenderMetadata::default()
     };
-    let grab = Grab {
-        id: NIL.parse::<GrabId>().unwrap(),
-        team: NIL.parse::<TeamId>().unwrap(),
-        environment: Environment::Live,
-        class: Class::Sync,
-        spec: CaptureSpec::parse(&request).unwrap(),
-        created_at: Timestamp::from_ms(1),
-        deleted_at: None,
-        attempts: 1,
-        state: State::Processing,
-    };
+    let grab = grab_of(&request, State::Processing);
     let files = file_links(&grab, &metadata);
     let shown: Vec<_> = files.iter().map(|file| (&*file.label, &*file.size)).collect();
     assert_eq!(shown, [("PDF", "9 bytes"), ("Slice 1", "2 KB")]);
+    let previews: Vec<_> = files.iter().map(|file| (&*file.extension, file.preview)).collect();
+    assert_eq!(previews, [("PDF", None), ("PNG", Some((1280, 256)))]);
     assert_eq!(files[1].path, format!("/f/{}/slice-01.png", FileKey::new(2).as_str()));
     assert!(files[1].file_name.starts_with("example.com-") && files[1].file_name.ends_with("-slice-01.png"));
 }
@@ -115,7 +164,7 @@ fn render_details_list_all_metadata() {
             ("Cookie banner", "onetrust: consent was refused"),
             ("Blocked ads", "2"),
             ("Blocked on request", "1"),
-            ("Truncated", "the page exceeds the maximum image size"),
+            ("Truncated", "Yes, the page exceeds the maximum image size"),
             ("Warnings", "2 images could not be loaded; An image had not arrived"),
         ]
     );
