@@ -1,4 +1,5 @@
-// Lays the newer image over the older one, with a slider between them. Without scripts they are side by side.
+// Lays the newer image over the older one, with a slider between them, and hides the outlines of what changed. Without scripts
+// the images are side by side, with outlines.
 const comparison = document.getElementById("comparison");
 const slider = document.getElementById("slider");
 const position = document.getElementById("position");
@@ -10,6 +11,9 @@ button.addEventListener("click", () => {
   slider.hidden = !isOverlay;
   if (isOverlay) position.focus();
 });
+
+const outline = document.getElementById("outline");
+outline?.addEventListener("click", () => outline.setAttribute("aria-pressed", String(comparison.classList.toggle("outlined"))));
 
 const move = () => comparison.style.setProperty("--position", `${position.value}%`);
 position.addEventListener("input", move);

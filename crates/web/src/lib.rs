@@ -12,8 +12,8 @@
 //! forms, renders pages and redirects. Pages load nothing from other hosts. The only scripts are `assets/live.js`,
 //! which shows changes without a reload, `assets/capture.js` and `assets/result.js` of the capture form,
 //! `assets/gallery.js`, which shows new captures, `assets/copy.js`, which copies text that can also be selected by hand,
-//! `assets/docs.js` for the documentation, `assets/compare.js`, which lays two images over each other, `assets/passkey.js`,
-//! which creates and uses passkeys, and `assets/site.js` of all pages.
+//! `assets/docs.js` for the documentation, `assets/compare.js`, which lays two images over each other and hides outlines,
+//! `assets/passkey.js`, which creates and uses passkeys, and `assets/site.js` of all pages.
 
 mod account;
 mod apps;

@@ -1,15 +1,16 @@
-//! `/teams/{team}/grabs/compare`: two images side by side, or one over the other.
+//! `/teams/{team}/grabs/compare`: what changed between two images, which are side by side, or one over the other.
 
 use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use grabd_domain::grabs::Grab;
+use grabd_domain::grabs::{Difference, Grab, Region};
+use grabd_engine::grabs::{self, CompareError};
 use http::StatusCode;
 
 use super::selection;
-use super::view::{ImageState, ImageView, View};
+use super::view::{ImageState, ImageView, View, capitalized};
 use crate::extract::{QueryForm, TeamPage};
 use crate::page::{Layout, page};
 use crate::problem::Problem;
@@ -22,7 +23,18 @@ struct ComparePage {
     layout: Layout,
     /// The older capture, then the newer one.
     sides: [Side; 2],
+    changes: Changes,
     back: String,
+}
+
+/// What changed from the older to the newer image.
+struct Changes {
+    /// A sentence.
+    summary: String,
+    /// The size of the newer image in pixels, in which the regions are.
+    size: (u32, u32),
+    /// Largest first.
+    regions: Vec<Region>,
 }
 
 /// One of the captures.
@@ -45,12 +57,35 @@ pub(crate) async fn show(
         let message = format!("{} captures were selected.", selected.len());
         return Err(Problem::bad_request("Select two captures", message, "Go back and select exactly two."));
     };
+    let sides = [side("Before", before, &at)?, side("After", after, &at)?];
+    let size = (sides[1].image.width, sides[1].image.height);
     let template = ComparePage {
         layout: Layout { script: Some(web.assets.compare.path.clone()), ..web.team_layout(&at, "grabs") },
-        sides: [side("Before", before, &at)?, side("After", after, &at)?],
+        changes: Changes::of(grabs::compare_existing(&web.core, before, after).await, size)?,
+        sides,
         back: at.path("grabs"),
     };
     Ok(page(StatusCode::OK, &template))
+}
+
+impl Changes {
+    /// # Errors
+    /// When the comparison failed inside. Images that cannot be compared now are shown without figures.
+    fn of(compared: Result<Difference, CompareError>, size: (u32, u32)) -> Result<Self, Problem> {
+        let without = |why: &str| Ok(Self { summary: why.to_owned(), size, regions: Vec::new() });
+        match compared {
+            Ok(difference) => {
+                let summary = format!("{}.", capitalized(&difference.summary()));
+                Ok(Self { summary, size, regions: difference.regions })
+            }
+            Err(CompareError::NoImage) => without("What changed is not known, because an image was deleted."),
+            Err(CompareError::TooLarge) => without("What changed is not known, because the images are too large."),
+            Err(CompareError::Busy) => {
+                without("What changed is not known yet, because other images are being processed. Reload the page.")
+            }
+            Err(CompareError::Internal(error)) => Err(error.into()),
+        }
+    }
 }
 
 /// # Errors
@@ -64,5 +99,24 @@ fn side(label: &'static str, grab: &Grab, at: &TeamContext) -> Result<Side, Prob
             format!("The capture of {} has no image.", view.title),
             "Go back and select two captures with an image.",
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use grabd_domain::ids::GrabId;
+
+    use super::*;
+
+    #[test]
+    fn changes_are_told_in_a_sentence_with_or_without_figures() {
+        let compared_to: GrabId = "01993e1c-7b1a-7000-8000-0123456789ab".parse().unwrap();
+        let region = Region { x: 1, y: 2, width: 3, height: 4 };
+        let of = |changed_ppm, regions| Difference { compared_to, changed_ppm, regions };
+        let told = |compared| Changes::of(compared, (800, 600)).map(|changes| (changes.summary, changes.regions.len()));
+        assert_eq!(told(Ok(of(38_000, vec![region; 6]))).unwrap(), ("3.8 % changed in 6 regions.".to_owned(), 6));
+        assert_eq!(told(Ok(of(0, Vec::new()))).unwrap(), ("Nothing changed.".to_owned(), 0));
+        let (busy, regions) = told(Err(CompareError::Busy)).unwrap();
+        assert!(busy.contains("Reload") && regions == 0, "{busy}");
     }
 }
