@@ -49,7 +49,7 @@ async function capture() {
   await page.getByRole("button", { name: "Capture", exact: true }).click();
 }
 await capture();
-await page.locator("#environment-error", { hasText: "no credits left" }).waitFor();
+await page.locator("#outcome .notice.bad", { hasText: "the team has none left" }).waitFor();
 await audit("journey-no-credits", 200);
 assert.equal((await callApi("/grabs", { url: `${site}/tiny` }))[0], 402);
 

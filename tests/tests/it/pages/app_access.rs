@@ -130,6 +130,8 @@ async fn app_without_the_scope_manage_captures_and_reads_and_nothing_else() -> R
         }
         let kept = connected.call(Method::GET, &format!("/grabs/{grab}"), None).await?;
         assert!(kept.body["image_url"].is_string(), "{}", kept.body);
+        let shown = ada.get(&format!("/teams/{team}/grabs/{grab}")).await?.body;
+        assert!(shown.contains("By app <bdi>An app</bdi>"), "{shown}");
     }
     assert_eq!(ada.get(&page).await?.status, 200, "the webhook is still there");
     assert_eq!(receiver.received().len(), 0);

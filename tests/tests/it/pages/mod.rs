@@ -22,6 +22,7 @@ mod looks;
 mod mail;
 mod oauth;
 mod oauth_library;
+mod one_grab;
 mod operator;
 mod passkeys;
 mod second_factor;
