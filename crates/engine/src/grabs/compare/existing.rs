@@ -8,7 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use grabd_domain::grabs::{Difference, Grab, ImageKey, RenderMetadata, State};
 use grabd_domain::ids::PayerId;
+use grabd_domain::limits::COMPARE_LIMIT;
 use grabd_limiters::Turns;
+use image::ImageError;
 use tokio::time::timeout;
 
 use super::measure::{Changed, figures};
@@ -21,8 +23,10 @@ use crate::service::Core;
 
 /// Comparisons at the same time. They must not take the processors from captures.
 const MAX_CONCURRENT: usize = 1;
-/// How long a request may wait for its turn, and for loading both images.
-const WAIT_LIMIT: Duration = Duration::from_secs(5);
+/// How long a request may wait for its turn: longer than one comparison takes.
+const TURN_LIMIT: Duration = Duration::from_secs(COMPARE_LIMIT.as_secs() + 2);
+/// Time limit of loading both images.
+const LOAD_LIMIT: Duration = Duration::from_secs(5);
 /// Size of the figures in memory: those of hundreds of comparisons.
 const CACHE_BYTES: usize = 1 << 20;
 
@@ -62,7 +66,7 @@ impl From<Error> for CompareError {
     fn from(error: Error) -> Self {
         match error {
             Error::Deleted => Self::NoImage,
-            Error::TooLarge => Self::TooLarge,
+            Error::TooLarge | Error::Undecodable(ImageError::Limits(_)) => Self::TooLarge,
             error if error.is_busy() => Self::Busy,
             error => Self::Internal(crate::Error::other(error)),
         }
@@ -97,13 +101,13 @@ pub async fn compare_existing(core: &Core, earlier: &Grab, later: &Grab) -> Resu
         return Ok(known);
     }
     let payer = find_payer(core, later.team).await?;
-    let _turn = timeout(WAIT_LIMIT, comparisons.turns.take(&payer.id)).await.map_err(|_| CompareError::Busy)?;
+    let _turn = timeout(TURN_LIMIT, comparisons.turns.take(&payer.id)).await.map_err(|_| CompareError::Busy)?;
     // A concurrent request for the same pair may have been first.
     if let Some(known) = found() {
         return Ok(known);
     }
     let load = async { Ok::<_, Error>((loaded::load(core, earlier_key).await?, loaded::load(core, key).await?)) };
-    let (before, after) = timeout(WAIT_LIMIT, load).await.map_err(|_| CompareError::Busy)??;
+    let (before, after) = timeout(LOAD_LIMIT, load).await.map_err(|_| CompareError::Busy)??;
     let Changed { ppm, regions } = figures(&core.tasks, &core.grabs.memory, before, after).await?;
     let difference = Difference { compared_to: earlier.id, changed_ppm: ppm, regions };
     if let Ok(json) = serde_json::to_vec(&difference) {
@@ -117,5 +121,24 @@ fn image_of(grab: &Grab) -> Option<(&ImageKey, &RenderMetadata)> {
     match &grab.state {
         State::Done { image: Some(key), metadata, .. } if grab.deleted_at.is_none() => Some((key, metadata)),
         State::Done { .. } | State::Pending | State::Processing | State::Failed { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reason_why_nothing_was_compared_is_kept() {
+        for (error, is_expected) in [
+            (Error::Deleted, (|of| matches!(of, CompareError::NoImage)) as fn(CompareError) -> bool),
+            (Error::TooLarge, |of| matches!(of, CompareError::TooLarge)),
+            (Error::Busy, |of| matches!(of, CompareError::Busy)),
+            (Error::TooSlow, |of| matches!(of, CompareError::Busy)),
+            (Error::DrawingTooLarge, |of| matches!(of, CompareError::Internal(_))),
+        ] {
+            let shown = error.to_string();
+            assert!(is_expected(error.into()), "{shown}");
+        }
     }
 }
