@@ -266,7 +266,7 @@ async fn live_capture_without_credits_says_so_once_and_offers_test_mode() -> Res
     let team = team_of(&app, "ada@example.com", 0).await?;
     let fields = [("url", "https://example.com/"), ("environment", "live")];
     for part in [&[][..], &[("part", "result")]] {
-        let refused = capture(&mut ada, team, &[&fields, part].concat()).await?;
+        let refused = capture(&mut ada, team, &[&fields[..], part].concat()).await?;
         assert_eq!(refused.status, 422);
         assert_eq!(refused.body.matches("the team has none left").count(), 1, "{}", refused.body);
         assert!(refused.body.contains("<a href=\"mailto:help@example.com\">Ask support for credits</a>"));
