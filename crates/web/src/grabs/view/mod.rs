@@ -10,7 +10,7 @@ use grabd_domain::grabs::{
     BlockedRequests, Challenge, Consent, ConsentResult, Failure, FailureReason, Findings, Grab, OpenGraph, PageInfo,
     RenderMetadata, SettledBy, ShownFile, State, Status, Warning,
 };
-use grabd_options::{CaptureOption, Kind, TABLE};
+use grabd_options::{CaptureOption, Kind, TABLE, plain};
 
 use super::options;
 use crate::environments::environment_name;
@@ -50,7 +50,7 @@ pub(crate) enum ImageState {
     Available(ImageView),
     /// The image was deleted.
     Deleted,
-    /// The grab failed.
+    /// The grab failed. The message has the labels of options.
     Failed { title: &'static str, message: String },
 }
 
@@ -280,7 +280,7 @@ fn failed(failure: &Failure) -> ImageState {
         FailureReason::SsrfDetected => "The page redirected to a URL that is not public",
         FailureReason::InternalError => "Internal error",
     };
-    ImageState::Failed { title, message: failure.message.clone() }
+    ImageState::Failed { title, message: plain::text(&failure.message) }
 }
 
 /// The options of the request.
