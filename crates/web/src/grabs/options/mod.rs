@@ -387,7 +387,7 @@ fn sentence(field: &faults::Field) -> String {
     let label = option.form_label();
     let allowed = if *allowed == option.kind.allowed() { option.form_allowed() } else { plain::text(allowed) };
     // A value that is an object or a list is in the field itself, and secret ones are not shown.
-    let value = seen.trim_matches('"');
+    let value = seen.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(seen);
     match option.is_secret || value.is_empty() || value.starts_with(['[', '{']) {
         true => format!("{label} must be {allowed}."),
         false => format!("{label} must be {allowed}; it was {value}."),
