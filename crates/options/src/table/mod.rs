@@ -451,7 +451,6 @@ options! { $
     html: Secret<String> = {
         kind: Kind::Text { max: 1 << 20, is_multiline: true },
         group: Group::Page,
-        form: FormDetails { tag: "HTML", ..FORM },
         label: "HTML",
         help: "Capture this HTML document instead of the page at a URL: at most 1 MiB in UTF-8.",
         description: "Not together with `url`. Its own request is answered by the service; what the document loads is requested as usual. The \
