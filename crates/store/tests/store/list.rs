@@ -124,9 +124,9 @@ on_both! {
         let team = db.team(20).await;
         let keys = [KeyId(db.id()), KeyId(db.id())];
         let mut grabs = Vec::new();
-        for (second, key) in [Some(keys[0]), Some(keys[1]), None, Some(keys[0])].into_iter().enumerate() {
+        for (second, key) in (0..).zip([Some(keys[0]), Some(keys[1]), None, Some(keys[0])]) {
             let mut new = db.new_grab(team, Class::Sync);
-            (new.now, new.key) = (NOW + Duration::from_secs(second as u64), key);
+            (new.now, new.key) = (NOW + Duration::from_secs(second), key);
             grabs.push(new.id);
             db.store.grabs().create(new).await.unwrap();
         }

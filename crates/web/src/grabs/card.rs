@@ -98,8 +98,9 @@ mod tests {
 
     #[test]
     fn tags_name_options_that_differ_from_their_defaults() {
+        let none: &[(&str, &str)] = &[];
         for (fields, expected) in [
-            (&[][..], ""),
+            (none, ""),
             (&[("width", "1280"), ("format", "png"), ("device", "desktop"), ("full_page", "false")], ""),
             (&[("device", "phone"), ("color_scheme", "dark"), ("full_page", "true")], "phone · dark · full page"),
             (&[("width", "800"), ("scale", "2")], "2× · 800 × 720"),

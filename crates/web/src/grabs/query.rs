@@ -56,7 +56,7 @@ impl ListQuery {
             ENVIRONMENTS.into_iter().find(|environment| environment.as_str() == word).ok_or_else(no_such_filter)
         });
         let status = word(STATUS).map(|word| Status::parse(word).ok_or_else(no_such_filter));
-        let key = word(KEY).map(|id| id.parse().map_err(|_| no_such_filter()));
+        let key = word(KEY).map(|id| id.parse::<KeyId>().map_err(|_| no_such_filter()));
         let day = |name| match query.get(name) {
             "" => Ok(None),
             text => Day::parse(text).map(Some).ok_or_else(no_such_day),
