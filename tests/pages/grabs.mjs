@@ -94,16 +94,34 @@ await page.$$eval(".help", (helps) => helps.forEach((help) => (help.open = true)
 await audit("capture-help", 200);
 await page.goto(`${origin}${team}/capture`);
 
-// Presets fill in the form, options are found by their texts, and the code follows the form.
+// The URL has the focus, and the signs of the help are no stops of the keyboard.
+const active = () => page.evaluate(() => document.activeElement.id);
+assert.equal(await active(), "url");
+await page.locator("#width").focus();
+await page.keyboard.press("Tab");
+assert.equal(await active(), "height");
+const hint = page.locator("#width-hint");
+assert.equal(await hint.isVisible(), false);
+await page.getByLabel("Explain all options").check();
+assert.ok(await hint.isVisible(), "the options are not explained");
+
+// Presets fill in a size and keep the rest, options are found by their texts, and the code follows the form.
 const shown = page.locator("#code");
-await page.getByRole("link", { name: "Phone", exact: true }).click();
-assert.equal(await page.getByLabel("Device").inputValue(), "phone");
-await shown.getByText('"device":"phone"').waitFor();
-await page.getByRole("link", { name: "Full page", exact: true }).click();
-assert.equal(await page.getByLabel("Device").inputValue(), "desktop");
+const preset = (name) => page.getByRole("button", { name, exact: true });
+const placeholders = () => page.locator("#width, #height").evaluateAll((fields) => fields.map((field) => field.placeholder));
+assert.deepEqual(await placeholders(), ["1280", "720"]);
 await page.getByLabel("URL", { exact: true }).fill("example.com/a");
+await preset("Phone").click();
+assert.equal(await page.getByLabel("Device").inputValue(), "phone");
+assert.deepEqual(await placeholders(), ["390", "844"]);
+assert.equal(await preset("Phone").getAttribute("aria-pressed"), "true");
+await shown.getByText('"url":"https://example.com/a","device":"phone"').waitFor();
+await preset("Desktop").click();
+assert.equal(await page.getByLabel("Device").inputValue(), "desktop");
+assert.equal(await preset("Phone").getAttribute("aria-pressed"), "false");
+await page.getByLabel("Full page").check();
 await page.getByLabel("Format").selectOption("webp");
-await shown.getByText('"url":"https://example.com/a","format":"webp","full_page":true').waitFor();
+await shown.getByText('"url":"https://example.com/a","width":1440,"height":900,"format":"webp","full_page":true').waitFor();
 await shown.getByRole("button", { name: "Python" }).click();
 await page.getByLabel("Format").selectOption("jpeg");
 await shown.getByText('"format": "jpeg"').and(page.locator(":visible")).waitFor();
@@ -115,7 +133,7 @@ assert.ok((await page.locator(".group:visible").count()) > 2);
 assert.equal(await page.locator(".group[open]").count(), 0);
 await page.goto(`${origin}${team}/capture`);
 await press();
-await page.locator("#url-error", { hasText: "Enter the URL" }).waitFor();
+await page.locator("#url-error", { hasText: "Enter a web address" }).waitFor();
 assert.match(await page.evaluate(() => document.activeElement.innerText), /There is a problem/);
 await audit("capture-empty", 200);
 await fill({ "URL": `${site}/showcase`, Width: "10" });
@@ -161,6 +179,8 @@ const imageUrl = await page.getByLabel("Image URL").inputValue();
 assert.equal(await shot.evaluate((image) => image.src), imageUrl);
 assert.equal((await page.request.get(imageUrl)).status(), 200);
 assert.match(await page.locator("#outcome dl").innerText(), /HTTP status\s+200/);
+// The balance follows the capture.
+await page.locator("#environment-hint", { hasText: "1 of 24 credits" }).waitFor();
 assert.equal(await page.evaluate(() => window.shift), 0, "something moved");
 // Another capture with the same form is another one. On a phone, its result is scrolled to.
 const earlier = await page.getByRole("link", { name: "Details" }).getAttribute("href");
@@ -278,14 +298,39 @@ await audit("capture-refused", 200);
 await page.goto(`${origin}${team}/grabs`);
 await page.locator(".card img").last().scrollIntoViewIfNeeded();
 await audit("grabs", 200);
-await follow("Failed");
+await page.setViewportSize({ width: 1280, height: 800 });
+await page.evaluate(() => scrollTo(0, 0));
+const top = await page.locator(".card .thumb").first().evaluate((tile) => tile.getBoundingClientRect().top);
+assert.ok(top < 260, `the first picture begins at ${top}`);
+assert.match(await page.locator(".card", { hasText: "/tall" }).first().locator(".about").innerText(), /full page/);
+const openFilter = (menu) => page.locator(".menus summary", { hasText: `${menu}:` }).click();
+async function choose(menu, name) {
+  await openFilter(menu);
+  await follow(name);
+}
+await openFilter("Date");
+await audit("grabs-dates", 200);
+await page.goto(`${origin}${team}/grabs`);
+await choose("Status", "Failed");
 assert.equal(await page.locator(".card").count(), 2);
 await audit("grabs-failed", 200);
-await follow("Queued");
+await choose("Status", "Queued");
 await audit("grabs-none-waiting", 200);
-await follow("Test");
-await follow("All");
+await choose("Environment", "Test");
+await choose("Status", "All statuses");
 assert.equal(await page.locator(".card").count(), 5);
+// On a phone, one button shows the menus, and the menu of the header opens below its button.
+await page.setViewportSize({ width: 390, height: 800 });
+assert.equal(await page.locator(".menus").isVisible(), false);
+await page.getByRole("switch", { name: "Filters" }).check();
+await audit("grabs-filters", 200);
+await page.setViewportSize({ width: 390, height: 800 });
+await openFilter("Status");
+const button = page.locator(".menu > summary");
+const before = await button.boundingBox();
+await button.click();
+assert.deepEqual(await button.boundingBox(), before, "the button of the menu moved");
+await page.setViewportSize({ width: 1280, height: 900 });
 await page.goto(`${origin}${team}/grabs?starting_after=${team.slice(7)}`);
 await audit("grabs-no-such-place", 400);
 await page.goto(`${origin}/teams/${first.slice(-36)}/grabs`);
@@ -378,7 +423,7 @@ assert.equal(await page.getByRole("checkbox", { checked: true }).count(), 1);
 assert.match(await focused(), /\/grabs\/[0-9a-f-]{36}$/);
 await page.goto(`${origin}${team}/grabs?sort=oldest&size=48`);
 await audit("grabs-oldest", 200);
-assert.equal(await page.getByLabel("Per page").inputValue(), "48");
+assert.equal(await page.locator("nav[aria-label='Per page'] [aria-current]").textContent(), "48 per page");
 assert.equal(await page.locator("#fresh").count(), 0);
 
 // Repeat and delete.
@@ -403,6 +448,9 @@ const old = await plain.newPage();
 old.setDefaultTimeout(60_000);
 await old.goto(`${origin}${team}/capture`);
 await old.getByLabel("URL", { exact: true }).fill(`${site}/held/tiny`);
+await Promise.all([old.waitForNavigation(), old.getByRole("button", { name: "Phone" }).click()]);
+assert.equal(await old.getByLabel("Width", { exact: true }).getAttribute("placeholder"), "390");
+assert.equal(await old.getByLabel("URL", { exact: true }).inputValue(), `${site}/held/tiny`);
 await Promise.all([old.waitForNavigation(), old.getByRole("button", { name: "Capture" }).click()]);
 assert.match(await old.title(), /^(Queued|Rendering): /);
 await release("tiny");

@@ -312,6 +312,11 @@ impl Core {
         self.settings.top_up.replace("{team}", &team.to_string())
     }
 
+    /// The content that captures can be kept free of, because the operator has a filter list for it.
+    pub fn listed_contents(&self) -> &[BlockedContent] {
+        &self.settings.operations.listed_contents
+    }
+
     /// Maximum size of an image file in bytes. A grab with a larger one fails.
     pub fn image_max_bytes(&self) -> u64 {
         self.settings.image_max_bytes

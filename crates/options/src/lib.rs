@@ -4,15 +4,18 @@
 //! its errors, the OpenAPI and MCP schemas, the form of the web pages, the flags of the command line, and `docs/OPTIONS.md`.
 //! `docs/ADDING-AN-OPTION.md` is the checklist for a new one.
 
+mod form;
 mod kind;
 mod labels;
 mod option;
+pub mod plain;
 pub mod reference;
 mod sizes;
 mod table;
 mod text;
 mod value;
 
+pub use form::FormDetails;
 pub use kind::{FAILURE_STATUSES, Kind, Member, RECTANGLE_MAX_SIDE, RECTANGLE_MAX_START, STATUS_CLASSES};
 pub use option::{CaptureOption, Group, Problem};
 pub use table::{CaptureRequest, TABLE, find};

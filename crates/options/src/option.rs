@@ -1,6 +1,6 @@
 //! A capture option: the row of the table that describes it, and the check of a value.
 
-use crate::{HIDDEN, Kind, Value};
+use crate::{FormDetails, HIDDEN, Kind, Value};
 
 /// The part of a form or reference that an option belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,6 +79,8 @@ pub struct CaptureOption {
     /// Whether its value is encrypted while the grab is open, forgotten afterwards, and never shown. Its type is a
     /// [`Secret`](crate::Secret).
     pub is_secret: bool,
+    /// How it is shown in forms and lists.
+    pub form: FormDetails,
     /// The version that it came with.
     pub since: &'static str,
 }

@@ -90,7 +90,9 @@ pub(crate) fn list_request(request: v1::ListGrabsRequest) -> ListRequest {
             None
         }
     };
-    ListRequest { limit, status, starting_after, ending_before, oldest_first: false, url, from, until, unparsed }
+    // Only pages list the grabs of a key.
+    let (key, oldest_first) = (None, false);
+    ListRequest { limit, status, key, starting_after, ending_before, oldest_first, url, from, until, unparsed }
 }
 
 /// Fields of the wrong type: name and received value.

@@ -3,8 +3,8 @@
 // the script of code, whose functions it uses.
 const form = document.querySelector("form.capture");
 const code = document.getElementById("code");
-const presets = [...document.querySelectorAll(".presets a")];
-const presetNames = new Set(presets.flatMap((link) => [...new URL(link.href).searchParams.keys()]));
+const presets = [...document.querySelectorAll(".presets button")];
+const presetNames = new Set(["device", "width", "height"]);
 
 function setField(name, value) {
   const field = form.elements[name];
@@ -15,16 +15,54 @@ function setField(name, value) {
   if (value) field.closest(".group")?.setAttribute("open", "");
 }
 
-for (const link of presets) {
-  link.addEventListener("click", (event) => {
+// Presets fill in a size, and keep everything else.
+for (const button of presets) {
+  button.addEventListener("click", (event) => {
     event.preventDefault();
-    const values = new URL(link.href).searchParams;
+    const values = new URLSearchParams(button.dataset.fields);
     for (const name of presetNames) setField(name, values.get(name) ?? "");
-    presets.forEach((other) => other.toggleAttribute("aria-current", other === link));
-    link.setAttribute("aria-current", "true");
+    showDefaults();
+    markPreset();
     updateCode();
   });
 }
+
+// What is used while a field is empty, where that depends on another field: with this value of it.
+function defaultWith(field, value) {
+  const pair = field.dataset.defaults.split(" ").find((pair) => pair.startsWith(`${value}=`));
+  return pair ? pair.slice(value.length + 1) : field.placeholder;
+}
+
+// Marks the preset whose size the form has.
+function markPreset() {
+  const device = form.elements.device;
+  for (const button of presets) {
+    const values = new URLSearchParams(button.dataset.fields);
+    const wanted = values.get("device") ?? device.options[0].value;
+    const isSame = (field) => (values.get(field.name) ?? defaultWith(field, wanted)) === (field.value || field.placeholder);
+    const isChosen = device.value === wanted && [form.elements.width, form.elements.height].every(isSame);
+    button.setAttribute("aria-pressed", String(isChosen));
+  }
+}
+
+function showDefaults() {
+  for (const field of form.querySelectorAll("[data-defaults]")) {
+    field.placeholder = defaultWith(field, form.elements[field.dataset.defaultOf].value);
+  }
+}
+
+// The credits that are left, when a capture has ended.
+const outcome = document.getElementById("outcome");
+async function showBalance() {
+  if (outcome.querySelector(".stages")) return;
+  try {
+    const response = await fetch(form.dataset.balance);
+    if (response.ok) showParts(await response.text());
+  } catch {
+    // The number is right again after the next capture.
+  }
+}
+new MutationObserver(showBalance).observe(outcome, { childList: true });
 
 // Only the latest form is shown, whatever the order of the answers. Code that does not follow the form is marked as such.
 const note = document.getElementById("code-note");
@@ -63,7 +101,15 @@ async function fetchCode() {
   if (seconds > 0) retry = setTimeout(updateCode, seconds * 1000);
   note.textContent = seconds > 0 ? `This code is for the former options. It follows in ${seconds} s.` : "This code is for the former options. Update it with the button.";
 }
-form.addEventListener("change", updateCode);
+form.addEventListener("change", ({ target }) => {
+  if (!target.name) return;
+  showDefaults();
+  markPreset();
+  updateCode();
+});
+// A browser may have restored what was entered before.
+showDefaults();
+markPreset();
 form.addEventListener("input", ({ target }) => {
   if (!target.name) return;
   clearTimeout(typing);
@@ -99,4 +145,3 @@ find.addEventListener("input", () => {
 });
 // Enter in the search must not capture.
 find.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
-find.addEventListener("change", (event) => event.stopPropagation());

@@ -1,6 +1,6 @@
-// On every page: the chosen theme, times in the reader's time zone, the menus of the header, and the keys of the gallery.
-// Without this script the theme is that of the system, times are in UTC, and menus close by their summary alone. It runs
-// before the page is painted, so that the theme does not change visibly.
+// On every page: the chosen theme, the reader's time as a tooltip of times, the menus, and the keys of the gallery. Without
+// this script the theme is that of the system, and menus close by their summary alone. It runs before the page is painted,
+// so that the theme does not change visibly.
 (() => {
   const KEY = "theme";
   const THEMES = { system: "System", light: "Light", dark: "Dark" };
@@ -37,13 +37,11 @@
 
   const local = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
 
-  // The time in UTC remains as a tooltip.
-  function localizeTimes() {
+  // All pages show times in UTC.
+  function addLocalTimes() {
     for (const time of document.querySelectorAll('time[datetime*="T"]:not([title])')) {
       const at = new Date(time.dateTime);
-      if (Number.isNaN(at.getTime()) || !time.textContent.endsWith(" UTC")) continue;
-      time.title = time.textContent;
-      time.textContent = local.format(at);
+      if (!Number.isNaN(at.getTime())) time.title = `${local.format(at)} in your time zone`;
     }
   }
 
@@ -127,11 +125,11 @@
     else if (button) copy(button);
   }
 
-  // A menu of the header closes when something else is pressed, and by Escape, which returns to its summary.
+  // A menu closes when something else is pressed, and by Escape, which returns to its summary.
   function closeMenus(event) {
     const isEscape = event.type === "keydown" && event.key === "Escape";
     if (event.type === "keydown" && !isEscape) return;
-    for (const menu of document.querySelectorAll(".drop[open]")) {
+    for (const menu of document.querySelectorAll(".drop[open], .menu[open]")) {
       if (!isEscape && menu.contains(event.target)) continue;
       if (isEscape && menu.contains(event.target)) menu.querySelector("summary").focus();
       menu.open = false;
@@ -147,7 +145,7 @@
   addEventListener("pageshow", showSelection);
   addEventListener("keydown", closeMenus);
   addEventListener("pointerdown", closeMenus);
-  // Times are replaced as they are parsed, so that nothing moves, and when captures that are still open are updated.
-  new MutationObserver(localizeTimes).observe(document.documentElement, { childList: true, subtree: true });
+  // Also those of captures that arrive later.
+  new MutationObserver(addLocalTimes).observe(document.documentElement, { childList: true, subtree: true });
   addEventListener("DOMContentLoaded", () => document.getElementById("theme").append(themeMenu()));
 })();

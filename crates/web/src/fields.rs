@@ -41,6 +41,10 @@ pub(crate) fn password_field(autocomplete: &'static str, hint: &'static str, err
     field.with_errors(errors)
 }
 
+/// The error of a form that needs a verified e-mail address. The form keeps what was entered.
+pub(crate) const UNVERIFIED_MESSAGE: &str = "Verify your e-mail address first: open the link in the e-mail that was sent to you. Then send this form \
+                                            again.";
+
 /// The error for an invalid e-mail address.
 pub(crate) const EMAIL_MESSAGE: &str = "Enter an e-mail address such as ada@example.com.";
 

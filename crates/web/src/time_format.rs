@@ -9,7 +9,7 @@ const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Au
 pub(crate) struct Moment {
     /// `2026-11-21T09:30:12.480Z`
     pub(crate) machine: String,
-    /// `21 Nov 2026, 09:30 UTC`. The server does not know the user's time zone.
+    /// `21 Nov 2026, 09:30` in UTC, as the footer of each page says. The server does not know the user's time zone.
     pub(crate) human: String,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Date {
 impl From<Timestamp> for Moment {
     fn from(at: Timestamp) -> Self {
         let machine = at.to_string();
-        let human = format!("{}, {} UTC", Date::from(Day::of(at)).human, part(&machine, 11, 16));
+        let human = format!("{}, {}", Date::from(Day::of(at)).human, part(&machine, 11, 16));
         Self { machine, human }
     }
 }
@@ -62,9 +62,9 @@ mod tests {
     #[test]
     fn moments_are_human_readable() {
         for (ms, human) in [
-            (1_795_206_774_120, "20 Nov 2026, 20:32 UTC"),
-            (0, "1 Jan 1970, 00:00 UTC"),
-            (1_798_761_599_999, "31 Dec 2026, 23:59 UTC"),
+            (1_795_206_774_120, "20 Nov 2026, 20:32"),
+            (0, "1 Jan 1970, 00:00"),
+            (1_798_761_599_999, "31 Dec 2026, 23:59"),
         ] {
             assert_eq!(Moment::from(Timestamp::from_ms(ms)).human, human);
         }

@@ -18,6 +18,17 @@ fn defaults_match_the_contract() {
 }
 
 #[test]
+fn table_of_options_has_the_defaults_of_each_device() {
+    for device in ["desktop", "phone", "tablet"] {
+        let spec = parse(&CaptureRequest { device: Some(device.to_owned()), ..request() }).unwrap();
+        let default = |name: &str| grabd_options::find(name).unwrap().default_with(device);
+        assert_eq!(default("width"), spec.viewport.width().to_string(), "{device}");
+        assert_eq!(default("height"), spec.viewport.height().to_string(), "{device}");
+        assert_eq!(default("scale"), (f64::from(spec.scale.hundredths()) / 100.0).to_string(), "{device}");
+    }
+}
+
+#[test]
 fn bounds_are_inclusive_and_report_the_contract_codes() {
     type Set = fn(&mut CaptureRequest, i64);
     let fields: [(Set, i64, i64, &str); 3] = [

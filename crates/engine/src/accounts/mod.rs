@@ -88,7 +88,7 @@ pub use sessions::{
     sign_out,
 };
 pub use suspension::{SUSPENSION_REASON_CHARS, list_suspended_teams, suspend_team, suspension_reason};
-pub use team_keys::{KEY_USAGE_PERIOD, TeamKey, create_key, list_keys, revoke_key};
+pub use team_keys::{KEY_USAGE_PERIOD, TeamKey, create_key, key_names, list_keys, revoke_key};
 pub use team_members::{TeamMember, find_team_member};
 pub use teams::{NewTeamKeys, create_team, grant_prepaid, start_subscription};
 pub use users::{

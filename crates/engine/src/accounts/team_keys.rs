@@ -14,6 +14,7 @@ use super::TeamError;
 use super::keys::{KeyLimits, generate};
 use super::membership::{find_team, require_verified};
 use crate::digest;
+use crate::error::Error;
 use crate::random;
 use crate::service::Core;
 
@@ -46,6 +47,17 @@ pub struct TeamKey {
 
 /// How long the usage of keys looks back.
 pub const KEY_USAGE_PERIOD: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// The ids and names of the keys of a team in an environment, oldest first, without revoked ones.
+///
+/// # Errors
+/// Database errors only.
+#[tracing::instrument(name = "accounts.key_names", skip_all)]
+pub async fn key_names(core: &Core, team: TeamId, environment: Environment) -> Result<Vec<(KeyId, String)>, Error> {
+    let keys = core.store.accounts().list_keys(team).await?;
+    let keys = keys.into_iter().filter(|key| key.environment == environment && key.revoked_at.is_none());
+    Ok(keys.map(|key| (key.id, key.name)).collect())
+}
 
 /// The keys of a team, newest first, including revoked ones.
 ///

@@ -3,7 +3,7 @@
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::grabs::{Grab, Status};
-use grabd_domain::ids::GrabId;
+use grabd_domain::ids::{GrabId, KeyId};
 use grabd_domain::limits::{DEFAULT_PAGE_SIZE, PAGE_SIZE};
 use grabd_domain::{Day, Fault};
 use grabd_store::grabs::{Cursor, GrabList, PageRequest};
@@ -19,6 +19,8 @@ pub struct ListRequest {
     pub limit: Option<i64>,
     /// Only grabs with this status.
     pub status: Option<Status>,
+    /// Only grabs that this API key has created.
+    pub key: Option<KeyId>,
     /// Only grabs after this one in the list.
     pub starting_after: Option<String>,
     /// Only grabs directly before this one in the list.
@@ -120,7 +122,8 @@ fn parse(request: &ListRequest) -> Result<PageRequest, Fault> {
     };
     let from = day("from", &request.from)?.map(Day::start);
     let before = day("until", &request.until)?.map(|day| day.next().start());
-    Ok(PageRequest { limit, status: request.status, cursor, from, before, oldest_first: request.oldest_first })
+    let ListRequest { status, key, oldest_first, .. } = *request;
+    Ok(PageRequest { limit, status, key, cursor, from, before, oldest_first })
 }
 
 #[cfg(test)]

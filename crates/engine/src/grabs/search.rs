@@ -3,7 +3,7 @@
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::grabs::{Grab, Status};
-use grabd_domain::ids::GrabId;
+use grabd_domain::ids::{GrabId, KeyId};
 use grabd_domain::{Day, Fault};
 use grabd_store::grabs::{Cursor, PageRequest};
 
@@ -22,6 +22,8 @@ pub struct SearchRequest {
     pub url: String,
     /// Only grabs with this status.
     pub status: Option<Status>,
+    /// Only grabs that this API key has created.
+    pub key: Option<KeyId>,
     /// The first day, in UTC.
     pub from: Option<Day>,
     /// The last day, in UTC.
@@ -56,6 +58,7 @@ pub async fn search(core: &Core, caller: Caller, request: &SearchRequest) -> Res
     let page = PageRequest {
         limit: u32::try_from(request.limit).unwrap_or(u32::MAX),
         status: request.status,
+        key: request.key,
         cursor,
         from: request.from.map(Day::start),
         before: request.until.map(|day| day.next().start()),

@@ -5,7 +5,7 @@ mod declare;
 mod members;
 
 use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, PDF, VIEWPORT};
-use crate::{CaptureOption, Group, Kind, Object, OptionType, Rectangle, Secret, Value};
+use crate::{CaptureOption, FormDetails, Group, Kind, Object, OptionType, Rectangle, Secret, Value};
 
 /// What a row has if it does not say otherwise.
 const OPTION: CaptureOption = CaptureOption {
@@ -21,8 +21,12 @@ const OPTION: CaptureOption = CaptureOption {
     excludes: &[],
     requires: "",
     is_secret: false,
+    form: FORM,
     since: "0.1",
 };
+
+/// How an option is shown if its row does not say otherwise.
+const FORM: FormDetails = FormDetails::NONE;
 
 options! { $
     /// Target address; required.
@@ -39,6 +43,7 @@ options! { $
         default: "1280",
         default_of: "device",
         group: Group::Window,
+        form: FormDetails { rank: 3, defaults: &[("phone", "390"), ("tablet", "768")], ..FORM },
         label: "Width",
         help: "Viewport width in CSS pixels.",
         example: "1440"
@@ -49,6 +54,7 @@ options! { $
         default: "720",
         default_of: "device",
         group: Group::Window,
+        form: FormDetails { rank: 4, defaults: &[("phone", "844"), ("tablet", "1024")], ..FORM },
         label: "Height",
         help: "Viewport height in CSS pixels. Ignored for the image height when full_page is true.",
         example: "900"
@@ -58,6 +64,7 @@ options! { $
         kind: Kind::Word(&["png", "jpeg", "webp"]),
         default: "\"png\"",
         group: Group::Image,
+        form: FormDetails { rank: 5, words: &["PNG", "JPEG", "WebP"], tag: "{}", ..FORM },
         label: "Format",
         help: "Format of the image.",
         example: "\"webp\""
@@ -67,6 +74,7 @@ options! { $
         kind: Kind::Flag,
         default: "false",
         group: Group::Page,
+        form: FormDetails { rank: 6, tag: "full page", ..FORM },
         label: "Full page",
         help: "Capture the whole page instead of the first screen.",
         description: "The grab then reports a height of 3240; the true size is in `image_height`.",
@@ -85,6 +93,7 @@ options! { $
     selector: String = {
         kind: Kind::Selector,
         group: Group::Page,
+        form: FormDetails { if_empty: "The window", tag: "element", ..FORM },
         label: "Element",
         help: "CSS selector: capture only the first element that it matches.",
         description: "The capture fails, without charge, if nothing matches.",
@@ -96,6 +105,7 @@ options! { $
         default: "1",
         default_of: "device",
         group: Group::Image,
+        form: FormDetails { defaults: &[("phone", "3"), ("tablet", "2")], tag: "{}×", ..FORM },
         label: "Scale",
         help: "Image pixels per CSS pixel, rounded to two decimals: 2 for a sharp image on high-resolution screens.",
         description: "The image may be at most 16384 pixels high and as large as a full page of the widest viewport; \
@@ -107,6 +117,7 @@ options! { $
         kind: Kind::Word(&["light", "dark"]),
         default: "\"light\"",
         group: Group::Appearance,
+        form: FormDetails { rank: 2, label: "Dark mode", words: &["Off", "On"], tag: "dark", ..FORM },
         label: "Color scheme",
         help: "Ask the page for its light or dark design.",
         example: "\"dark\""
@@ -125,6 +136,7 @@ options! { $
         kind: Kind::Word(&["screen", "print"]),
         default: "\"screen\"",
         group: Group::Appearance,
+        form: FormDetails { words: &["Screen", "Print"], tag: "print", ..FORM },
         label: "Media",
         help: "Use the styles for screens or for printing.",
         example: "\"print\""
@@ -133,6 +145,7 @@ options! { $
     locale: String = {
         kind: Kind::Locale,
         group: Group::Appearance,
+        form: FormDetails { tag: "{}", ..FORM },
         label: "Locale",
         help: "Language of the visitor: for Accept-Language, dates and numbers.",
         example: "\"de-AT\""
@@ -149,6 +162,7 @@ options! { $
     user_agent: String = {
         kind: Kind::Text { max: 512, is_multiline: false },
         group: Group::Appearance,
+        form: FormDetails { if_empty: "That of the device", ..FORM },
         label: "User agent",
         help: "Replaces the User-Agent of the browser.",
         example: "\"ExampleBot/1.0 (+https://example.com/bot)\""
@@ -200,6 +214,7 @@ options! { $
     quality: i64 = {
         kind: Kind::Integer { min: 1, max: 100, unit: "percent" },
         group: Group::Image,
+        form: FormDetails { if_empty: "80 for JPEG", ..FORM },
         label: "Quality",
         help: "Quality of a JPEG or WebP image.",
         description: "Without it, JPEG has 80. Not for PNG, which is lossless.",
@@ -210,6 +225,7 @@ options! { $
         kind: Kind::Flag,
         default: "false",
         group: Group::Image,
+        form: FormDetails { tag: "transparent", ..FORM },
         label: "Transparent",
         help: "Leave out the browser's white background, so that pages without a background of their own are transparent.",
         description: "Not for JPEG, which has no transparency.",
@@ -219,6 +235,7 @@ options! { $
     padding: i64 = {
         kind: Kind::Integer { min: 0, max: 200, unit: "pixels" },
         group: Group::Image,
+        form: FormDetails { if_empty: "0", ..FORM },
         label: "Padding",
         help: "Space around the captured element, in CSS pixels.",
         requires: "selector",
@@ -228,6 +245,7 @@ options! { $
     max_height: i64 = {
         kind: Kind::Integer { min: 240, max: 16_384, unit: "pixels" },
         group: Group::Image,
+        form: FormDetails { if_empty: "No limit", ..FORM },
         label: "Maximum height",
         help: "Cut a full page at this height, in CSS pixels.",
         description: "`truncated` says whether it was cut.",
@@ -239,6 +257,7 @@ options! { $
         kind: Kind::Word(&["desktop", "phone", "tablet"]),
         default: "\"desktop\"",
         group: Group::Window,
+        form: FormDetails { rank: 1, words: &["Desktop", "Phone", "Tablet"], tag: "{}", ..FORM },
         label: "Device",
         help: "Show the page as on this kind of device.",
         description: "A phone has 390 x 844 pixels and scale 3, a tablet 768 x 1024 and scale 2, both with touch and the \
@@ -249,6 +268,9 @@ options! { $
     block_types: Vec<String> = {
         kind: Kind::Words(&["image", "media", "font", "stylesheet", "script", "xhr", "frame", "websocket"]),
         group: Group::Network,
+        form: FormDetails {
+            words: &["Images", "Media", "Fonts", "Styles", "Scripts", "Data of scripts", "Frames", "WebSockets"], ..FORM
+        },
         label: "Block types",
         help: "Load nothing of these types.",
         description: "The document itself is always loaded. `xhr` is data that scripts request, `frame` the documents of \
@@ -314,6 +336,7 @@ options! { $
         kind: Kind::Flag,
         default: "true",
         group: Group::Page,
+        form: FormDetails { tag: "no scripts", ..FORM },
         label: "JavaScript",
         help: "Run the scripts of the page.",
         description: "Without them, the page is shown as to visitors who have turned JavaScript off.",
@@ -324,6 +347,7 @@ options! { $
         kind: Kind::Word(&["auto", "dom", "load", "idle"]),
         default: "\"auto\"",
         group: Group::Timing,
+        form: FormDetails { words: &["Settled", "Parsed", "Loaded", "Idle"], ..FORM },
         label: "Wait until",
         help: "What is waited for: `auto` until the page has settled, `dom` until it is parsed, `load` until its load \
                event, `idle` until at most 2 requests have been open for 500 ms.",
@@ -366,6 +390,7 @@ options! { $
     clip: Rectangle = {
         kind: Kind::Rectangle,
         group: Group::Page,
+        form: FormDetails { if_empty: "The window", tag: "area", ..FORM },
         label: "Clip",
         help: "Capture this rectangle of the page, in CSS pixels from its top left corner.",
         description: "The part beyond the edge of the page is left out. The capture fails, without charge, if the whole \
@@ -377,6 +402,7 @@ options! { $
     fit_width: i64 = {
         kind: Kind::Integer { min: 16, max: 8000, unit: "pixels" },
         group: Group::Image,
+        form: FormDetails { if_empty: "Not scaled", ..FORM },
         label: "Fit width",
         help: "Scale the image down to at most this width, in image pixels. It is never enlarged.",
         example: "600"
@@ -385,6 +411,7 @@ options! { $
     fit_height: i64 = {
         kind: Kind::Integer { min: 16, max: 8000, unit: "pixels" },
         group: Group::Image,
+        form: FormDetails { if_empty: "Not scaled", ..FORM },
         label: "Fit height",
         help: "Scale the image down to at most this height, in image pixels. It is never enlarged.",
         example: "400"
@@ -447,6 +474,7 @@ options! { $
         kind: Kind::Words(&["html", "text", "markdown", "links", "elements", "marks", "pdf", "report"]),
         default: "[]",
         group: Group::Files,
+        form: FormDetails { words: &["HTML", "Text", "Markdown", "Links", "Elements", "Marks", "PDF", "Report"], ..FORM },
         label: "Also",
         help: "Files that are made of the same page, beside the image and for the same credit.",
         description: "They are in `files` of the grab. The capture fails, without charge, if one of them cannot be made. \
@@ -490,6 +518,9 @@ options! { $
     block: Vec<String> = {
         kind: Kind::Words(&["ads", "trackers", "cookie_banners"]),
         group: Group::Network,
+        form: FormDetails {
+            rank: 7, label: "Leave out", words: &["Ads", "Trackers", "Cookie banners"], tag: "without {}", ..FORM
+        },
         label: "Block",
         help: "Keep this content out of the page: `ads` and `trackers` by the filter lists of the service, \
                `cookie_banners` by refusing consent, or by hiding the dialog.",
@@ -511,6 +542,7 @@ options! { $
     compare_to: String = {
         kind: Kind::GrabId,
         group: Group::Files,
+        form: FormDetails { tag: "comparison", ..FORM },
         label: "Compare to",
         help: "Id of an earlier grab of the same team and environment: report what changed since its image.",
         description: "The result is in `difference` of the grab, see docs/FILES.md. The capture fails, without charge, if \

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use grabd_domain::credentials::Environment::{Live, Test};
 use grabd_domain::grabs::{Class, ImageKey, State, Status};
-use grabd_domain::ids::{GrabId, TeamId};
+use grabd_domain::ids::{GrabId, KeyId, TeamId};
 use grabd_store::grabs::{Cursor, FailureSource, GrabCounts, NewPlaceholder, PageRequest};
 
 use crate::harness::{NOW, TestDb, completion, facts, failing, on_both, spec};
@@ -118,6 +118,26 @@ on_both! {
             let after = PageRequest { cursor: Some(Cursor::After(grabs[0])), ..only };
             assert_eq!(listed(db, team, after).await, (grabs[1..].to_vec(), false));
         }
+    }
+
+    async fn list_can_be_limited_to_a_key(db) {
+        let team = db.team(20).await;
+        let keys = [KeyId(db.id()), KeyId(db.id())];
+        let mut grabs = Vec::new();
+        for (second, key) in (0..).zip([Some(keys[0]), Some(keys[1]), None, Some(keys[0])]) {
+            let mut new = db.new_grab(team, Class::Sync);
+            (new.now, new.key) = (NOW + Duration::from_secs(second), key);
+            grabs.push(new.id);
+            db.store.grabs().create(new).await.unwrap();
+        }
+        let only = |key| PageRequest { key: Some(key), ..page(9, None) };
+        assert_eq!(listed(db, team, only(keys[0])).await, (vec![grabs[3], grabs[0]], false));
+        assert_eq!(listed(db, team, only(keys[1])).await, (vec![grabs[1]], false));
+        let after = PageRequest { cursor: Some(Cursor::After(grabs[2])), ..only(keys[0]) };
+        assert_eq!(listed(db, team, after).await, (vec![grabs[0]], false));
+        // Keys of other teams find nothing.
+        let other = db.team(20).await;
+        assert_eq!(listed(db, other, only(keys[0])).await, (vec![], false));
     }
 
     async fn list_can_be_limited_to_a_period(db) {

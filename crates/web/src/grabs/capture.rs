@@ -6,7 +6,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::Fault;
-use grabd_domain::capture::CaptureSpec;
+use grabd_domain::capture::{BlockedContent, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, Grab};
 use grabd_engine::grabs::{self, CreateRequest, CreateResult};
@@ -67,28 +67,41 @@ struct Code {
     hides_secrets: bool,
 }
 
-/// A link that fills in the form for a common purpose.
-struct Preset {
-    name: &'static str,
-    path: String,
+/// The credits that are left, with which the page's script replaces the former number.
+#[derive(Template)]
+#[template(path = "capture_balance.html")]
+struct BalancePart {
+    about: String,
 }
 
-/// The names of presets, and their options as a query. The script of the page sets all options that one of them names.
-const PRESETS: [(&str, &str); 7] = [
+/// A button that fills in a common size, and keeps everything else.
+struct Preset {
+    name: &'static str,
+    /// The fields and their values, separated by `=`, and by `&` from each other.
+    fields: &'static str,
+    is_chosen: bool,
+}
+
+/// The names of presets, and the fields of [`SIZE_FIELDS`] that they fill in.
+const PRESETS: [(&str, &str); 5] = [
     ("Desktop", "width=1440&height=900"),
     ("Laptop", "width=1280&height=800"),
     ("Tablet", "device=tablet"),
     ("Phone", "device=phone"),
     ("Social card", "width=1200&height=630"),
-    ("Full page", "full_page=true"),
-    ("Retina", "scale=2"),
 ];
+/// The fields that a preset fills in, or clears.
+const SIZE_FIELDS: [&str; 3] = ["device", "width", "height"];
+/// The field of the button that was pressed.
+const PRESET: &str = "preset";
 /// The URL in the code while the form has none.
 const EXAMPLE_URL: &str = "https://example.com/";
 /// The field of the switch. A browser sends it only if the switch is on.
 const TEST_MODE: &str = "test_mode";
 /// The button that sends the form in test mode, whatever the switch says.
 const USE_TEST_MODE: &str = "use_test_mode";
+/// The value of [`PART_FIELD`] for the credits that are left.
+const BALANCE: &str = "balance";
 
 /// Shows the form, prefilled from the query.
 pub(crate) async fn show(
@@ -96,6 +109,9 @@ pub(crate) async fn show(
     TeamPage(at): TeamPage,
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
+    if query.get(PART_FIELD) == BALANCE {
+        return Ok(page(StatusCode::OK, &BalancePart { about: about(live_credits(&web, &at).await?) }));
+    }
     form(&web, &at, StatusCode::OK, &query, None).await
 }
 
@@ -138,7 +154,8 @@ async fn create(web: &Web, at: &TeamContext, input: &Form) -> Result<Result<Grab
     }
 }
 
-/// Shows the code for the options of the form, without a capture: the whole page, or the code alone.
+/// Shows the code for the options of the form, without a capture: the whole page, or the code alone. A preset fills in a
+/// size before.
 pub(crate) async fn code(
     State(web): State<Arc<Web>>,
     TeamForm { at, form: input }: TeamForm,
@@ -146,7 +163,31 @@ pub(crate) async fn code(
     if input.get(PART_FIELD) == "code" {
         return Ok(page(StatusCode::OK, &CodePart { code: Code::of(&web, &input) }));
     }
-    form(&web, &at, StatusCode::OK, &input, None).await
+    form(&web, &at, StatusCode::OK, &with_preset(input), None).await
+}
+
+/// The form with the size of the preset whose button was pressed.
+fn with_preset(input: Form) -> Form {
+    let Some((_, fields)) = PRESETS.into_iter().find(|(name, _)| *name == input.get(PRESET)) else { return input };
+    let kept = input.fields().iter().filter(|(name, _)| !SIZE_FIELDS.contains(&&**name) && name != PRESET);
+    let size = Form::parse(fields.as_bytes());
+    let all = kept.chain(size.fields()).map(|(name, value)| (&**name, &**value));
+    all.collect()
+}
+
+/// What is used for a field of a form.
+fn used<'a>(form: &'a Form, field: &str) -> &'a str {
+    let default = || grabd_options::find(field).map_or("", |option| options::effective_default(option, form));
+    Some(form.get(field)).filter(|value| !value.is_empty()).unwrap_or_else(default)
+}
+
+/// The presets, of which that one is chosen whose size the form has.
+fn presets(input: &Form) -> Vec<Preset> {
+    let preset = |(name, fields): (&'static str, &'static str)| {
+        let size = Form::parse(fields.as_bytes());
+        Preset { name, fields, is_chosen: SIZE_FIELDS.iter().all(|field| used(&size, field) == used(input, field)) }
+    };
+    PRESETS.map(preset).into()
 }
 
 impl Code {
@@ -183,9 +224,7 @@ async fn form(
     input: &Form,
     refusal: Option<Refusal>,
 ) -> Result<Response, Problem> {
-    let teams = accounts::list_memberships(&web.core, at.team_member.user).await?;
-    let here = teams.into_iter().find(|membership| membership.team == at.team_member.team);
-    let live_credits = here.map_or(0, |membership| membership.live_credits);
+    let live_credits = live_credits(web, at).await?;
     let preselected = if live_credits > 0 { Environment::Live } else { Environment::Test };
     let chosen = chosen(input).unwrap_or(preselected);
     let (errors, no_credits) = match refusal {
@@ -200,8 +239,8 @@ async fn form(
         form_token: at.form_token(),
         action: at.path("capture"),
         once: random::secret_text(),
-        options: Options::of(input, errors),
-        presets: PRESETS.map(|(name, query)| Preset { name, path: format!("{}?{query}", at.path("capture")) }).into(),
+        options: Options::of(input, errors, &unavailable(web)),
+        presets: presets(input),
         omitted: options::omitted_labels(input).join(", "),
         is_test: chosen == Environment::Test,
         about: if no_credits.is_some() { ABOUT_TEST_MODE.to_owned() } else { about(live_credits) },
@@ -216,6 +255,19 @@ async fn form(
 
 /// What the switch does when it is on.
 const ABOUT_TEST_MODE: &str = "On: a free placeholder image, without opening the page.";
+/// The credits that the team can spend.
+async fn live_credits(web: &Web, at: &TeamContext) -> Result<u32, Problem> {
+    let teams = accounts::list_memberships(&web.core, at.team_member.user).await?;
+    let here = teams.into_iter().find(|membership| membership.team == at.team_member.team);
+    Ok(here.map_or(0, |membership| membership.live_credits))
+}
+
+/// The content that this service cannot leave out, because it has no filter list for it.
+fn unavailable(web: &Web) -> Vec<&'static str> {
+    let listed = web.core.listed_contents();
+    let lacks = |of: &BlockedContent| *of != BlockedContent::CookieBanners && !listed.contains(of);
+    BlockedContent::ALL.into_iter().filter(lacks).map(BlockedContent::as_str).collect()
+}
 
 /// The hint of the switch.
 fn about(live_credits: u32) -> String {
@@ -225,4 +277,39 @@ fn about(live_credits: u32) -> String {
         left => format!("Off: costs 1 of {} credits if it succeeds.", grouped(left.into())),
     };
     format!("{cost} {ABOUT_TEST_MODE}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(query: &str) -> Form {
+        Form::parse(query.as_bytes())
+    }
+
+    #[test]
+    fn presets_set_the_size_and_keep_everything_else() {
+        for (query, expected) in [
+            ("url=example.com/a&width=800&preset=Phone&dark=on", "url=example.com/a&dark=on&device=phone"),
+            ("url=a&device=phone&preset=Laptop", "url=a&width=1280&height=800"),
+            ("url=a&width=9&preset=Unknown", "url=a&width=9&preset=Unknown"),
+            ("url=a&width=9", "url=a&width=9"),
+        ] {
+            assert_eq!(with_preset(form(query)).to_query(), form(expected).to_query(), "{query}");
+        }
+    }
+
+    #[test]
+    fn preset_is_chosen_while_the_form_has_its_size() {
+        let chosen = |query: &str| -> Vec<&str> {
+            presets(&form(query)).iter().filter(|preset| preset.is_chosen).map(|preset| preset.name).collect()
+        };
+        assert_eq!(chosen("url=a&device=phone&format=webp"), ["Phone"]);
+        assert_eq!(chosen("device=desktop&width=1440&height=900"), ["Desktop"]);
+        assert_eq!(chosen("device=phone&width=400"), [""; 0]);
+        assert_eq!(chosen(""), [""; 0]);
+        for (name, fields) in PRESETS {
+            assert!(form(fields).fields().iter().all(|(field, _)| SIZE_FIELDS.contains(&&**field)), "{name}");
+        }
+    }
 }

@@ -37,8 +37,8 @@ pub(crate) async fn show(
         // Malformed ids are reported as those of another team.
         id => Some(id.parse::<GrabId>().map_err(|_| unknown())?.to_string()),
     };
-    let request =
-        ListRequest { limit: Some(MAX_NEW), status: filters.status, ending_before: since, ..ListRequest::default() };
+    let ListQuery { status, key, .. } = filters;
+    let request = ListRequest { limit: Some(MAX_NEW), status, key, ending_before: since, ..ListRequest::default() };
     let caller = at.team_member.uncounted_caller(filters.environment.unwrap_or(Environment::Live));
     let listed = match grabs::list(&web.core, caller, &request).await.map_err(Error::into_fault) {
         Ok(listed) => listed,

@@ -6,31 +6,26 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::credentials::Environment;
-use grabd_domain::grabs::{Grab, Status};
-use grabd_domain::ids::GrabId;
+use grabd_domain::grabs::Grab;
+use grabd_domain::ids::{GrabId, KeyId};
 use grabd_domain::{Day, Fault};
-use grabd_engine::Error;
 use grabd_engine::grabs::{self, ListedGrabs};
+use grabd_engine::{Error, accounts};
 use http::StatusCode;
 
 use super::card::Card;
 use super::first_steps::{self, Step};
-use super::query::{AFTER, BEFORE, ListQuery, MAX_SEARCH, SIZES};
+use super::menus::{Listing, Menu};
+use super::query::{AFTER, BEFORE, ListQuery, MAX_SEARCH};
 use super::view::{ImageState, status_name};
 use super::{MAX_WATCHED, WATCHED};
-use crate::environments::{ENVIRONMENT, ENVIRONMENTS, environment_name};
+use crate::environments::ENVIRONMENT;
 use crate::extract::{QueryForm, TeamPage};
 use crate::form::Form;
 use crate::page::{CspOptions, Layout, page_with};
 use crate::problem::Problem;
 use crate::state::Web;
 use crate::team::TeamContext;
-
-/// Days to choose from: how many days ago they begin and end. `None` is any time.
-const SPANS: [(&str, Option<[u16; 2]>); 4] =
-    [("Any time", None), ("Today", Some([0, 0])), ("Yesterday", Some([1, 1])), ("Last 7 days", Some([6, 0]))];
-
-const STATUSES: [Status; 4] = [Status::Pending, Status::Processing, Status::Done, Status::Failed];
 
 #[derive(Template)]
 #[template(path = "grabs.html")]
@@ -41,17 +36,17 @@ struct GrabsPage {
     /// The first steps of the team, if some are left and the reader has not hidden them.
     steps: Vec<Step>,
     steps_path: String,
-    environments: Vec<Filter>,
-    statuses: Vec<Filter>,
-    spans: Vec<Filter>,
+    menus: Vec<Menu>,
+    /// How many of the menus differ from their defaults.
+    set_menus: usize,
     cards: Vec<Card>,
     /// The path of the event stream, if any grab is open.
     events: Option<String>,
     /// How the page finds new captures, if they can be inserted.
     fresh: Option<Fresh>,
     search: SearchForm,
-    /// The name of the selected status.
-    filtered_by: Option<&'static str>,
+    /// The selected status, or the name of the selected key.
+    filtered_by: Option<String>,
     everything: String,
     capture: String,
     /// Where the selected captures are compared, downloaded and deleted.
@@ -73,7 +68,7 @@ struct Fresh {
     events: String,
 }
 
-/// The form that searches and sorts captures.
+/// The form that searches captures by their URL and day.
 struct SearchForm {
     /// Where the form leads.
     path: String,
@@ -81,22 +76,13 @@ struct SearchForm {
     from: String,
     until: String,
     max_length: usize,
-    environment: &'static str,
-    status: Option<&'static str>,
-    oldest_first: bool,
-    size: usize,
-    sizes: [usize; 3],
+    /// What else was chosen.
+    hidden: Vec<(&'static str, String)>,
     /// Whether anything is searched for.
     is_active: bool,
-    /// Whether dates, order or size were chosen in the form.
-    is_refined: bool,
-}
-
-/// A link that selects a filter.
-struct Filter {
-    path: String,
-    label: &'static str,
-    is_here: bool,
+    /// Whether the list lacks some captures of its environment.
+    is_filtered: bool,
+    oldest_first: bool,
 }
 
 /// Shows the gallery. Without an environment it shows live captures, or test captures if there are no live ones.
@@ -118,7 +104,8 @@ pub(crate) async fn show(
         true => first_steps::steps(&web, &at).await?,
         false => Vec::new(),
     };
-    let template = GrabsPage { steps, ..gallery(&web, &at, environment, &query, &listed) };
+    let keys = accounts::key_names(&web.core, at.team_member.team, environment).await?;
+    let template = GrabsPage { steps, ..gallery(&web, &at, environment, &query, &listed, &keys) };
     let csp = CspOptions { connects: template.layout.script.is_some(), ..CspOptions::default() };
     Ok(page_with(csp, StatusCode::OK, &template))
 }
@@ -155,31 +142,12 @@ fn gallery(
     environment: Environment,
     query: &ListQuery,
     listed: &ListedGrabs,
+    keys: &[(KeyId, String)],
 ) -> GrabsPage {
     let ListedGrabs { grabs, has_more, next } = listed;
     let is_search = query.is_search();
-    let link = |environment: Environment, status: Option<Status>, cursor: Option<(&str, GrabId)>| {
-        format!("{}?{}", at.path("grabs"), query.link(environment, status, cursor))
-    };
-    let status_filter = |status: Option<Status>| Filter {
-        path: link(environment, status, None),
-        label: status.map_or("All", status_name),
-        is_here: status == query.status,
-    };
-    let environment_filter = |other: Environment| Filter {
-        path: link(other, query.status, None),
-        label: environment_name(other),
-        is_here: other == environment,
-    };
-    let today = Day::of(web.core.now());
-    let span_filter = |(label, span): (_, Option<[u16; 2]>)| {
-        let days = span.map_or([None; 2], |days_ago| days_ago.map(|days| Some(today.before(days))));
-        Filter {
-            path: format!("{}?{}", at.path("grabs"), query.link_to_days(environment, days)),
-            label,
-            is_here: [query.from, query.until] == days,
-        }
-    };
+    let path = at.path("grabs");
+    let link = |cursor: (&str, GrabId)| format!("{path}?{}", query.link(environment, Some(cursor)));
     let is_backwards = query.before.is_some();
     let has_previous = !is_search && if is_backwards { *has_more } else { query.after.is_some() };
     let next = match is_search {
@@ -189,34 +157,36 @@ fn gallery(
     let previous = grabs.first().filter(|_| has_previous).map(|first| first.id);
     let events = events_path(at, grabs);
     let fresh = query.begins_with_newest().then(|| Fresh {
-        path: format!("{}?{}", at.path("grabs/new"), query.link(environment, query.status, None)),
+        path: format!("{}?{}", at.path("grabs/new"), query.link(environment, None)),
         since: grabs.first().map(|newest| newest.id.to_string()).unwrap_or_default(),
         events: at.path("grabs/events"),
     });
     let is_live = events.is_some() || fresh.is_some();
     let script = is_live.then(|| web.assets.gallery.path.clone());
+    let listing = Listing { path: &path, query, environment, today: Day::of(web.core.now()), keys };
+    let menus = listing.menus();
+    let key_name = listing.key_name().map(str::to_owned);
     GrabsPage {
         layout: Layout { script, ..web.team_layout(at, "grabs") },
         team: at.team_member.team_name.clone(),
         form_token: at.form_token().to_owned(),
         steps: Vec::new(),
         steps_path: at.path("first-steps"),
-        environments: ENVIRONMENTS.map(environment_filter).into(),
-        statuses: std::iter::once(None).chain(STATUSES.map(Some)).map(status_filter).collect(),
-        spans: SPANS.map(span_filter).into(),
+        set_menus: menus.iter().filter(|menu| menu.is_set).count(),
+        menus,
         cards: grabs.iter().map(|grab| Card::of(grab, at)).collect(),
         events,
         fresh,
-        filtered_by: query.status.map(status_name),
-        everything: format!("{}?{ENVIRONMENT}={}", at.path("grabs"), environment.as_str()),
-        search: SearchForm::of(query, at, environment),
+        filtered_by: query.status.map(|status| status_name(status).to_owned()).or(key_name),
+        everything: format!("{path}?{ENVIRONMENT}={}", environment.as_str()),
+        search: SearchForm::of(query, &path, environment),
         capture: format!("{}?{ENVIRONMENT}={}", at.path("capture"), environment.as_str()),
         compare: at.path("grabs/compare"),
         download: at.path("grabs/download"),
         delete: at.path("grabs/delete"),
         deleted: query.deleted,
-        previous: previous.map(|first| link(environment, query.status, Some((BEFORE, first)))),
-        next: next.map(|last| link(environment, query.status, Some((AFTER, last)))),
+        previous: previous.map(|first| link((BEFORE, first))),
+        next: next.map(|last| link((AFTER, last))),
     }
 }
 
@@ -229,21 +199,18 @@ fn events_path(at: &TeamContext, grabs: &[Grab]) -> Option<String> {
 }
 
 impl SearchForm {
-    fn of(query: &ListQuery, at: &TeamContext, environment: Environment) -> Self {
+    fn of(query: &ListQuery, path: &str, environment: Environment) -> Self {
         let [from, until] = [query.from, query.until].map(|day| day.map(|day| day.to_string()).unwrap_or_default());
         Self {
-            path: at.path("grabs"),
+            path: path.to_owned(),
             url: query.url.clone(),
             from,
             until,
             max_length: MAX_SEARCH,
-            environment: environment.as_str(),
-            status: query.status.map(Status::as_str),
-            oldest_first: query.oldest_first,
-            size: query.size,
-            sizes: SIZES,
+            hidden: query.hidden_fields(environment),
             is_active: query.is_search(),
-            is_refined: query.is_refined(),
+            is_filtered: query.is_filtered(),
+            oldest_first: query.oldest_first,
         }
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod first_steps;
 pub(crate) mod fresh;
 pub(crate) mod home;
 pub(crate) mod list;
+mod menus;
 mod no_credits;
 pub(crate) mod options;
 mod query;

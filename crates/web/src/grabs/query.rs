@@ -3,7 +3,7 @@
 use grabd_domain::Day;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::Status;
-use grabd_domain::ids::GrabId;
+use grabd_domain::ids::{GrabId, KeyId};
 use grabd_engine::grabs::{ListRequest, SearchRequest};
 
 use super::selection::MAX_SELECTED;
@@ -19,6 +19,7 @@ pub(super) const MAX_SEARCH: usize = 256;
 pub(super) const AFTER: &str = "starting_after";
 pub(super) const BEFORE: &str = "ending_before";
 const STATUS: &str = "status";
+const KEY: &str = "key";
 const SEARCH: &str = "q";
 const FROM: &str = "from";
 const UNTIL: &str = "until";
@@ -27,9 +28,12 @@ const OLDEST: &str = "oldest";
 const SIZE: &str = "size";
 
 /// The parsed query.
+#[derive(Clone, Debug)]
 pub(super) struct ListQuery {
     pub(super) environment: Option<Environment>,
     pub(super) status: Option<Status>,
+    /// The API key that created the grabs.
+    pub(super) key: Option<KeyId>,
     /// Text that the URL contains.
     pub(super) url: String,
     pub(super) from: Option<Day>,
@@ -52,6 +56,7 @@ impl ListQuery {
             ENVIRONMENTS.into_iter().find(|environment| environment.as_str() == word).ok_or_else(no_such_filter)
         });
         let status = word(STATUS).map(|word| Status::parse(word).ok_or_else(no_such_filter));
+        let key = word(KEY).map(|id| id.parse::<KeyId>().map_err(|_| no_such_filter()));
         let day = |name| match query.get(name) {
             "" => Ok(None),
             text => Day::parse(text).map(Some).ok_or_else(no_such_day),
@@ -68,6 +73,7 @@ impl ListQuery {
         Ok(Self {
             environment: environment.transpose()?,
             status: status.transpose()?,
+            key: key.transpose()?,
             url: query.get(SEARCH).trim().chars().take(MAX_SEARCH).collect(),
             from: day(FROM)?,
             until: day(UNTIL)?,
@@ -85,9 +91,9 @@ impl ListQuery {
         !self.url.is_empty() || self.from.is_some() || self.until.is_some()
     }
 
-    /// Whether days, an order or a size are chosen.
-    pub(super) fn is_refined(&self) -> bool {
-        self.from.is_some() || self.until.is_some() || self.oldest_first || self.size != SIZES[0]
+    /// Whether the list lacks some captures of its environment.
+    pub(super) fn is_filtered(&self) -> bool {
+        self.is_search() || self.status.is_some() || self.key.is_some()
     }
 
     /// Whether the page begins with the newest grab, so that new ones can be inserted.
@@ -97,13 +103,14 @@ impl ListQuery {
 
     /// Whether the reader has filtered and sorted nothing, as on the first page of a team.
     pub(super) fn is_plain(&self) -> bool {
-        self.begins_with_newest() && self.status.is_none()
+        self.begins_with_newest() && !self.is_filtered()
     }
 
     pub(super) fn search_request(&self) -> SearchRequest {
         SearchRequest {
             url: self.url.clone(),
             status: self.status,
+            key: self.key,
             from: self.from,
             until: self.until,
             after: self.after.clone(),
@@ -116,6 +123,7 @@ impl ListQuery {
         ListRequest {
             limit: i64::try_from(self.size).ok(),
             status: self.status,
+            key: self.key,
             starting_after: self.after.clone(),
             ending_before: self.before.clone(),
             oldest_first: self.oldest_first,
@@ -123,42 +131,36 @@ impl ListQuery {
         }
     }
 
-    /// The query of a link to the same list with another filter or page. Defaults are left out.
-    pub(super) fn link(
-        &self,
-        environment: Environment,
-        status: Option<Status>,
-        cursor: Option<(&str, GrabId)>,
-    ) -> String {
-        self.link_to(environment, status, [self.from, self.until], cursor)
-    }
-
-    /// The query of a link to the same list for other days: the first and the last one.
-    pub(super) fn link_to_days(&self, environment: Environment, days: [Option<Day>; 2]) -> String {
-        self.link_to(environment, self.status, days, None)
-    }
-
-    fn link_to(
-        &self,
-        environment: Environment,
-        status: Option<Status>,
-        days: [Option<Day>; 2],
-        cursor: Option<(&str, GrabId)>,
-    ) -> String {
-        let [from, until] = days.map(|day| day.map(|day| day.to_string()).unwrap_or_default());
-        let size = if self.size == SIZES[0] { String::new() } else { self.size.to_string() };
+    /// The query of a link to this list, or to the page of it that begins at a grab. Defaults are left out.
+    pub(super) fn link(&self, environment: Environment, cursor: Option<(&str, GrabId)>) -> String {
+        let fields = self.fields(environment);
         let id = cursor.map(|(_, id)| id.to_string()).unwrap_or_default();
-        let fields = [
-            (ENVIRONMENT, environment.as_str()),
-            (STATUS, status.map_or("", Status::as_str)),
-            (SEARCH, &self.url),
-            (FROM, &from),
-            (UNTIL, &until),
-            (SORT, if self.oldest_first { OLDEST } else { "" }),
-            (SIZE, &size),
-            (cursor.map_or("", |(name, _)| name), &id),
+        let cursor = cursor.map(|(name, _)| (name, id.as_str()));
+        Form::from_iter(fields.iter().map(|(name, value)| (*name, value.as_str())).chain(cursor)).to_query()
+    }
+
+    /// The fields that a form around the search needs besides those that it shows. Defaults are left out.
+    pub(super) fn hidden_fields(&self, environment: Environment) -> Vec<(&'static str, String)> {
+        let mut fields = self.fields(environment);
+        fields.retain(|(name, _)| ![SEARCH, FROM, UNTIL].contains(name));
+        fields
+    }
+
+    fn fields(&self, environment: Environment) -> Vec<(&'static str, String)> {
+        let day = |day: Option<Day>| day.map(|day| day.to_string()).unwrap_or_default();
+        let size = if self.size == SIZES[0] { String::new() } else { self.size.to_string() };
+        let mut fields = vec![
+            (ENVIRONMENT, environment.as_str().to_owned()),
+            (STATUS, self.status.map_or("", Status::as_str).to_owned()),
+            (KEY, self.key.map(|key| key.to_string()).unwrap_or_default()),
+            (SEARCH, self.url.clone()),
+            (FROM, day(self.from)),
+            (UNTIL, day(self.until)),
+            (SORT, if self.oldest_first { OLDEST } else { "" }.to_owned()),
+            (SIZE, size),
         ];
-        Form::from_iter(fields.into_iter().filter(|(_, value)| !value.is_empty())).to_query()
+        fields.retain(|(_, value)| !value.is_empty());
+        fields
     }
 }
 
@@ -168,4 +170,37 @@ fn no_such_day() -> Problem {
 
 fn no_such_filter() -> Problem {
     Problem::bad_request("Unknown filter", "The link contains an unknown filter.", "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(query: &str) -> Result<ListQuery, Problem> {
+        ListQuery::of(&Form::parse(query.as_bytes()))
+    }
+
+    #[test]
+    fn links_keep_all_that_was_chosen_and_leave_out_defaults() {
+        let key = "01993e1c-7b1a-7000-8000-0123456789ab";
+        let query = format!(
+            "environment=test&status=failed&key={key}&q=a+b&from=2026-11-01&until=2026-11-30&sort=oldest&size=48"
+        );
+        let parsed = parse(&query).unwrap();
+        assert_eq!(parsed.link(Environment::Test, None), query);
+        let again: GrabId = key.parse().unwrap();
+        assert_eq!(parsed.link(Environment::Test, Some((AFTER, again))), format!("{query}&starting_after={key}"));
+        let names: Vec<_> = parsed.hidden_fields(Environment::Test).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["environment", "status", "key", "sort", "size"]);
+        let plain = parse("sort=newest&size=24&q=++").unwrap();
+        assert_eq!(plain.link(Environment::Live, None), "environment=live");
+        assert!(plain.is_plain() && !plain.is_filtered() && parsed.is_filtered());
+    }
+
+    #[test]
+    fn unknown_filters_are_refused() {
+        for query in ["environment=prod", "status=ready", "key=x", "sort=best", "size=25", "from=yesterday"] {
+            assert!(parse(query).is_err(), "{query}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ use http::StatusCode;
 
 use super::list;
 use crate::extract::SignedInForm;
+use crate::fields::UNVERIFIED_MESSAGE;
 use crate::form::FieldError;
 use crate::paths;
 use crate::problem::Problem;
@@ -20,12 +21,12 @@ pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
     SignedInForm { user, form, .. }: SignedInForm,
 ) -> Result<Response, Problem> {
-    match accounts::create_own_team(&web.core, user.session.user.id, form.get("name")).await {
-        Ok(team) => Ok(see_other(&format!("{}?founded", paths::users(team)))),
-        Err(TeamError::TeamName(error)) => {
-            let errors = [FieldError { field: "name", message: format!("Enter a name. It {error}.") }];
-            list::list(&web, &user.session, StatusCode::UNPROCESSABLE_ENTITY, "", Some(&form), &errors).await
-        }
-        Err(error) => Err(error.into()),
-    }
+    let (status, message) = match accounts::create_own_team(&web.core, user.session.user.id, form.get("name")).await {
+        Ok(team) => return Ok(see_other(&format!("{}?founded", paths::users(team)))),
+        Err(TeamError::TeamName(error)) => (StatusCode::UNPROCESSABLE_ENTITY, format!("Enter a name. It {error}.")),
+        Err(TeamError::Unverified) => (StatusCode::FORBIDDEN, UNVERIFIED_MESSAGE.to_owned()),
+        Err(error) => return Err(error.into()),
+    };
+    let errors = [FieldError { field: "name", message }];
+    list::list(&web, &user.session, status, "", Some(&form), &errors).await
 }

@@ -11,7 +11,7 @@ use http::StatusCode;
 
 use super::users::{UsersView, redirect_with_notice};
 use crate::extract::MyTeamForm;
-use crate::fields::EMAIL_MESSAGE;
+use crate::fields::{EMAIL_MESSAGE, UNVERIFIED_MESSAGE};
 use crate::form::FieldError;
 use crate::problem::Problem;
 use crate::state::Web;
@@ -23,6 +23,7 @@ pub(crate) async fn submit(
 ) -> Result<Response, Problem> {
     let email = form.get("email");
     let role = if form.get("role") == Role::Owner.as_str() { Role::Owner } else { Role::Member };
+    let mut status = StatusCode::UNPROCESSABLE_ENTITY;
     let message = match accounts::invite(&web.core, &user.session.user, team.team, email, role).await {
         Ok(accounts::InviteOutcome::Mailed) => return Ok(redirect_with_notice(&team, "invited")),
         Ok(accounts::InviteOutcome::Link(link)) => {
@@ -40,11 +41,15 @@ pub(crate) async fn submit(
         Err(InviteError::Team(TeamError::Full)) => {
             "The team has reached its limit of open invitations. Revoke one that is not needed.".to_owned()
         }
+        Err(InviteError::Team(TeamError::Unverified)) => {
+            status = StatusCode::FORBIDDEN;
+            UNVERIFIED_MESSAGE.to_owned()
+        }
         Err(InviteError::Team(error)) => return Err(error.into()),
     };
     let errors = [FieldError { field: "email", message }];
     let view = UsersView { email, errors: &errors, ..UsersView::default() };
-    view.render(&web, &user.session, team, StatusCode::UNPROCESSABLE_ENTITY).await
+    view.render(&web, &user.session, team, status).await
 }
 
 /// Withdraws an invitation.

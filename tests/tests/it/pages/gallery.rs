@@ -5,12 +5,15 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use futures::StreamExt;
 use futures::future::try_join_all;
+use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::ImageKey;
 use grabd_domain::ids::TeamId;
 use grabd_engine::accounts;
+use grabd_engine::clock::Clock;
 use grabd_engine::grabs::{self, ArchiveError, ArchivedImage};
 use grabd_tests::{pixels, programs};
 use reqwest::header::COOKIE;
+use serde_json::json;
 
 use super::team::{capture, placeholder, team_of};
 use super::visitor::{REDIRECT, VERIFIER, Visitor, authorization_path, register, start_app};
@@ -58,7 +61,7 @@ async fn gallery_is_sorted_and_has_the_chosen_size() -> Result<()> {
 
     let more = ada.get(&format!("/teams/{team}/grabs?environment=test&size=48")).await?.body;
     assert_eq!((names(&more).len(), names(&more)[0]), (26, "example.com/26"));
-    assert!(more.contains("&#38;size=48") && more.contains("<option selected>48</option>"), "{more}");
+    assert!(more.contains("&#38;size=48\" aria-current=\"true\"><bdi>48 per page</bdi>"), "{more}");
     for query in ["size=25", "size=0", "sort=best"] {
         assert_eq!(ada.get(&format!("/teams/{team}/grabs?{query}")).await?.status, 400, "{query}");
     }
@@ -82,6 +85,7 @@ async fn new_captures_are_those_after_the_newest_that_is_shown() -> Result<()> {
     assert_eq!(names(&failed), ["broken.test"]);
     // A failed tile tells the reason.
     assert!(failed.contains("class=\"thumb failed\"") && failed.contains("class=\"why\">"), "{failed}");
+    assert!(!failed.contains("<strong>"), "failures are as quiet as images: {failed}");
     // Those next to the newest that is shown, when there are more than fit.
     let many = ada.get(&format!("{path}&since={}", ids[0])).await?.body;
     assert!(many.contains("data-count=\"24\" data-more"), "{many}");
@@ -210,7 +214,7 @@ async fn form_with_scripts_gets_its_result_as_a_part_of_the_page() -> Result<()>
     assert!(events.contains("Open image") && events.trim_end().contains("event: end"), "{events}");
 
     for (field, value, expected) in
-        [("url", "", "<a href=\"#url\">Enter the URL"), ("width", "9", "<a href=\"#width\">Width must be")]
+        [("url", "", "<a href=\"#url\">Enter a web address"), ("width", "9", "<a href=\"#width\">Width must be")]
     {
         let mut fields = fields.to_vec();
         fields.retain(|(name, _)| *name != field);
@@ -231,34 +235,33 @@ async fn form_with_scripts_gets_its_result_as_a_part_of_the_page() -> Result<()>
     app.finish().await
 }
 
+/// How many of the first steps are done, of those that a page shows.
+fn steps(body: &str) -> Option<(usize, usize)> {
+    let list = body.split("<h2 id=\"steps-title\">").nth(1)?.split("</ol>").next()?;
+    Some((list.matches("<li class=\"done\">").count(), list.matches("<li").count()))
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn first_steps_are_shown_until_they_are_done_or_hidden() -> Result<()> {
+async fn first_steps_are_shown_until_a_team_can_work_or_they_are_hidden() -> Result<()> {
     let app = start_app(&[]).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     let mut bob = Visitor::with_account(&app, "bob@example.com").await?;
     let [team, his] = [team_of(&app, "ada@example.com", 0).await?, team_of(&app, "bob@example.com", 0).await?];
     let path = format!("/teams/{team}/grabs");
-    // How many steps are done, of those that are shown.
-    let steps = |body: &str| {
-        let list = body.split("<h2 id=\"steps-title\">").nth(1).and_then(|rest| rest.split("</ol>").next());
-        list.map(|list| (list.matches("<li class=\"done\">").count(), list.matches("<li").count()))
-    };
     assert_eq!(steps(&ada.get(&path).await?.body), Some((0, 4)));
-    placeholder(&mut ada, team, "https://example.com/").await?;
-    let page = ada.get(&path).await?;
-    assert_eq!(steps(&page.body), Some((1, 4)), "{}", page.body);
-    assert_eq!(steps(&ada.get(&format!("{path}?status=done")).await?.body), None, "only on the first page");
-    let form_token = page.hidden_field("form_token")?;
-    let key = [("form_token", &*form_token), ("name", "ours"), ("environment", "test"), ("scopes", "read")];
-    assert_eq!(ada.post(&format!("/teams/{team}/keys"), &key).await?.status, 200);
     let fields = [("url", "https://hooks.example.com/"), ("events", "*"), ("environment", "test")];
     create_webhook(&mut ada, team, &fields).await?;
-    assert_eq!(steps(&ada.get(&path).await?.body), Some((3, 4)));
+    placeholder(&mut ada, team, "https://example.com/").await?;
+    let page = ada.get(&path).await?;
+    assert_eq!(steps(&page.body), Some((2, 4)), "{}", page.body);
+    let [pictures, list] = ["class=\"gallery\"", "steps-title"].map(|part| page.body.find(part));
+    assert!(pictures < list, "captures come first: {}", page.body);
+    assert_eq!(steps(&ada.get(&format!("{path}?status=done")).await?.body), None, "only on the first page");
     // An authorization counts when the app has its token.
     let client = register(&app).await?;
     let consent = ada.get(&authorization_path(&client, &[])?).await?;
     let code = ada.decide(&consent, "allow", &[]).await?.redirect_param("code")?;
-    assert_eq!(steps(&ada.get(&path).await?.body), Some((3, 4)));
+    assert_eq!(steps(&ada.get(&path).await?.body), Some((2, 4)));
     let exchange = [
         ("grant_type", "authorization_code"),
         ("code", &*code),
@@ -276,5 +279,98 @@ async fn first_steps_are_shown_until_they_are_done_or_hidden() -> Result<()> {
     let hidden = bob.post(&format!("/teams/{his}/first-steps"), &hide).await?;
     assert_eq!((hidden.status, hidden.location()), (303, &*format!("/teams/{his}/grabs")));
     assert_eq!(steps(&bob.get(hidden.location()).await?.body), None);
+
+    // A key is enough as well.
+    let mut eve = Visitor::with_account(&app, "eve@example.com").await?;
+    let hers = team_of(&app, "eve@example.com", 0).await?;
+    placeholder(&mut eve, hers, "https://example.com/").await?;
+    let path = format!("/teams/{hers}/grabs");
+    let page = eve.get(&path).await?;
+    assert_eq!(steps(&page.body), Some((1, 4)), "{}", page.body);
+    accounts::issue_key(app.service.store(), hers, Environment::Test, "ours", Clock::system().now()).await?;
+    assert_eq!(steps(&eve.get(&path).await?.body), None);
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gallery_shows_the_captures_of_one_key() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let mut eve = Visitor::with_account(&app, "eve@example.com").await?;
+    let [team, hers] = [team_of(&app, "ada@example.com", 0).await?, team_of(&app, "eve@example.com", 0).await?];
+    placeholder(&mut ada, team, "https://example.com/by-hand").await?;
+    let path = format!("/teams/{team}/grabs?environment=test");
+    assert!(!ada.get(&path).await?.body.contains("All keys"), "a team without keys");
+    let now = Clock::system().now();
+    let (_, secret) = accounts::issue_key(app.service.store(), team, Environment::Test, "build server", now).await?;
+    let create = app.client.post(format!("{}/grabs", app.base())).bearer_auth(secret.expose());
+    let request = json!({ "url": "https://example.com/by-key", "device": "phone", "full_page": true });
+    assert_eq!(create.json(&request).send().await?.status(), 200);
+
+    let all = ada.get(&path).await?.body;
+    assert_eq!(names(&all), ["example.com/by-key", "example.com/by-hand"]);
+    assert!(all.contains("<span class=\"about\">phone · full page</span>"), "{all}");
+    let before = all.split("\"><bdi>build server</bdi>").next().filter(|before| before.len() < all.len());
+    let link = before.and_then(|before| before.rsplit("href=\"").next()).context("a link to the key")?;
+    let link = link.replace("&#38;", "&");
+    let listed = ada.get(&link).await?.body;
+    assert_eq!(names(&listed), ["example.com/by-key"]);
+    assert!(listed.contains(">Clear</a>"), "{listed}");
+    let new = ada.get(&link.replace("/grabs?", "/grabs/new?")).await?.body;
+    assert_eq!(names(&new), ["example.com/by-key"]);
+    for (query, expected) in [("&q=by-key", 1), ("&q=by-hand", 0), ("&status=failed", 0)] {
+        assert_eq!(names(&ada.get(&format!("{link}{query}")).await?.body).len(), expected, "{query}");
+    }
+    // The key of another team is one without captures, and its name is not shown.
+    let foreign = eve.get(&link.replace(&team.to_string(), &hers.to_string())).await?.body;
+    assert!(names(&foreign).is_empty() && !foreign.contains("build server"), "{foreign}");
+    assert_eq!(ada.get(&format!("{path}&key=x")).await?.status, 400);
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn presets_fill_in_a_size_without_scripts_and_keep_the_form() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 5).await?;
+    let path = format!("/teams/{team}/capture");
+    let form = ada.get(&path).await?;
+    let form_token = form.hidden_field("form_token")?;
+    assert!(form.body.contains("placeholder=\"1280\"") && form.body.contains(" autofocus"), "{}", form.body);
+    let main = form.body.split("class=\"group\"").next().unwrap_or_default();
+    for words in [">Dark mode<", ">Leave out<", ">Cookie banners<", ">Full page<"] {
+        assert!(main.contains(words), "{words} is not in the first group: {main}");
+    }
+    let fields = [("form_token", &*form_token), ("url", "example.com/a"), ("width", "800"), ("full_page", "true")];
+    let phone = ada.post(&format!("{path}/code"), &[&fields[..], &[("preset", "Phone")]].concat()).await?;
+    assert_eq!(phone.status, 200);
+    for words in [
+        "value=\"example.com/a\"",
+        "<option value=\"phone\" selected>Phone</option>",
+        "placeholder=\"390\"",
+        "name=\"full_page\" value=\"true\" checked",
+        "data-fields=\"device=phone\" aria-pressed=\"true\"",
+    ] {
+        assert!(phone.body.contains(words), "{words}: {}", phone.body);
+    }
+    assert!(!phone.body.contains("value=\"800\""), "{}", phone.body);
+    let part = ada.get(&format!("{path}?part=balance")).await?.body;
+    assert!(part.contains("1 of 5 credits") && !part.contains("<html"), "{part}");
+    let none = ada.get(&format!("/teams/{team}/grabs")).await?.body;
+    assert!(none.contains("No captures yet"), "{none}");
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_show_times_in_utc_and_say_so_once() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 0).await?;
+    placeholder(&mut ada, team, "https://example.com/").await?;
+    for page in [format!("/teams/{team}/grabs?environment=test"), "/account".to_owned()] {
+        let body = ada.get(&page).await?.body;
+        assert!(body.contains("<time datetime=\""), "{body}");
+        assert_eq!(body.matches("UTC").count(), 1, "{body}");
+    }
     app.finish().await
 }

@@ -38,14 +38,14 @@ async fn invalid_capture_shows_an_error_beside_the_field() -> Result<()> {
     let team = team_of(&app, "ada@example.com", 0).await?;
     let refused = format!("http://{REFUSED}/");
     for (field, value, expected) in [
-        ("url", "", "Enter the URL of a page."),
-        ("url", "ftp://example.com", "must be an absolute http(s) URL"),
+        ("url", "", "Enter a web address such as example.com."),
+        ("url", "ftp://example.com", "Enter a web address such as example.com."),
         ("url", &*refused, "not public"),
-        ("width", "319", "must be an integer from 320 to 1920; it was 319."),
-        ("height", "tall", "must be an integer from 240 to 1080; it was &#34;tall&#34;."),
-        ("format", "gif", "must be one of"),
-        ("delay_ms", "10001", "must be an integer from 0 to 10000"),
-        ("selector", &"a".repeat(1025), "must be a CSS selector of 1 to 1024 characters"),
+        ("width", "319", "must be a whole number from 320 to 1920; it was 319."),
+        ("height", "tall", "must be a whole number from 240 to 1080; it was tall."),
+        ("format", "gif", "must be one of these: PNG, JPEG, WebP"),
+        ("delay_ms", "10001", "must be a whole number from 0 to 10000"),
+        ("selector", &"a".repeat(1025), "must be a CSS selector such as main of at most 1024 characters"),
         ("environment", "", "Choose a mode"),
     ] {
         let mut fields = vec![("url", "https://example.com/"), ("environment", "test")];

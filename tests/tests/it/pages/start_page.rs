@@ -35,10 +35,10 @@ async fn trial_capture_is_a_placeholder_and_stores_nothing() -> Result<()> {
 
     // What is refused for test keys is refused here, beside the field.
     for (url, expected) in [
-        ("", "Enter the URL of a page."),
+        ("", "Enter a web address such as example.com."),
         ("http://localhost/", "This URL is not public"),
         ("http://169.254.169.254/latest/", "This URL is not public"),
-        ("javascript:alert(1)", "must be an absolute http(s) URL"),
+        ("javascript:alert(1)", "Enter a web address such as example.com."),
         ("https://user:password@example.com/", "without a user name"),
         ("https://blocked.test/", "HTTP 403 (a test)"),
         ("https://exhausted.test/", "no credits left"),

@@ -83,6 +83,24 @@ async fn sign_up_sends_a_link_that_verifies_the_signed_in_user() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn forms_that_need_a_verified_address_keep_what_was_entered() -> Result<()> {
+    let server = MailServer::start(TlsMode::None).await?;
+    let app = start_app_with_mail(&server, "", &[]).await?;
+    let mut ada = Visitor::with_sign_up(&app, "ada@example.com").await?;
+    let team = first_team(&mut ada).await?;
+    let form_token = ada.get("/teams").await?.hidden_field("form_token")?;
+    for (path, field, value) in
+        [("/teams".to_owned(), "name", "Another"), (format!("{team}/invitations"), "email", "bob@example.com")]
+    {
+        let answer = ada.post(&path, &[("form_token", &*form_token), (field, value)]).await?;
+        assert_eq!(answer.status, 403, "{path}: {}", answer.body);
+        assert!(answer.body.contains(&format!("value=\"{value}\"")), "{path}: {}", answer.body);
+        assert!(answer.body.contains(&format!("<a href=\"#{field}\">Verify your e-mail")), "{path}: {}", answer.body);
+    }
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn account_of_a_hijacker_goes_to_the_owner_of_the_address() -> Result<()> {
     let server = MailServer::start(TlsMode::None).await?;
     let app = start_app_with_mail(&server, "", &[]).await?;

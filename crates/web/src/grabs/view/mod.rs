@@ -8,6 +8,7 @@ use askama::filters::Safe;
 use grabd_domain::capture::Scale;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Failure, FailureReason, Grab, State, Status};
+use grabd_options::plain;
 
 pub(crate) use self::details::{Detail, Identifier, identifiers, omitted_labels, outcome, request};
 pub(crate) use self::files::FileLink;
@@ -49,7 +50,7 @@ pub(crate) enum ImageState {
     Available(ImageView),
     /// The image was deleted.
     Deleted,
-    /// The grab failed.
+    /// The grab failed. The message has the labels of options.
     Failed { title: &'static str, message: String },
 }
 
@@ -243,7 +244,7 @@ fn failed(failure: &Failure) -> ImageState {
         FailureReason::SsrfDetected => "The page redirected to a URL that is not public",
         FailureReason::InternalError => "Internal error",
     };
-    ImageState::Failed { title, message: failure.message.clone() }
+    ImageState::Failed { title, message: plain::text(&failure.message) }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::{Fault, faults, limits};
-use grabd_options::{CaptureOption, Group, Kind, TABLE, Value};
+use grabd_options::{CaptureOption, Group, Kind, TABLE, Value, plain};
 
 use crate::environments::ENVIRONMENT;
 use crate::form::{FieldError, Form};
@@ -54,8 +54,12 @@ pub(crate) struct OptionField {
     pub(crate) hint: String,
     pub(crate) input: Input,
     pub(crate) value: String,
-    /// The default, or an example.
+    /// What is used while the field is empty.
     pub(crate) placeholder: String,
+    /// The option that may bring another default. May be empty.
+    pub(crate) default_of: &'static str,
+    /// The defaults that its values bring, such as `phone=390 tablet=768`.
+    pub(crate) defaults: String,
     /// Whether it needs the whole width of the form.
     pub(crate) is_wide: bool,
     pub(crate) error: Option<String>,
@@ -108,8 +112,8 @@ const RECTANGLE_CHARS: usize = 64;
 /// Options that the form does not have: a document of a megabyte is for programs.
 const NOT_IN_FORM: [&str; 2] = ["html", "base_url"];
 
-/// Options that are shown without being opened, in this order.
-const MAIN: [&str; 6] = ["device", "format", "width", "height", "selector", "full_page"];
+/// The option for content that is left out.
+const BLOCK: &str = "block";
 
 /// Options whose values are long.
 const WIDE: [&str; 4] = ["css", "script", "headers", "cookies"];
@@ -119,22 +123,33 @@ fn in_form() -> impl Iterator<Item = &'static CaptureOption> {
 }
 
 impl Options {
-    /// The fields with the values of a form or query, and their errors.
-    pub(crate) fn of(input: &Form, errors: &[FieldError]) -> Self {
+    /// The fields with the values of a form or query, and their errors. Content that this service cannot leave out is only
+    /// offered if it was chosen before.
+    pub(crate) fn of(input: &Form, errors: &[FieldError], unavailable: &[&str]) -> Self {
         let error = |name: &str| {
             let own = errors.iter().find(|field_error| field_error.field == name);
             own.map(|field_error| field_error.message.clone())
         };
-        let field_of = |option: &CaptureOption| field(option, input, error(option.name));
+        let field_of = |option: &CaptureOption| {
+            let mut field = field(option, input, error(option.name));
+            if option.name == BLOCK
+                && let Input::Words(words) = &mut field.input
+            {
+                words.retain(|word| word.is_chosen || !unavailable.contains(&word.value));
+            }
+            field
+        };
+        let mut main: Vec<_> = in_form().filter(|option| option.form.rank > 0).collect();
+        main.sort_by_key(|option| option.form.rank);
         let groups = Group::ALL.into_iter().map(|group| {
             let options = in_form().filter(|option| option.group == group && option.name != "url");
-            let options = options.filter(|option| !MAIN.contains(&option.name));
+            let options = options.filter(|option| option.form.rank == 0);
             OptionGroup::of(group.title(), options.map(field_of).collect())
         });
         Self {
             // The form around it says what it is for.
             url: Text { hint: String::new(), ..url(input, error("url")) },
-            main: MAIN.into_iter().filter_map(grabd_options::find).map(field_of).collect(),
+            main: main.into_iter().map(field_of).collect(),
             more: groups.filter(|group| !group.fields.is_empty()).collect(),
         }
     }
@@ -146,17 +161,28 @@ const LINE_CHARS: usize = 1500;
 /// The most characters of a list with an entry on each line. Longer ones are for the API.
 const LINES_CHARS: usize = 16_384;
 
-fn field(option: &CaptureOption, input: &Form, error: Option<String>) -> OptionField {
-    let default = option.default.trim_matches('"');
+fn field(option: &CaptureOption, form: &Form, error: Option<String>) -> OptionField {
     // An option that is left out may depend on others, as the width on the device. So defaults are only shown. Secrets
     // are not sent back, so they must be entered again.
-    let value = Some(entered(option, input)).filter(|value| *value != default && !option.is_secret);
+    let default = effective_default(option, form);
+    let value = Some(entered(option, form)).filter(|value| *value != default && !option.is_secret);
     let value = value.unwrap_or_default();
+    let help = plain::text(option.help);
+    // Placeholders are for what is used while a field is empty. Examples are a part of the hint.
+    let with_example = |text: String| format!("{text} Example: {}", option.example_text().replace('\n', ", "));
     let hint = || match option.kind.syntax() {
-        Some(syntax) => format!("{} {syntax}", option.help),
-        None => option.help.to_owned(),
+        Some(syntax) => with_example(format!("{help} {syntax}")),
+        None => with_example(help.clone()),
     };
-    let bounds = |min: &str, max: &str| format!("{} {min} to {max}.", option.help);
+    let bounds = |min: &str, max: &str| format!("{help} {min} to {max}.");
+    let words = |words: &'static [&'static str], is_chosen: &dyn Fn(&str) -> bool| -> Vec<Word> {
+        let word = |word: &&'static str| Word {
+            value: *word,
+            text: option.word_label(word).unwrap_or(*word),
+            is_chosen: is_chosen(word),
+        };
+        words.iter().map(word).collect()
+    };
     let (hint, input) = match option.kind {
         Kind::Integer { min, max, .. } => {
             let (min, max) = (min.to_string(), max.to_string());
@@ -173,28 +199,26 @@ fn field(option: &CaptureOption, input: &Form, error: Option<String>) -> OptionF
                 text,
                 is_chosen: word == value || (value.is_empty() && word == default),
             };
-            (option.help.to_owned(), Input::Choice([("true", "On"), ("false", "Off")].map(word).into()))
+            (help, Input::Choice([("true", "On"), ("false", "Off")].map(word).into()))
         }
-        Kind::Flag => (option.help.to_owned(), Input::Flag { is_checked: value == "true" }),
-        Kind::Word(words) => {
+        Kind::Flag => (help, Input::Flag { is_checked: value == "true" }),
+        Kind::Word(all) => {
             let selected = if value.is_empty() { default } else { value.as_str() };
-            let words = words.iter().map(|word| Word { value: word, text: word, is_chosen: *word == selected });
-            (option.help.to_owned(), Input::Choice(words.collect()))
+            (help, Input::Choice(words(all, &|word| word == selected)))
         }
-        Kind::Url => (option.help.to_owned(), Input::Line { max_length: limits::URL_BYTES }),
+        Kind::Url => (hint(), Input::Line { max_length: limits::URL_BYTES }),
         Kind::Selector | Kind::TimeZone | Kind::Locale | Kind::PageRanges | Kind::GrabId => {
-            (option.help.to_owned(), Input::Line { max_length: option.kind.max_chars().unwrap_or_default() })
+            (hint(), Input::Line { max_length: option.kind.max_chars().unwrap_or_default() })
         }
-        Kind::Text { max, is_multiline: false } => (option.help.to_owned(), Input::Line { max_length: max }),
-        Kind::Text { max, is_multiline: true } => (option.help.to_owned(), Input::Lines { max_length: max }),
+        Kind::Text { max, is_multiline: false } => (hint(), Input::Line { max_length: max }),
+        Kind::Text { max, is_multiline: true } => (hint(), Input::Lines { max_length: max }),
         Kind::Selectors { max } => {
             let max_length = (option.kind.max_chars().unwrap_or_default() + 1) * max;
-            (format!("{} One on each line, at most {max}.", option.help), Input::Lines { max_length })
+            (with_example(format!("{help} One on each line, at most {max}.")), Input::Lines { max_length })
         }
-        Kind::Words(words) => {
+        Kind::Words(all) => {
             let chosen: Vec<&str> = value.split(',').map(str::trim).collect();
-            let words = words.iter().map(|word| Word { value: word, text: word, is_chosen: chosen.contains(word) });
-            (option.help.to_owned(), Input::Words(words.collect()))
+            (help, Input::Words(words(all, &|word| chosen.contains(&word))))
         }
         Kind::Object { .. } | Kind::Sizes { .. } | Kind::Chars { .. } => {
             (hint(), Input::Line { max_length: LINE_CHARS })
@@ -202,22 +226,19 @@ fn field(option: &CaptureOption, input: &Form, error: Option<String>) -> OptionF
         Kind::Patterns { .. } | Kind::Objects { .. } | Kind::Headers { .. } | Kind::Labels { .. } => {
             (hint(), Input::Lines { max_length: LINES_CHARS })
         }
-        Kind::Statuses { max } => {
-            let hint = format!("{} 4xx, 5xx or a number, one on each line.", option.help);
-            (hint, Input::Lines { max_length: STATUS_CHARS * max })
-        }
-        Kind::Rectangle => {
-            (format!("{} As x,y,width,height.", option.help), Input::Line { max_length: RECTANGLE_CHARS })
-        }
+        Kind::Statuses { max } => (hint(), Input::Lines { max_length: STATUS_CHARS * max }),
+        Kind::Rectangle => (hint(), Input::Line { max_length: RECTANGLE_CHARS }),
     };
     OptionField {
         name: option.name,
-        label: option.label,
+        label: option.form_label(),
         hint,
         is_wide: WIDE.contains(&option.name) || matches!(input, Input::Words(_)),
         input,
         value,
-        placeholder: if default.is_empty() { example(option) } else { default.to_owned() },
+        placeholder: if default.is_empty() { option.form.if_empty } else { default }.to_owned(),
+        default_of: option.default_of,
+        defaults: defaults_text(option),
         error,
     }
 }
@@ -230,9 +251,17 @@ fn entered(option: &CaptureOption, input: &Form) -> String {
     input.get(option.name).to_owned()
 }
 
-/// The option's example as it is entered.
-fn example(option: &CaptureOption) -> String {
-    serde_json::from_str(option.example).map(|value| option.kind.to_text(&value)).unwrap_or_default()
+/// What is used while an option is left empty in a form: its default, or the one that another option of the form brings.
+pub(super) fn effective_default(option: &CaptureOption, form: &Form) -> &'static str {
+    option.default_with(form.get(option.default_of))
+}
+
+/// All defaults of an option that depend on another one, for the script of the form.
+fn defaults_text(option: &CaptureOption) -> String {
+    let Some(Kind::Word(words)) = grabd_options::find(option.default_of).map(|other| other.kind) else {
+        return String::new();
+    };
+    words.iter().map(|word| format!("{word}={}", option.default_with(word))).collect::<Vec<_>>().join(" ")
 }
 
 /// The URL field.
@@ -342,152 +371,25 @@ pub(crate) fn field_error(fault: Fault) -> Result<FieldError, Fault> {
     }
 }
 
-/// The domain's validation error with the label of the field.
+/// The domain's validation error in the words of the form.
 fn sentence(field: &faults::Field) -> String {
     let faults::Field { name, seen, allowed } = field;
-    let label = match grabd_options::find(name) {
-        Some(option) => option.label.to_owned(),
-        None => "The form".to_owned(),
+    let Some(option) = grabd_options::find(name) else {
+        return format!("The form must be {}.", plain::text(allowed));
     };
-    match (*name, seen.is_empty()) {
-        ("url", true) => "Enter the URL of a page.".to_owned(),
-        (_, true) => format!("{label} must be {allowed}."),
-        (_, false) => format!("{label} must be {allowed}; it was {seen}."),
+    if *name == "url" {
+        let detail = allowed.find(',').map_or("", |at| &allowed[at..]);
+        return format!("Enter {}{}.", plain::WEB_ADDRESS, plain::text(detail));
+    }
+    let label = option.form_label();
+    let allowed = if *allowed == option.kind.allowed() { option.form_allowed() } else { plain::text(allowed) };
+    // A value that is an object or a list is in the field itself, and secret ones are not shown.
+    let value = seen.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(seen);
+    match option.is_secret || value.is_empty() || value.starts_with(['[', '{']) {
+        true => format!("{label} must be {allowed}."),
+        false => format!("{label} must be {allowed}; it was {value}."),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn all(options: &Options) -> Vec<&OptionField> {
-        options.main.iter().chain(options.more.iter().flat_map(|group| &group.fields)).collect()
-    }
-
-    #[test]
-    fn every_option_is_in_the_form_once_and_examples_can_be_entered() {
-        let options = Options::of(&Form::default(), &[]);
-        let mut names: Vec<_> = all(&options).iter().map(|field| field.name).collect();
-        names.push("url");
-        names.sort_unstable();
-        let mut expected: Vec<_> = in_form().map(|option| option.name).collect();
-        expected.sort_unstable();
-        assert_eq!(names, expected);
-        for option in in_form() {
-            let example = example(option);
-            assert!(option.kind.parse(&example).is_some_and(|value| option.check(&value).is_ok()), "{example}");
-        }
-    }
-
-    #[test]
-    fn words_are_read_from_check_boxes_and_from_a_list() {
-        let expected = Some(vec!["pdf".to_owned(), "markdown".to_owned()]);
-        for query in ["also=pdf&also=markdown", "also=pdf,+markdown"] {
-            assert_eq!(parse(query).also, expected, "{query}");
-            let options = Options::of(&Form::parse(query.as_bytes()), &[]);
-            let fields = all(&options);
-            let also = fields.iter().find(|field| field.name == "also").unwrap();
-            let Input::Words(words) = &also.input else { panic!("a set of words") };
-            let chosen: Vec<_> = words.iter().filter(|word| word.is_chosen).map(|word| word.value).collect();
-            assert_eq!(chosen, ["markdown", "pdf"], "{query}");
-        }
-    }
-
-    fn parse(query: &str) -> CaptureRequest {
-        request(&Form::parse(query.as_bytes()))
-    }
-
-    #[test]
-    fn empty_fields_are_omitted_from_the_request() {
-        let request = parse("url=&width=+&height=&format=&delay_ms=&selector=");
-        assert_eq!((request.url, request.width, request.selector), (None, None, None));
-        assert!(request.unparsed.is_empty());
-        assert_eq!(request.full_page, Some(false));
-    }
-
-    #[test]
-    fn invalid_numbers_are_passed_on_as_unparsed() {
-        let request = parse("url=https://example.com/&width=wide&height=7e2&delay_ms=500");
-        assert_eq!((request.width, request.height, request.delay_ms), (None, None, Some(500)));
-        let seen: Vec<_> = request.unparsed.iter().map(|(name, seen)| (&**name, &**seen)).collect();
-        assert_eq!(seen, [("width", "\"wide\""), ("height", "\"7e2\"")]);
-        let fault = CaptureSpec::parse(&request).unwrap_err();
-        let FieldError { field, message } = field_error(fault).unwrap();
-        assert_eq!((field, &*message), ("width", "Width must be an integer from 320 to 1920; it was \"wide\"."));
-    }
-
-    #[test]
-    fn missing_scheme_becomes_https() {
-        for (text, url) in [
-            ("example.com", "https://example.com"),
-            (" example.com/a?b=c:d ", "https://example.com/a?b=c:d"),
-            ("http://example.com", "http://example.com"),
-            ("javascript:alert(1)", "javascript:alert(1)"),
-            ("localhost:8080/", "localhost:8080/"),
-            ("//example.com", "//example.com"),
-        ] {
-            assert_eq!(with_scheme(text.trim().to_owned()), url);
-        }
-    }
-
-    #[test]
-    fn option_that_is_on_by_default_is_turned_off_only_explicitly() {
-        assert_eq!(parse("url=https://example.com/").javascript, None);
-        assert_eq!(parse("url=https://example.com/&javascript=true").javascript, Some(true));
-        let request = parse("url=https://example.com/&javascript=false&clip=1,2,3,4&fail_on_status=4xx%0D%0A503");
-        assert_eq!(request.javascript, Some(false));
-        assert_eq!(request.fail_on_status, Some(vec!["4xx".to_owned(), "503".to_owned()]));
-        let spec = CaptureSpec::parse(&request).unwrap();
-        let query = to_query(&spec, Environment::Live);
-        assert_eq!(CaptureSpec::parse(&parse(&query)).unwrap(), spec, "{query}");
-        let invalid = CaptureSpec::parse(&parse("url=https://example.com/&clip=1,2")).unwrap_err();
-        assert!(field_error(invalid).unwrap().message.starts_with("Clip must be an object with"));
-    }
-
-    #[test]
-    fn query_of_a_spec_prefills_the_form() {
-        let query = "url=https%3A%2F%2Fexample.com%2F%3Fa%3Db%26c&width=800&height=600&format=webp&full_page=true\
-                     &delay_ms=250&selector=a%5Bhref%3D%22x%22%5D&environment=test";
-        let spec = CaptureSpec::parse(&parse(query)).unwrap();
-        assert_eq!(to_query(&spec, Environment::Test), query);
-        let options = Options::of(&Form::parse(query.as_bytes()), &[]);
-        let fields = all(&options);
-        let field = |name: &str| fields.iter().find(|field| field.name == name).unwrap();
-        assert_eq!(field("width").value, "800");
-        assert!(matches!(field("full_page").input, Input::Flag { is_checked: true }));
-        let Input::Choice(formats) = &field("format").input else { panic!("a choice") };
-        assert!(formats[2].value == "webp" && formats[2].is_chosen);
-        let open: Vec<_> = options.more.iter().filter(|group| group.is_open).map(|group| group.title).collect();
-        assert_eq!(open, ["Timing"], "the delay differs from its default");
-    }
-
-    #[test]
-    fn query_names_options_that_are_no_longer_kept() {
-        let long = "x".repeat(300);
-        let spec = CaptureSpec::parse(&parse(&format!("url=https://example.com/&css={long}&script={long}"))).unwrap();
-        let kept = spec.without_long_options(|_| "digest".to_owned()).unwrap();
-        let query = to_query(&kept, Environment::Live);
-        assert!(!query.contains("xxx"), "{query}");
-        assert_eq!(omitted_labels(&Form::parse(query.as_bytes())), ["CSS", "Script"]);
-        assert_eq!(omitted_labels(&Form::parse(to_query(&spec, Environment::Live).as_bytes())), [""; 0]);
-        assert_eq!(omitted_labels(&Form::parse(b"omitted=<b>,css,unknown")), ["CSS"]);
-    }
-
-    #[test]
-    fn secrets_are_read_from_the_form_and_not_sent_back() {
-        let query = "url=https://example.com/&headers=X-Token:+hidden-1&cookies=a=hidden-2;+path=/x&basic_auth=me:hidden-3\
-                     &geolocation=48.2,16.37&block_types=image,+font&width=wide";
-        let request = parse(query);
-        assert!(request.headers.is_some() && request.cookies.is_some() && request.basic_auth.is_some());
-        let options = Options::of(&Form::parse(query.as_bytes()), &[]);
-        let fields = all(&options);
-        assert!(fields.iter().all(|field| !field.value.contains("hidden")));
-        let value = |name: &str| fields.iter().find(|field| field.name == name).unwrap().value.as_str();
-        assert_eq!((value("geolocation"), value("block_types")), ("48.2,16.37", "image, font"));
-        let spec = CaptureSpec::parse(&CaptureRequest { unparsed: Vec::new(), ..request }).unwrap();
-        let prefilled = to_query(&spec, Environment::Test);
-        assert!(prefilled.contains("geolocation=48.2%2C16.37") && !prefilled.contains("hidden"), "{prefilled}");
-        let fault = CaptureSpec::parse(&parse("url=https://example.com/&headers=hidden")).unwrap_err();
-        assert!(!field_error(fault).unwrap().message.contains("hidden\""));
-    }
-}
+mod tests;
