@@ -41,9 +41,35 @@ async function capture(fields, options) {
   await follow("Details");
 }
 
+// Types a URL and presses Copy at once, for each language: what is copied is the code of the form, and so is what is shown.
+async function copyRightAfterTyping(name) {
+  const code = page.locator("#code");
+  const button = code.locator("figure.code:visible .copy");
+  const before = await code.locator("[aria-pressed=true]").innerText();
+  for (const language of ["curl", "JavaScript", "Python", "Go", "Rust", "PHP"]) {
+    await code.getByRole("button", { name: language, exact: true }).click();
+    const url = `https://example.com/${name}/${language}`;
+    await page.getByLabel("URL", { exact: true }).fill(url);
+    await button.click();
+    await button.and(page.getByText("Copied", { exact: true })).waitFor();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    assert.ok(copied.includes(`"${url}"`), `${language}: ${copied}`);
+    assert.equal(copied, await code.locator("figure.code:visible code").innerText());
+    assert.equal(await code.locator("[aria-pressed=true]").innerText(), language);
+  }
+  await code.getByRole("button", { name: before, exact: true }).click();
+}
+
 // Without an account.
+await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin });
 await page.goto(`${origin}/`);
 await audit("start", 200);
+await copyRightAfterTyping("start");
+await page.getByLabel("Device").selectOption("phone");
+await page.locator("#code").getByText("device").and(page.locator(":visible")).waitFor();
+await fill({ "URL": "ftp://example.com" });
+await page.locator("#code", { hasText: "There is no code for this URL" }).waitFor();
+await page.goto(`${origin}/`);
 await page.getByLabel("Page", { exact: true }).selectOption("dashboard");
 await page.getByLabel("Full page").check();
 await send("Capture sample");
@@ -125,6 +151,7 @@ await shown.getByText('"url":"https://example.com/a","width":1440,"height":900,"
 await shown.getByRole("button", { name: "Python" }).click();
 await page.getByLabel("Format").selectOption("jpeg");
 await shown.getByText('"format": "jpeg"').and(page.locator(":visible")).waitFor();
+await copyRightAfterTyping("form");
 await page.getByLabel("Find an option").fill("time zone");
 assert.equal(await page.locator(".group:visible").count(), 1);
 assert.ok(await page.getByLabel("Time zone", { exact: true }).isVisible(), "the group with the option is not open");

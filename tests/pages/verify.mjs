@@ -33,7 +33,8 @@ await ada.audit("verification-sent", 200);
 await ada.page.goto(link);
 await ada.audit("verify-email", 200);
 await ada.send("Verify");
-await ada.audit("account-verified", 200);
+await ada.page.getByText("E-mail address verified.").waitFor();
+await ada.audit("verified", 200);
 await ada.page.goto(link);
 await ada.audit("verify-email-over", 404);
 

@@ -54,6 +54,15 @@ await send("Create account");
 assert.match(new URL(page.url()).pathname, /^\/teams\/[0-9a-f-]{36}\/grabs$/);
 await page.goto(`${origin}/apps`);
 await audit("apps-none", 200);
+// How to connect an agent: a tab for each client.
+await page.getByRole("link", { name: "How to connect" }).click();
+await page.waitForURL("**/connect");
+await audit("connect", 200);
+assert.match(await page.locator("main pre").first().innerText(), new RegExp(`claude mcp add .* ${origin}/mcp$`));
+await page.getByRole("link", { name: "VS Code" }).click();
+await page.waitForURL("**/connect?client=vs-code");
+await audit("connect-vs-code", 200);
+assert.equal(JSON.parse(await page.locator("main pre").first().innerText()).servers.grabd.url, `${origin}/mcp`);
 await send("Sign out");
 await audit("signed-out", 200);
 

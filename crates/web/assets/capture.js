@@ -1,8 +1,7 @@
 
 // The capture form with scripts: presets fill it in, options are found by their texts, and the code follows it. This is appended to
-// the script of code, whose functions it uses.
+// the scripts of code, whose functions it uses.
 const form = document.querySelector("form.capture");
-const code = document.getElementById("code");
 const presets = [...document.querySelectorAll(".presets button")];
 const presetNames = new Set(["device", "width", "height"]);
 
@@ -64,64 +63,21 @@ async function showBalance() {
 }
 new MutationObserver(showBalance).observe(outcome, { childList: true });
 
-// Only the latest form is shown, whatever the order of the answers. Code that does not follow the form is marked as such.
-const note = document.getElementById("code-note");
-let latest = 0;
-let retry;
-let typing;
-let update = Promise.resolve();
-function updateCode() {
-  update = fetchCode();
-  return update;
-}
-
-async function fetchCode() {
-  const mine = ++latest;
-  clearTimeout(retry);
-  clearTimeout(typing);
-  typing = 0;
-  const body = new URLSearchParams(new FormData(form));
-  body.set("part", "code");
-  let seconds;
-  try {
-    const response = await fetch(form.dataset.code, { method: "POST", body });
-    if (mine !== latest) return;
-    if (response.ok) {
-      code.innerHTML = await response.text();
-      groups.length = 0;
-      addButtons(code);
-      note.textContent = "";
-      return;
-    }
-    // Too many requests: the answer says when the next one is allowed.
-    seconds = response.status === 429 ? Number(response.headers.get("Retry-After")) : 0;
-  } catch {
-    if (mine !== latest) return;
-  }
-  if (seconds > 0) retry = setTimeout(updateCode, seconds * 1000);
-  note.textContent = seconds > 0 ? `This code is for the former options. It follows in ${seconds} s.` : "This code is for the former options. Update it with the button.";
-}
 form.addEventListener("change", ({ target }) => {
   if (!target.name) return;
   showDefaults();
   markPreset();
-  updateCode();
 });
 // A browser may have restored what was entered before.
 showDefaults();
 markPreset();
-form.addEventListener("input", ({ target }) => {
-  if (!target.name) return;
-  clearTimeout(typing);
-  typing = setTimeout(updateCode, 400);
-});
 
-// What is copied is the code of the form as it is now.
-currentBlock = async (block) => {
-  await (typing ? updateCode() : update);
-  const language = nameOf(block);
-  return note.textContent ? null : [...code.querySelectorAll("figure.code")].find((other) => nameOf(other) === language);
+codeRequest = () => {
+  const body = new URLSearchParams(new FormData(form));
+  body.set("part", "code");
+  return { url: form.dataset.code, body: body.toString() };
 };
+followForm(form);
 
 // The search opens the groups with options that match, and closes them again.
 const find = document.getElementById("find");

@@ -12,8 +12,9 @@
 //! forms, renders pages and redirects. Pages load nothing from other hosts. The only scripts are `assets/live.js`,
 //! which shows changes without a reload, `assets/capture.js` and `assets/result.js` of the capture form,
 //! `assets/gallery.js`, which shows new captures, `assets/copy.js`, which copies text that can also be selected by hand,
-//! `assets/docs.js` for the documentation, `assets/compare.js`, which lays two images over each other and hides outlines,
-//! `assets/passkey.js`, which creates and uses passkeys, and `assets/site.js` of all pages.
+//! `assets/docs.js` for the documentation, `assets/code.js` and `assets/start.js`, with which code follows a form,
+//! `assets/compare.js`, which lays two images over each other and hides outlines, `assets/passkey.js`, which creates and
+//! uses passkeys, and `assets/site.js` of all pages.
 
 mod account;
 mod apps;
@@ -21,6 +22,7 @@ mod assets;
 mod billing;
 mod client_ip;
 mod confirm;
+mod connect;
 mod cookies;
 mod docs;
 mod environments;
@@ -52,6 +54,7 @@ mod state;
 mod team;
 mod teams;
 mod time_format;
+mod used_forms;
 mod user_agent;
 mod webhooks;
 

@@ -9,6 +9,7 @@ use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 
 use crate::assets::Assets;
+use crate::number::grouped;
 use crate::paths;
 use crate::state::Web;
 
@@ -56,6 +57,8 @@ pub(crate) struct User {
     pub(crate) is_operator: bool,
     /// Whether the banner for unverified e-mail addresses is shown.
     pub(crate) is_unverified: bool,
+    /// What the user gets for verifying the address. Empty if the operator grants nothing.
+    pub(crate) reward: String,
 }
 
 /// The team of a page, for the menu of teams.
@@ -82,7 +85,17 @@ pub(crate) struct Tab {
     pub(crate) is_here: bool,
 }
 
+/// Whether a path is one of the pages of the account.
+fn is_of_account(here: &str) -> bool {
+    ACCOUNT_TABS.iter().any(|(path, _)| *path == here)
+}
+
 impl Layout {
+    /// Whether the tabs are those of the account.
+    pub(crate) fn is_of_account(&self) -> bool {
+        is_of_account(self.here)
+    }
+
     /// The target of the link about the service with this label. Empty if there is none.
     pub(crate) fn service_link(&self, label: &str) -> &str {
         self.service.iter().find(|(own, _)| *own == label).map_or("", |(_, href)| href)
@@ -116,6 +129,15 @@ impl Layout {
 }
 
 impl Web {
+    /// The captures that a new user gets with a verified address, such as "50 free captures". Empty if there are none.
+    pub(crate) fn trial_captures(&self) -> String {
+        match self.core.trial_credits() {
+            0 => String::new(),
+            1 => "1 free capture".to_owned(),
+            credits => format!("{} free captures", grouped(credits.into())),
+        }
+    }
+
     /// A layout without navigation, for pages that are a step of a flow.
     pub(crate) fn plain_layout(&self) -> Layout {
         Layout::plain(&self.assets, &self.core)
@@ -133,10 +155,10 @@ impl Web {
             form_token: session.csrf.clone(),
             is_operator: session.user.operator,
             is_unverified: !session.user.verified,
+            reward: self.trial_captures(),
         };
-        let is_of_account = ACCOUNT_TABS.iter().any(|(path, _)| *path == here);
         let tab = |(path, label): (&str, _)| Tab { path: path.to_owned(), label, is_here: path == here };
-        let tabs = is_of_account
+        let tabs = is_of_account(here)
             .then(|| Tabs { label: "Account".to_owned(), links: ACCOUNT_TABS.into_iter().map(tab).collect() });
         Layout { here, user: Some(user), tabs, ..self.plain_layout() }
     }

@@ -18,11 +18,16 @@ pub(crate) const SECOND_FACTOR: &str = "/account/second-factor";
 pub(crate) const ACCOUNT: &str = "/account";
 /// The list of a user's connected apps.
 pub(crate) const APPS: &str = "/apps";
+/// How to connect an agent.
+pub(crate) const CONNECT: &str = "/connect";
 /// The list of a user's teams.
 pub(crate) const TEAMS: &str = "/teams";
 
 /// Redirects to the form for a new capture of the user's first team, with the options of the query.
 pub(crate) const NEW_CAPTURE: &str = "/capture";
+
+/// The parameter of [`NEW_CAPTURE`] and [`ACCOUNT`] after the e-mail address was verified.
+pub(crate) const VERIFIED: &str = "verified";
 
 /// The path of a team. All its pages are below it.
 pub(crate) fn team(team: TeamId) -> String {
@@ -37,4 +42,9 @@ pub(crate) fn team_page(team: TeamId, page: &str) -> String {
 /// The path of the page with the users of a team.
 pub(crate) fn users(team: TeamId) -> String {
     team_page(team, "people")
+}
+
+/// The path of the settings of a team.
+pub(crate) fn settings(team: TeamId) -> String {
+    team_page(team, "settings")
 }

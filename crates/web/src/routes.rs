@@ -15,8 +15,8 @@ use crate::problem::Problem;
 use crate::response::{self, FORM, READ, WRITE};
 use crate::state::Web;
 use crate::{
-    account, apps, billing, docs, grabs, invitation, keys, oauth, operator, paths, samples, sign_in, start, teams,
-    webhooks,
+    account, apps, billing, connect, docs, grabs, invitation, keys, oauth, operator, paths, samples, sign_in, start,
+    teams, webhooks,
 };
 
 /// The router of the web app and the OAuth endpoints. Each address may make `requests_per_minute` requests (at least 1)
@@ -72,7 +72,9 @@ fn routes(web: &Web) -> Vec<Route> {
         ("/sign-out".to_owned(), WRITE, post(sign_in::sign_out::submit)),
         (apps::PATH.to_owned(), READ, get(apps::list::show)),
         ("/apps/{grant}/disconnect".to_owned(), WRITE, post(apps::disconnect::submit)),
+        (paths::CONNECT.to_owned(), READ, get(connect::show)),
         (start::PATH.to_owned(), FORM, get(start::show).post(start::submit)),
+        (start::CODE.to_owned(), READ, get(start::code)),
         (samples::PATH.to_owned(), READ, get(samples::image)),
         (grabs::PATH.to_owned(), READ, get(grabs::home::show)),
         (paths::NEW_CAPTURE.to_owned(), READ, get(grabs::home::capture)),
@@ -153,7 +155,8 @@ fn routes(web: &Web) -> Vec<Route> {
         (paths::TEAMS.to_owned(), FORM, get(teams::list::show).post(teams::create::submit)),
         ("/teams/{team}".to_owned(), READ, get(teams::users::redirect_to_page)),
         ("/teams/{team}/people".to_owned(), READ, get(teams::users::show)),
-        ("/teams/{team}/name".to_owned(), FORM, get(teams::users::redirect_to_page).post(teams::rename::submit)),
+        ("/teams/{team}/settings".to_owned(), READ, get(teams::settings::show)),
+        ("/teams/{team}/name".to_owned(), FORM, get(teams::settings::redirect_to_page).post(teams::rename::submit)),
         ("/teams/{team}/delete".to_owned(), FORM, get(teams::delete::show).post(teams::delete::submit)),
         ("/teams/{team}/export".to_owned(), READ, get(teams::export::download)),
         ("/teams/{team}/leave".to_owned(), FORM, get(teams::leave::show).post(teams::leave::submit)),
@@ -192,6 +195,8 @@ fn routes(web: &Web) -> Vec<Route> {
         (web.assets.compare.path.clone(), READ, get(assets::compare)),
         (web.assets.gallery.path.clone(), READ, get(assets::gallery)),
         (web.assets.capture.path.clone(), READ, get(assets::capture)),
+        (web.assets.key.path.clone(), READ, get(assets::key)),
+        (web.assets.start.path.clone(), READ, get(assets::start)),
         (web.assets.passkey.path.clone(), READ, get(assets::passkey)),
         (docs::PATH.to_owned(), READ, get(docs::home)),
         (docs::SEARCH.to_owned(), READ, get(docs::search)),

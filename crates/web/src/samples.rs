@@ -21,6 +21,11 @@ pub(crate) const PATH: &str = "/sample.webp";
 /// How long browsers may keep an image. Those of pages that come with grabd change only with the service.
 const BUNDLED_CACHED: &str = "public, max-age=3600";
 const SITE_CACHED: &str = "public, max-age=60";
+/// The size in pixels of the capture that comes with grabd: `assets/picture.webp`, of the page "daylight" without options. A
+/// test compares it with a capture.
+const PICTURE_SIZE: [u32; 2] = [1280, 720];
+/// The URL in code for a page that has none.
+pub(crate) const EXAMPLE_URL: &str = "https://example.com/";
 const PAGE: &str = "page";
 const DEVICE: &str = "device";
 const PHONE: &str = "phone";
@@ -40,6 +45,9 @@ pub(crate) struct Playground {
     pub(crate) full_page: bool,
     pub(crate) is_dark: bool,
     pub(crate) result: Option<Result<Captured, &'static str>>,
+    /// What a capture of the selected page gives, while none was asked for. None if that is not known: a live page is not
+    /// visited before somebody captures it.
+    pub(crate) preview: Option<Captured>,
     /// The same options for the page itself, or for a page of the visitor.
     pub(crate) request: CaptureRequest,
 }
@@ -68,16 +76,16 @@ pub(crate) async fn playground(web: &Web, client: ClientIp, query: &Form) -> Res
         return Ok(None);
     }
     let chosen = sample(web, query);
-    let sample =
-        chosen.unwrap_or(Sample { page: SamplePage::Daylight, is_phone: false, full_page: false, is_dark: false });
-    let result = match chosen {
-        None => None,
+    let sample = chosen.unwrap_or_else(|| default_sample(web));
+    let (result, preview) = match chosen {
+        None => (None, preview(web, sample)),
         Some(sample) => {
             web.limits.samples.take(client.0)?;
-            Some(match samples::capture(&web.core, sample).await {
+            let result = match samples::capture(&web.core, sample).await {
                 Ok(image) => Ok(captured(web, sample, &image)),
                 Err(error) => Err(explain(error)),
-            })
+            };
+            (Some(result), None)
         }
     };
     let choice = |page: SamplePage| Choice {
@@ -85,12 +93,7 @@ pub(crate) async fn playground(web: &Web, client: ClientIp, query: &Form) -> Res
         name: name(web, page),
         is_selected: page == sample.page,
     };
-    let is_site = |page: &SamplePage| matches!(page, SamplePage::Site(_));
     let (sites, pages): (Vec<_>, Vec<_>) = web.core.sample_pages().partition(is_site);
-    let url = match sample.page {
-        SamplePage::Site(_) => value(web, sample.page),
-        SamplePage::Daylight | SamplePage::Dashboard => "https://example.com/",
-    };
     Ok(Some(Playground {
         pages: pages.into_iter().map(choice).collect(),
         sites: sites.into_iter().map(choice).collect(),
@@ -98,8 +101,52 @@ pub(crate) async fn playground(web: &Web, client: ClientIp, query: &Form) -> Res
         full_page: sample.full_page,
         is_dark: sample.is_dark,
         result,
-        request: CaptureRequest { url: Some(url.to_owned()), ..sample.options() },
+        preview,
+        request: request(web, sample),
     }))
+}
+
+/// The request of the sample that a query names, as a customer makes it. None if the query names none.
+pub(crate) fn requested(web: &Web, query: &Form) -> Option<CaptureRequest> {
+    sample(web, query).map(|sample| request(web, sample))
+}
+
+/// The options of a sample, for its live page, or for a page of the visitor.
+fn request(web: &Web, sample: Sample) -> CaptureRequest {
+    let url = match sample.page {
+        SamplePage::Site(_) => value(web, sample.page),
+        SamplePage::Daylight | SamplePage::Dashboard => EXAMPLE_URL,
+    };
+    CaptureRequest { url: Some(url.to_owned()), ..sample.options() }
+}
+
+const fn is_site(page: &SamplePage) -> bool {
+    matches!(page, SamplePage::Site(_))
+}
+
+/// The sample that is selected first: of a live page, if the operator allows any.
+fn default_sample(web: &Web) -> Sample {
+    let page = web.core.sample_pages().find(is_site).unwrap_or(SamplePage::Daylight);
+    Sample { page, is_phone: false, full_page: false, is_dark: false }
+}
+
+/// The capture of a sample that was made before, or the capture of the first page that comes with grabd.
+fn preview(web: &Web, sample: Sample) -> Option<Captured> {
+    if sample.page != SamplePage::Daylight {
+        return samples::find_cached(&web.core, sample).map(|image| captured(web, sample, &image));
+    }
+    let [width, height] = PICTURE_SIZE;
+    Some(Captured {
+        source: web.assets.picture.path.clone(),
+        frame: Frame::of(width, height, Scale::ONE),
+        description: describe(web, sample.page),
+        facts: format!("{width} × {height} px"),
+    })
+}
+
+/// A description of the image for those who do not see it.
+fn describe(web: &Web, page: SamplePage) -> String {
+    format!("Capture of “{}”", name(web, page))
 }
 
 fn explain(error: SampleError) -> &'static str {
@@ -153,7 +200,7 @@ fn captured(web: &Web, sample: Sample, image: &SampleImage) -> Captured {
     Captured {
         source: format!("{PATH}?{}", query.finish()),
         frame: Frame::of(*width, *height, scale),
-        description: format!("Capture of “{}”", name(web, page)),
+        description: describe(web, page),
         facts: format!("{width} × {height} px, {kib} KiB, captured in {seconds:.1} s"),
     }
 }

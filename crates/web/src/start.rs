@@ -14,25 +14,32 @@ use axum::response::Response;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use grabd_domain::Fault;
-use grabd_domain::capture::{CaptureRequest, CaptureSpec, Format};
+use grabd_domain::capture::{CaptureRequest, Format};
 use grabd_domain::pricing::Prices;
 use grabd_engine::grabs::{self, Preview};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
-use crate::extract::{TrialLimit, Visit, VisitorForm, VisitorPage};
+use crate::client_ip::ClientIp;
+use crate::extract::{QueryForm, TrialLimit, Visit, VisitorForm, VisitorPage};
 use crate::form::{FieldError, Form};
 use crate::grabs::options::{self, Text};
 use crate::grabs::snippets::{self, Snippet};
 use crate::number::money;
 use crate::offers::Offers;
-use crate::page::{CspOptions, Layout, page_with};
+use crate::page::{CspOptions, Layout, page, page_with};
 use crate::problem::Problem;
-use crate::samples::{self, Captured, Playground};
+use crate::samples::{self, Captured, EXAMPLE_URL, Playground};
 use crate::state::Web;
 
 /// The path of this page.
 pub(crate) const PATH: &str = "/";
+/// The code for the query of one of the forms, with which the page's script replaces the former one.
+pub(crate) const CODE: &str = "/code";
+
+/// The forms, as selectors.
+const SAMPLE_FORM: &str = "form.samples";
+const OWN_FORM: &str = ".own-url";
 
 #[derive(Template)]
 #[template(path = "start.html")]
@@ -42,20 +49,34 @@ struct StartPage<'a> {
     picture: &'a str,
     phone: &'a str,
     sign_up: bool,
-    trial_credits: u32,
+    /// What new users get. Empty if the operator grants nothing.
+    reward: String,
     playground: Option<Playground>,
     /// The capture that was asked for, or why there is none.
     result: Option<Result<Captured, &'static str>>,
+    /// The image before anything was asked for.
+    preview: Option<Captured>,
     url: Text,
     trial: Option<Trial>,
     errors: &'a [FieldError],
+    code_path: &'static str,
+    /// Which form the code is for, as a selector.
+    code_form: &'static str,
     /// Programs for what was captured last, or for an example.
-    snippets: Vec<Snippet>,
+    snippets: Result<Vec<Snippet>, String>,
     per_grab: String,
     prices: &'a Prices,
     offers: Offers,
     api: String,
     mcp_url: &'a str,
+}
+
+/// The code alone.
+#[derive(Template)]
+#[template(path = "start_code.html")]
+struct CodePart {
+    /// The programs, or why there are none.
+    snippets: Result<Vec<Snippet>, String>,
 }
 
 /// The result of a trial.
@@ -95,6 +116,20 @@ pub(crate) async fn submit(
     }
 }
 
+/// The code for a form: for the URL that the visitor has typed, or for a sample.
+pub(crate) async fn code(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    QueryForm(query): QueryForm,
+) -> Result<Response, Problem> {
+    web.limits.parts.take(client.0)?;
+    let typed = || options::request(&Form::from_iter([("url", query.get("url"))]));
+    let mut request = samples::requested(&web, &query).unwrap_or_else(typed);
+    request.url.get_or_insert_with(|| EXAMPLE_URL.to_owned());
+    let snippets = snippets::of_request(web.core.public_url(), &request);
+    Ok(page(StatusCode::OK, &CodePart { snippets }))
+}
+
 fn trial(preview: Preview) -> Trial {
     let Preview { spec, image } = preview;
     Trial {
@@ -121,33 +156,38 @@ struct Shown {
 async fn start(web: &Web, headers: &HeaderMap, status: StatusCode, shown: Shown) -> Result<Response, Problem> {
     let Shown { mut playground, input, trial, errors } = shown;
     let result = playground.as_mut().and_then(|playground| playground.result.take());
+    let preview = playground.as_mut().and_then(|playground| playground.preview.take());
     let visit = Visit::of(&web.cookies, headers);
     let signed_in = web.signed_in(headers).await?;
     let layout = match &signed_in {
         Some(user) => web.user_layout(&user.session, PATH),
         None => web.visitor_layout(PATH),
     };
-    let layout = Layout { script: Some(web.assets.docs.path.clone()), ..layout };
-    let example = CaptureRequest { url: Some("https://example.com/".to_owned()), ..CaptureRequest::default() };
+    let layout = Layout { script: Some(web.assets.start.path.clone()), ..layout };
+    let example = CaptureRequest { url: Some(EXAMPLE_URL.to_owned()), ..CaptureRequest::default() };
     let captured = trial.as_ref().map(|trial| &trial.request);
+    let code_form = if playground.is_none() || captured.is_some() { OWN_FORM } else { SAMPLE_FORM };
     let captured = captured.or(playground.as_ref().map(|playground| &playground.request)).unwrap_or(&example);
-    let spec = CaptureSpec::parse(captured)?;
+    let snippets = snippets::of_request(web.core.public_url(), captured);
     let prices = &web.core.pricing().pricing;
     let error = errors.first().map(|error| error.message.clone());
-    let csp = CspOptions { data_images: trial.is_some(), ..CspOptions::default() };
+    let csp = CspOptions { data_images: trial.is_some(), connects: true, ..CspOptions::default() };
     let template = StartPage {
         layout,
         form_token: visit.form_token(),
         picture: &web.assets.picture.path,
         phone: &web.assets.phone.path,
         sign_up: web.core.may_sign_up(),
-        trial_credits: web.core.trial_credits(),
+        reward: web.trial_captures(),
         playground,
         result,
+        preview,
         url: options::url(&input, error),
         trial,
         errors: &errors,
-        snippets: snippets::all(web.core.public_url(), &spec),
+        code_path: CODE,
+        code_form,
+        snippets,
         per_grab: money(prices.per_grab_usd, &prices.currency),
         offers: Offers::all(prices),
         prices,

@@ -8,6 +8,7 @@ use crate::assets::Assets;
 use crate::cookies::Cookies;
 use crate::docs::{Library, ReferencePassage};
 use crate::rate_limits::Limits;
+use crate::used_forms::UsedForms;
 
 /// The shared state of all requests.
 pub(crate) struct Web {
@@ -17,6 +18,8 @@ pub(crate) struct Web {
     pub(crate) docs: LazyLock<Library, Box<dyn FnOnce() -> Library + Send>>,
     pub(crate) cookies: Cookies,
     pub(crate) limits: Limits,
+    /// The forms that have made an API key.
+    pub(crate) used_forms: UsedForms,
 }
 
 impl Web {
@@ -27,6 +30,7 @@ impl Web {
             docs: LazyLock::new(Box::new(move || Library::render(&origin, reference()))),
             cookies: Cookies::of(&core.oauth().issuer),
             limits: Limits::new(requests_per_minute, core.oauth().registrations_per_hour),
+            used_forms: UsedForms::default(),
             core,
         }
     }

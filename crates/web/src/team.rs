@@ -13,13 +13,14 @@ use crate::session::SignedIn;
 use crate::state::Web;
 
 /// The pages of a team in the order of the navigation: last path segment and label.
-const PAGES: [(&str, &str); 6] = [
+const PAGES: [(&str, &str); 7] = [
     ("grabs", "Captures"),
     ("capture", "New capture"),
     ("keys", "API keys"),
     ("webhooks", "Webhooks"),
     ("billing", "Usage and billing"),
     ("people", "Members"),
+    ("settings", "Settings"),
 ];
 
 const UNKNOWN: &str = "This team does not exist, you are not a member of it, or the item no longer exists.";

@@ -24,7 +24,7 @@ pub use packages::{can_buy, packages};
 pub(crate) use payer::find_payer;
 pub use payer::payer_name;
 pub(crate) use source::FREE_REFERENCES;
-pub use source::source;
+pub use source::{is_trial, source};
 pub use stripe::checkout::start_checkout;
 pub use usage::{Usage, get};
 

@@ -17,6 +17,11 @@ pub fn source(reference: &str) -> Option<&str> {
     Some(reference.strip_prefix(OPERATOR_PREFIX).unwrap_or(reference))
 }
 
+/// Whether the credits of this reference are those that a user got for verifying the e-mail address.
+pub fn is_trial(reference: &str) -> bool {
+    reference.starts_with(TRIAL_PREFIX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,5 +39,11 @@ mod tests {
         ] {
             assert_eq!(source(reference), expected, "{reference}");
         }
+    }
+
+    #[test]
+    fn trial_is_not_what_an_operator_wrote() {
+        assert!(is_trial("trial:01993e1c-7b1a-7000-8000-0123456789ab"));
+        assert!(!is_trial("ref:trial:x") && !is_trial("hand:000102"));
     }
 }

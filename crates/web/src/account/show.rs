@@ -13,6 +13,7 @@ use crate::extract::{QueryForm, SignedInPage};
 use crate::fields::{PASSWORD_HINT, password_field};
 use crate::form::{Field, FieldError};
 use crate::page::{Layout, page};
+use crate::paths::VERIFIED;
 use crate::problem::Problem;
 use crate::response::see_other;
 use crate::session::SignedIn;
@@ -56,7 +57,7 @@ impl From<SessionInfo> for SessionRow {
 /// Notices, by the query parameter that shows them.
 const NOTICES: [(&str, &str); 6] = [
     ("reset", "Password changed. You are signed in."),
-    ("verified", "E-mail address verified."),
+    (VERIFIED, "E-mail address verified."),
     ("changed", "Password changed. All other sessions were signed out."),
     ("second-factor-off", "The second factor is off."),
     ("ended", "Session signed out."),

@@ -28,6 +28,10 @@ pub(crate) struct Assets {
     pub(crate) docs: Asset,
     pub(crate) site: Asset,
     pub(crate) compare: Asset,
+    /// The scripts of code and of fields to copy in one file, for the page of a new key.
+    pub(crate) key: Asset,
+    /// The scripts of code and of the start page in one file.
+    pub(crate) start: Asset,
     /// The scripts of code, live updates, the capture form and its result in one file, to save requests.
     pub(crate) capture: Asset,
     /// The scripts of live updates and of the gallery in one file.
@@ -59,7 +63,10 @@ impl Assets {
         let compare = include_bytes!("../../assets/compare.js");
         let form = include_bytes!("../../assets/capture.js");
         let result = include_bytes!("../../assets/result.js");
-        let capture = [docs.as_slice(), script, form, result].concat();
+        let code = include_bytes!("../../assets/code.js");
+        let capture = [docs.as_slice(), script, code, form, result].concat();
+        let key = [docs.as_slice(), copy].concat();
+        let start = [docs.as_slice(), code, include_bytes!("../../assets/start.js")].concat();
         let gallery = [script.as_slice(), include_bytes!("../../assets/gallery.js")].concat();
         let passkey = include_bytes!("../../assets/passkey.js");
         let file =
@@ -77,6 +84,8 @@ impl Assets {
             docs: file("docs", "js", "text/javascript; charset=utf-8", docs),
             site: file("site", "js", "text/javascript; charset=utf-8", site),
             compare: file("compare", "js", "text/javascript; charset=utf-8", compare),
+            key: Asset::new("key", "js", "text/javascript; charset=utf-8", key.into()),
+            start: Asset::new("start", "js", "text/javascript; charset=utf-8", start.into()),
             capture: Asset::new("capture", "js", "text/javascript; charset=utf-8", capture.into()),
             gallery: Asset::new("gallery", "js", "text/javascript; charset=utf-8", gallery.into()),
             passkey: file("passkey", "js", "text/javascript; charset=utf-8", passkey),

@@ -5,5 +5,5 @@ mod serve;
 
 pub(crate) use files::Assets;
 pub(crate) use serve::{
-    capture, compare, copy, docs, font, gallery, icon, passkey, phone, picture, script, site, style,
+    capture, compare, copy, docs, font, gallery, icon, key, passkey, phone, picture, script, site, start, style,
 };

@@ -23,6 +23,16 @@ pub(crate) async fn script(State(web): State<Arc<Web>>, headers: HeaderMap) -> R
     web.assets.script.response(&headers)
 }
 
+/// `GET` of the script for the page of a new key.
+pub(crate) async fn key(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
+    web.assets.key.response(&headers)
+}
+
+/// `GET` of the script for the start page.
+pub(crate) async fn start(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
+    web.assets.start.response(&headers)
+}
+
 /// `GET` of the icon.
 pub(crate) async fn icon(State(web): State<Arc<Web>>, headers: HeaderMap) -> Response {
     web.assets.icon.response(&headers)

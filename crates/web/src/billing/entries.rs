@@ -32,6 +32,7 @@ impl Row {
         let Entry { id: _, lot: _, kind, amount, grab, reference, at: when } = entry;
         let what = match kind {
             EntryKind::Grant if reference.as_deref().is_some_and(stripe::is_payment) => "Purchase",
+            EntryKind::Grant if reference.as_deref().is_some_and(billing::is_trial) => "Welcome credits",
             EntryKind::Grant => "Grant",
             EntryKind::Spend => "Capture",
             EntryKind::Expire => "Expired",

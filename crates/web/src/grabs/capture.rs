@@ -6,7 +6,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::Fault;
-use grabd_domain::capture::{BlockedContent, CaptureSpec};
+use grabd_domain::capture::BlockedContent;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, Grab};
 use grabd_engine::grabs::{self, CreateRequest, CreateResult};
@@ -22,6 +22,7 @@ use crate::extract::{QueryForm, TeamForm, TeamPage};
 use crate::form::{FieldError, Form};
 use crate::number::grouped;
 use crate::page::{CspOptions, Layout, page, page_with};
+use crate::paths::VERIFIED;
 use crate::problem::Problem;
 use crate::response::see_other;
 use crate::state::Web;
@@ -35,6 +36,8 @@ pub(super) const IDEMPOTENCY_FIELD: &str = "once";
 struct CapturePage<'a> {
     layout: Layout,
     form_token: &'a str,
+    /// What happened before. Empty if there is nothing to say.
+    notice: String,
     action: String,
     once: String,
     options: Options,
@@ -194,17 +197,13 @@ impl Code {
     fn of(web: &Web, input: &Form) -> Self {
         let mut request = options::request(input);
         request.url.get_or_insert_with(|| EXAMPLE_URL.to_owned());
-        let spec = CaptureSpec::parse(&request).map_err(|fault| match options::field_error(fault) {
-            Ok(error) => error.message,
-            Err(_) => "These options cannot be combined.".to_owned(),
-        });
         Self {
             key: match chosen(input) {
                 Some(Environment::Test) => "a test key",
                 Some(Environment::Live) | None => "a live key",
             },
             hides_secrets: options::has_secrets(input),
-            snippets: spec.map(|spec| snippets::all(web.core.public_url(), &spec)),
+            snippets: snippets::of_request(web.core.public_url(), &request),
         }
     }
 }
@@ -237,6 +236,7 @@ async fn form(
     let template = CapturePage {
         layout: Layout { script: Some(web.assets.capture.path.clone()), ..web.team_layout(at, "capture") },
         form_token: at.form_token(),
+        notice: if input.has(VERIFIED) { welcome(live_credits) } else { String::new() },
         action: at.path("capture"),
         once: random::secret_text(),
         options: Options::of(input, errors, &unavailable(web)),
@@ -255,6 +255,16 @@ async fn form(
 
 /// What the switch does when it is on.
 const ABOUT_TEST_MODE: &str = "On: a free placeholder image, without opening the page.";
+
+/// What a user reads whose e-mail address was just verified.
+fn welcome(live_credits: u32) -> String {
+    match live_credits {
+        0 => "E-mail address verified.".to_owned(),
+        1 => "E-mail address verified. You have 1 credit.".to_owned(),
+        left => format!("E-mail address verified. You have {} credits.", grouped(left.into())),
+    }
+}
+
 /// The credits that the team can spend.
 async fn live_credits(web: &Web, at: &TeamContext) -> Result<u32, Problem> {
     let teams = accounts::list_memberships(&web.core, at.team_member.user).await?;

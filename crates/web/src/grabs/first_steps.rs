@@ -7,6 +7,7 @@ use axum::response::Response;
 use grabd_engine::accounts::{self, FirstSteps};
 
 use crate::extract::TeamForm;
+use crate::paths;
 use crate::problem::Problem;
 use crate::response::see_other;
 use crate::state::Web;
@@ -34,9 +35,9 @@ pub(super) async fn steps(web: &Web, at: &TeamContext) -> Result<Vec<Step>, Prob
         step(key, "Create an API key", "Capture pages from your code.", at.path("keys")),
         step(
             app,
-            "Connect an app",
-            "Sign in with the command line, or add the MCP server.",
-            "/docs/connecting".to_owned(),
+            "Connect an agent",
+            "Add the MCP server to an assistant or editor, or use the command line.",
+            paths::CONNECT.to_owned(),
         ),
         step(webhook, "Add a webhook", "Get a message when a capture has finished.", at.path("webhooks/new")),
     ])

@@ -10,7 +10,7 @@ use http::{HeaderMap, Uri};
 
 use crate::client_ip::ClientIp;
 use crate::extract::{QueryForm, SignedInPage, take_page};
-use crate::paths;
+use crate::paths::{self, VERIFIED};
 use crate::problem::Problem;
 use crate::response::see_other;
 use crate::session::{SignedIn, sign_in_url_for};
@@ -33,7 +33,12 @@ pub(crate) async fn capture(
 ) -> Result<Response, Problem> {
     take_page(&web, client, &headers).await?;
     let Some(user) = web.signed_in(&headers).await? else { return Ok(see_other(&sign_in_url_for(&uri))) };
-    let path = paths::team_page(first_team(&web, &user).await?, "capture");
+    let team = match first_team(&web, &user).await {
+        // An account without a team, whose address was just verified.
+        Err(_) if options.has(VERIFIED) => return Ok(see_other(&format!("{}?{VERIFIED}", paths::ACCOUNT))),
+        found => found?,
+    };
+    let path = paths::team_page(team, "capture");
     let query = options.to_query();
     Ok(see_other(&if query.is_empty() { path } else { format!("{path}?{query}") }))
 }

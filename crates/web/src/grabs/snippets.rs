@@ -1,10 +1,13 @@
 //! Programs that repeat a capture, in the languages of most callers.
 //!
-//! Each reads the key from the variable `GRAB_API_KEY`, so that a program can be shared.
+//! Each reads the key from the variable `GRAB_API_KEY`, so that a program can be shared. Only the page of a new key has
+//! programs with the key itself.
 
-use grabd_domain::capture::CaptureSpec;
+use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_options::TABLE;
 use serde_json::{Map, Value};
+
+use super::options;
 
 /// A program.
 pub(crate) struct Snippet {
@@ -12,35 +15,83 @@ pub(crate) struct Snippet {
     pub(crate) code: String,
 }
 
+/// Where a program takes its API key from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum KeySource<'a> {
+    /// The variable `GRAB_API_KEY`.
+    Variable,
+    /// The program itself. Keys consist of letters, digits, `-` and `_`, which no language has to quote.
+    Text(&'a str),
+}
+
+impl KeySource<'_> {
+    /// The value of `Authorization` as an expression: `with_key` makes it from a key, `variable` reads the variable.
+    fn authorization(self, with_key: fn(&str) -> String, variable: &str) -> String {
+        match self {
+            Self::Variable => variable.to_owned(),
+            Self::Text(key) => with_key(&format!("Bearer {key}")),
+        }
+    }
+
+    /// A part that only a program with the variable needs.
+    const fn only_for_variable(self, part: &'static str) -> &'static str {
+        match self {
+            Self::Variable => part,
+            Self::Text(_) => "",
+        }
+    }
+}
+
+fn in_quotes(text: &str) -> String {
+    format!("\"{text}\"")
+}
+
 /// The programs that create a capture with these options.
 pub(crate) fn all(public_url: &str, spec: &CaptureSpec) -> Vec<Snippet> {
+    creating(public_url, spec, KeySource::Variable)
+}
+
+/// The programs that create the capture of a request, or why it is not valid.
+pub(crate) fn of_request(public_url: &str, request: &CaptureRequest) -> Result<Vec<Snippet>, String> {
+    match CaptureSpec::parse(request) {
+        Ok(spec) => Ok(all(public_url, &spec)),
+        Err(fault) => Err(match options::field_error(fault) {
+            Ok(error) => error.message,
+            Err(_) => "These options cannot be combined.".to_owned(),
+        }),
+    }
+}
+
+/// The programs that create a capture with these options, with a key.
+pub(crate) fn creating(public_url: &str, spec: &CaptureSpec, key: KeySource<'_>) -> Vec<Snippet> {
     let url = format!("{public_url}/v1/grabs");
     let body = Value::Object(body(spec));
     let programs: [(&'static str, String); 6] = [
-        ("curl", curl_command(&url, &body)),
-        ("JavaScript", javascript(&url, &body)),
-        ("Python", python(&url, &body)),
-        ("Go", go(&url, &body)),
-        ("Rust", rust(&url, &body)),
-        ("PHP", php(&url, &body)),
+        ("curl", curl_command(&url, &body, key)),
+        ("JavaScript", javascript(&url, &body, key)),
+        ("Python", python(&url, &body, key)),
+        ("Go", go(&url, &body, key)),
+        ("Rust", rust(&url, &body, key)),
+        ("PHP", php(&url, &body, key)),
     ];
     programs.into_iter().map(|(language, code)| Snippet { language, code }).collect()
 }
 
-fn curl_command(url: &str, body: &Value) -> String {
+fn curl_command(url: &str, body: &Value, key: KeySource<'_>) -> String {
     let (url, body) = (shell_quoted(url), shell_quoted(&body.to_string()));
-    format!(
-        "curl -sS {url} \\\n  -H \"Authorization: Bearer $GRAB_API_KEY\" \\\n  -H 'Content-Type: application/json' \\\n  -d {body}"
-    )
+    let header =
+        key.authorization(|value| format!("'Authorization: {value}'"), "\"Authorization: Bearer $GRAB_API_KEY\"");
+    format!("curl -sS {url} \\\n  -H {header} \\\n  -H 'Content-Type: application/json' \\\n  -d {body}")
 }
 
-fn javascript(url: &str, body: &Value) -> String {
+fn javascript(url: &str, body: &Value, key: KeySource<'_>) -> String {
     let (url, body) = (Value::from(url), indented(body, 1));
+    let authorization = key.authorization(in_quotes, "`Bearer ${process.env.GRAB_API_KEY}`");
     format!(
         r#"const response = await fetch({url}, {{
   method: "POST",
   headers: {{
-    Authorization: `Bearer ${{process.env.GRAB_API_KEY}}`,
+    Authorization: {authorization},
     "Content-Type": "application/json",
   }},
   body: JSON.stringify({body}),
@@ -51,15 +102,16 @@ console.log(grab.image_url);"#
     )
 }
 
-fn python(url: &str, body: &Value) -> String {
+fn python(url: &str, body: &Value, key: KeySource<'_>) -> String {
     let (url, body) = (Value::from(url), python_literal(body, 1));
+    let authorization = key.authorization(in_quotes, "f\"Bearer {os.environ['GRAB_API_KEY']}\"");
+    let import = key.only_for_variable("import os\n");
     format!(
-        r#"import os
-import requests
+        r#"{import}import requests
 
 response = requests.post(
     {url},
-    headers={{"Authorization": f"Bearer {{os.environ['GRAB_API_KEY']}}"}},
+    headers={{"Authorization": {authorization}}},
     json={body},
     timeout=30,
 )
@@ -70,10 +122,12 @@ print(grab["image_url"])"#
     )
 }
 
-fn go(url: &str, body: &Value) -> String {
+fn go(url: &str, body: &Value, key: KeySource<'_>) -> String {
     let (url, text) = (Value::from(url), indented(body, 0));
     // A raw string cannot contain its quote. JSON strings are Go strings.
     let body = if text.contains('`') { Value::from(body.to_string()).to_string() } else { format!("`{text}`") };
+    let authorization = key.authorization(in_quotes, "\"Bearer \"+os.Getenv(\"GRAB_API_KEY\")");
+    let import = key.only_for_variable("\t\"os\"\n");
     format!(
         r#"package main
 
@@ -81,8 +135,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"strings"
+{import}	"strings"
 )
 
 func main() {{
@@ -91,7 +144,7 @@ func main() {{
 	if err != nil {{
 		panic(err)
 	}}
-	request.Header.Set("Authorization", "Bearer "+os.Getenv("GRAB_API_KEY"))
+	request.Header.Set("Authorization", {authorization})
 	request.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {{
@@ -107,19 +160,23 @@ func main() {{
     )
 }
 
-fn rust(url: &str, body: &Value) -> String {
+fn rust(url: &str, body: &Value, key: KeySource<'_>) -> String {
     let (url, text) = (Value::from(url), indented(body, 0));
     let mut hashes = "#".to_owned();
     while text.contains(&format!("\"{hashes}")) {
         hashes.push('#');
     }
+    let authorization = match key {
+        KeySource::Variable => "std::env::var(\"GRAB_API_KEY\")?".to_owned(),
+        KeySource::Text(key) => in_quotes(key),
+    };
     format!(
         r##"// reqwest = {{ version = "0.12", features = ["blocking"] }}
 fn main() -> Result<(), Box<dyn std::error::Error>> {{
     let body = r{hashes}"{text}"{hashes};
     let response = reqwest::blocking::Client::new()
         .post({url})
-        .bearer_auth(std::env::var("GRAB_API_KEY")?)
+        .bearer_auth({authorization})
         .header("Content-Type", "application/json")
         .body(body)
         .send()?;
@@ -129,9 +186,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {{
     )
 }
 
-fn php(url: &str, body: &Value) -> String {
+fn php(url: &str, body: &Value, key: KeySource<'_>) -> String {
     let quoted = |text: &str| format!("'{}'", text.replace('\\', r"\\").replace('\'', r"\'"));
     let (url, body) = (quoted(url), quoted(&indented(body, 0)));
+    let authorization = key.authorization(
+        |value| format!("'Authorization: {value}'"),
+        "'Authorization: Bearer ' . getenv('GRAB_API_KEY')",
+    );
     format!(
         r#"<?php
 $curl = curl_init({url});
@@ -139,7 +200,7 @@ curl_setopt_array($curl, [
     CURLOPT_RETURNTRANSFER => true,
     CURLOPT_POST => true,
     CURLOPT_HTTPHEADER => [
-        'Authorization: Bearer ' . getenv('GRAB_API_KEY'),
+        {authorization},
         'Content-Type: application/json',
     ],
     CURLOPT_POSTFIELDS => {body},
@@ -242,24 +303,47 @@ mod tests {
         for selector in ["a[title='x \"# \\'] ", "a[title='`\"##']"] {
             let body = json!({ "url": "https://example.com/", "selector": selector });
             let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-            let go = go("https://grabd.example/v1/grabs", &body);
+            let go = go("https://grabd.example/v1/grabs", &body, KeySource::Variable);
             let literal = between(&go, "strings.NewReader(", ")\n\trequest");
             let text = match literal.strip_prefix('`') {
                 Some(raw) => raw.trim_end_matches('`').to_owned(),
                 None => parsed(literal).as_str().unwrap().to_owned(),
             };
             assert_eq!(parsed(&text), body);
-            let rust = rust("https://grabd.example/v1/grabs", &body);
+            let rust = rust("https://grabd.example/v1/grabs", &body, KeySource::Variable);
             let literal = between(&rust, "let body = r", ";\n");
             let hashes = literal.split('"').next().unwrap();
             let text = literal.strip_prefix(hashes).and_then(|text| text.strip_suffix(hashes)).unwrap();
             let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap();
             assert!(!text.contains(&format!("\"{hashes}")));
             assert_eq!(parsed(text), body);
-            let php = php("https://grabd.example/v1/grabs", &body);
+            let php = php("https://grabd.example/v1/grabs", &body, KeySource::Variable);
             let text = between(&php, "CURLOPT_POSTFIELDS => '", "',\n]");
             assert!(!text.replace(r"\\", "").replace(r"\'", "").contains('\''), "{text}");
             assert_eq!(parsed(&text.replace(r"\'", "'").replace(r"\\", r"\")), body);
         }
+    }
+    #[test]
+    fn programs_with_a_key_differ_only_in_the_key() {
+        let request = CaptureRequest { url: Some("https://example.com/".into()), ..CaptureRequest::default() };
+        let spec = CaptureSpec::parse(&request).unwrap();
+        let url = "https://grabd.example";
+        let with_key = creating(url, &spec, KeySource::Text("sk_live_a-_Z9"));
+        for (program, variable) in with_key.iter().zip(all(url, &spec)) {
+            let Snippet { language, code } = program;
+            assert_eq!(*language, variable.language);
+            assert_eq!(code.matches("sk_live_a-_Z9").count(), 1, "{code}");
+            assert!(!code.contains("GRAB_API_KEY") && variable.code.contains("GRAB_API_KEY"), "{code}");
+            // Go refuses imports that are not used.
+            assert!(!code.contains("import os") && !code.contains("\t\"os\""), "{code}");
+            assert!(code.contains("https://grabd.example/v1/grabs") && code.contains("https://example.com/"), "{code}");
+        }
+    }
+
+    #[test]
+    fn request_that_is_not_valid_has_no_programs() {
+        let request = CaptureRequest { url: Some("ftp://example.com".into()), ..CaptureRequest::default() };
+        let why = of_request("https://grabd.example", &request).err().unwrap();
+        assert!(why.contains("http(s)"), "{why}");
     }
 }

@@ -6,14 +6,18 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::credentials::{Environment, KeyDaysError, Scope, Scopes, parse_key_days};
-use grabd_engine::accounts::{self, KeyLimits, TeamError};
+use grabd_engine::accounts::{self, KeyLimits, Session, TeamError, UserTeam};
 use http::StatusCode;
 
-use super::{DAYS, SCOPES, list, path};
+use super::examples::{self, Examples};
+use super::list::{self, Notice};
+use super::{DAYS, ONCE, SCOPES, path};
 use crate::environments::environment_name;
 use crate::extract::MyTeamForm;
 use crate::form::{FieldError, Form};
+use crate::grabs::snippets::Snippet;
 use crate::page::{Layout, page};
+use crate::paths;
 use crate::problem::Problem;
 use crate::state::Web;
 use crate::time_format::Moment;
@@ -31,54 +35,91 @@ struct KeyCreatedPage<'a> {
     scopes: String,
     expires: Option<Moment>,
     base_url: &'a str,
+    /// What the programs do.
+    about: &'static str,
+    programs: Vec<Snippet>,
+    connect: &'static str,
     back: String,
 }
 
-/// Creates the key.
+/// What the form asks for.
+struct Wanted {
+    environment: Environment,
+    limits: KeyLimits,
+}
+
+/// Creates the key. A form that is sent again, such as by a reload of the answer, makes no second one.
 pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
     MyTeamForm { user, team, form, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    let name = form.get("name");
-    let environment =
-        [Environment::Live, Environment::Test].into_iter().find(|known| known.as_str() == form.get("environment"));
-    let Some(environment) = environment else {
-        let errors = [FieldError { field: "environment", message: "Choose an environment.".to_owned() }];
-        let status = StatusCode::UNPROCESSABLE_ENTITY;
-        return list::list(&web, &user.session, team, status, false, Some(&form), &errors).await;
-    };
-    let limits = match read_limits(&form) {
-        Ok(limits) => limits,
+    let (me, once) = (user.session.user.id, form.get(ONCE));
+    if !web.used_forms.start(me, once, web.core.now()) {
+        let status = StatusCode::CONFLICT;
+        return list::list(&web, &user.session, team, status, Notice::AlreadyCreated, None, &[]).await;
+    }
+    let created = create(&web, &user.session, &team, &form).await;
+    if !matches!(created, Ok(Ok(_))) {
+        web.used_forms.release(me, once);
+    }
+    match created? {
+        Ok(response) => Ok(response),
         Err(error) => {
             let status = StatusCode::UNPROCESSABLE_ENTITY;
-            return list::list(&web, &user.session, team, status, false, Some(&form), &[error]).await;
+            list::list(&web, &user.session, team, status, Notice::None, Some(&form), &[error]).await
         }
+    }
+}
+
+/// Creates the key of a form. The inner error is shown at its field.
+async fn create(
+    web: &Web,
+    session: &Session,
+    team: &UserTeam,
+    form: &Form,
+) -> Result<Result<Response, FieldError>, Problem> {
+    let Wanted { environment, limits } = match read(form) {
+        Ok(wanted) => wanted,
+        Err(error) => return Ok(Err(error)),
     };
-    let message =
-        match accounts::create_key(&web.core, user.session.user.id, team.team, environment, name, limits).await {
-            Ok(key) => {
-                let layout = web.team_admin_layout(&user.session, team.team, "keys").await?;
-                let template = KeyCreatedPage {
-                    layout: Layout { script: Some(web.assets.copy.path.clone()), ..layout },
-                    team: &team.name,
-                    environment: environment_name(environment),
-                    is_live: environment == Environment::Live,
-                    name: name.trim(),
-                    key: key.expose(),
-                    scopes: if limits.scopes == Scopes::ALL { String::new() } else { limits.scopes.to_string() },
-                    expires: limits.life.map(|life| Moment::from(web.core.now() + life)),
-                    base_url: &web.core.oauth().base_url,
-                    back: path(team.team),
-                };
-                return Ok(page(StatusCode::OK, &template));
-            }
-            Err(TeamError::Name(error)) => format!("Enter a name. It {error}."),
-            Err(TeamError::Full) => "The team has reached its limit of keys. Revoke one that is not used.".to_owned(),
-            Err(error) => return Err(error.into()),
-        };
-    let errors = [FieldError { field: "name", message }];
-    let status = StatusCode::UNPROCESSABLE_ENTITY;
-    list::list(&web, &user.session, team, status, false, Some(&form), &errors).await
+    let name = form.get("name");
+    // Before the key exists: a failure afterwards would hide it.
+    let layout = web.team_admin_layout(session, team.team, "keys").await?;
+    let message = match accounts::create_key(&web.core, session.user.id, team.team, environment, name, limits).await {
+        Ok(key) => {
+            let is_live = environment == Environment::Live;
+            let Examples { about, programs } =
+                examples::for_key(web.core.public_url(), key.expose(), limits.scopes, is_live)?;
+            let template = KeyCreatedPage {
+                layout: Layout { script: Some(web.assets.key.path.clone()), ..layout },
+                team: &team.name,
+                environment: environment_name(environment),
+                is_live,
+                name: name.trim(),
+                key: key.expose(),
+                scopes: if limits.scopes == Scopes::ALL { String::new() } else { limits.scopes.to_string() },
+                expires: limits.life.map(|life| Moment::from(web.core.now() + life)),
+                base_url: &web.core.oauth().base_url,
+                about,
+                programs,
+                connect: paths::CONNECT,
+                back: path(team.team),
+            };
+            return Ok(Ok(page(StatusCode::OK, &template)));
+        }
+        Err(TeamError::Name(error)) => format!("Enter a name. It {error}."),
+        Err(TeamError::Full) => "The team has reached its limit of keys. Revoke one that is not used.".to_owned(),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Err(FieldError { field: "name", message }))
+}
+
+/// The environment and restrictions that the form asks for.
+fn read(form: &Form) -> Result<Wanted, FieldError> {
+    let environment =
+        [Environment::Live, Environment::Test].into_iter().find(|known| known.as_str() == form.get("environment"));
+    let unknown = || FieldError { field: "environment", message: "Choose an environment.".to_owned() };
+    Ok(Wanted { environment: environment.ok_or_else(unknown)?, limits: read_limits(form)? })
 }
 
 /// The restrictions that the form asks for.

@@ -8,6 +8,7 @@ use axum::response::Response;
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::{Environment, MAX_KEY_DAYS, Scope, Scopes};
 use grabd_engine::accounts::{self, Session, TeamKey, UserTeam};
+use grabd_engine::random;
 use http::StatusCode;
 
 use super::{DAYS, SCOPES, path};
@@ -26,9 +27,10 @@ use crate::time_format::Moment;
 struct KeysPage<'a> {
     layout: Layout,
     form_token: &'a str,
+    once: String,
     team_name: &'a str,
     path: String,
-    is_revoked: bool,
+    notice: Notice,
     open: Vec<Key>,
     revoked: Vec<Key>,
     name: Field,
@@ -37,6 +39,17 @@ struct KeysPage<'a> {
     days: Field,
     max_days: u16,
     errors: &'a [FieldError],
+}
+
+/// What happened before, which the page says on top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Notice {
+    /// Nothing.
+    None,
+    /// A key was revoked.
+    Revoked,
+    /// The form was sent a second time.
+    AlreadyCreated,
 }
 
 /// A permission in the form.
@@ -117,7 +130,8 @@ pub(crate) async fn show(
     MyTeamPage { user, team }: MyTeamPage,
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    list(&web, &user.session, team, StatusCode::OK, query.has("revoked"), None, &[]).await
+    let notice = if query.has("revoked") { Notice::Revoked } else { Notice::None };
+    list(&web, &user.session, team, StatusCode::OK, notice, None, &[]).await
 }
 
 pub(super) async fn list(
@@ -125,7 +139,7 @@ pub(super) async fn list(
     session: &Session,
     team: UserTeam,
     status: StatusCode,
-    is_revoked: bool,
+    notice: Notice,
     input: Option<&Form>,
     errors: &[FieldError],
 ) -> Result<Response, Problem> {
@@ -151,9 +165,11 @@ pub(super) async fn list(
     let template = KeysPage {
         layout: web.team_admin_layout(session, team.team, "keys").await?,
         form_token: &session.csrf,
+        // A form that was refused has made no key, and another id does no harm.
+        once: random::secret_text(),
         team_name: &team.name,
         path: path(team.team),
-        is_revoked,
+        notice,
         open,
         revoked,
         name: name_field("Name", "Where it is used, such as “build server”.", input, errors),

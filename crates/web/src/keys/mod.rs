@@ -1,6 +1,7 @@
 //! The API keys of a team.
 
 pub(crate) mod create;
+mod examples;
 pub(crate) mod link;
 pub(crate) mod list;
 pub(crate) mod replace_link;
@@ -25,6 +26,8 @@ pub(crate) const PATH: &str = "/keys";
 /// The form's fields for the restrictions of a key.
 const SCOPES: &str = "scopes";
 const DAYS: &str = "days";
+/// The field with the id of the form, which makes one key only.
+const ONCE: &str = "once";
 
 /// The path of a team's keys.
 fn path(team: TeamId) -> String {

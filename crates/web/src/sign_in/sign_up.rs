@@ -29,7 +29,8 @@ struct SignUpPage<'a> {
     email: Field,
     password: Field,
     errors: &'a [FieldError],
-    trial_credits: u32,
+    /// What the user gets for verifying the address. Empty if the operator grants nothing.
+    reward: String,
 }
 
 #[derive(Template)]
@@ -37,6 +38,8 @@ struct SignUpPage<'a> {
 struct LinkSentPage<'a> {
     layout: Layout,
     email: &'a str,
+    /// As in the form.
+    reward: String,
 }
 
 #[derive(Template)]
@@ -69,7 +72,8 @@ pub(crate) async fn submit(
             return start_session(&web, client, &headers, &token, &next(&input)).await;
         }
         Ok(SignedUp::LinkSent) => {
-            let template = LinkSentPage { layout: web.plain_layout(), email: input.get("email").trim() };
+            let email = input.get("email").trim();
+            let template = LinkSentPage { layout: web.plain_layout(), email, reward: web.trial_captures() };
             return Ok(page(StatusCode::OK, &template));
         }
         Err(SignUpError::Closed) => {
@@ -98,7 +102,7 @@ fn form(web: &Web, headers: &HeaderMap, status: StatusCode, input: &Form, errors
         email: email_field(input, errors),
         password: password_field("new-password", PASSWORD_HINT, errors),
         errors,
-        trial_credits: web.core.trial_credits(),
+        reward: web.trial_captures(),
     };
     let mut response = page(status, &template);
     response.headers_mut().append(SET_COOKIE, visit.cookie(&web.cookies));

@@ -18,6 +18,7 @@ use crate::fields::{PASSWORD_HINT, password_field, password_message};
 use crate::form::{Field, FieldError, Form};
 use crate::next::NextPath;
 use crate::page::{Layout, page};
+use crate::paths::{NEW_CAPTURE, VERIFIED};
 use crate::problem::Problem;
 use crate::rate_limits::RateLimited;
 use crate::response::see_other;
@@ -40,6 +41,8 @@ struct VerifyPage<'a> {
     email: &'a str,
     /// Whether the user is signed in to the account of the link.
     is_own: bool,
+    /// What the user gets. Empty if the operator grants nothing.
+    reward: String,
     sign_in: String,
     password: Field,
     errors: &'a [FieldError],
@@ -76,7 +79,8 @@ pub(crate) async fn submit(
     let found = accounts::find_verification(&web.core, sent.unchecked().get("token")).await?;
     let verification = found.ok_or_else(|| Problem::invalid_link(ASK_AGAIN))?;
     let user = web.signed_in(sent.headers()).await?;
-    let verified_page = NextPath::parse(&format!("{}?verified", account::PATH), account::PATH);
+    // The form for a new capture says how many credits there are.
+    let verified_page = NextPath::parse(&format!("{NEW_CAPTURE}?{VERIFIED}"), account::PATH);
     let (input, error) = match own(user.as_ref(), &verification) {
         Some(user) => {
             let input = sent.check(&user.session)?;
@@ -151,6 +155,7 @@ fn form(
         token,
         email: verification.email.as_str(),
         is_own: user.is_some(),
+        reward: web.trial_captures(),
         sign_in: sign_in_url(&format!("{PATH}?{here}")),
         password: password_field("new-password", PASSWORD_HINT, &[]).with_name("password", "New password", errors),
         errors,

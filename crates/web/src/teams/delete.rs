@@ -86,7 +86,7 @@ fn render(
         form_token: &session.csrf,
         team_name: &team.name,
         path: paths::team(team.team),
-        back: paths::users(team.team),
+        back: paths::settings(team.team),
         name: name_field("Team name", "Type the name of the team to confirm.", input, errors),
         password: password_field("current-password", "", errors),
         errors,

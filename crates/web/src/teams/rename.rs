@@ -7,10 +7,12 @@ use axum::response::Response;
 use grabd_engine::accounts::{self, TeamError};
 use http::StatusCode;
 
-use super::users::{UsersView, redirect_with_notice};
+use super::settings::SettingsView;
 use crate::extract::MyTeamForm;
 use crate::form::FieldError;
+use crate::paths;
 use crate::problem::Problem;
+use crate::response::see_other;
 use crate::state::Web;
 
 /// Renames the team.
@@ -20,11 +22,11 @@ pub(crate) async fn submit(
 ) -> Result<Response, Problem> {
     let name = form.get("name");
     match accounts::rename_team(&web.core, user.session.user.id, team.team, name).await {
-        Ok(()) => Ok(redirect_with_notice(&team, "renamed")),
+        Ok(()) => Ok(see_other(&format!("{}?renamed", paths::settings(team.team)))),
         Err(TeamError::TeamName(error)) => {
             let errors = [FieldError { field: "name", message: format!("Enter a name. It {error}.") }];
-            let view = UsersView { name: Some(name), errors: &errors, ..UsersView::default() };
-            view.render(&web, &user.session, team, StatusCode::UNPROCESSABLE_ENTITY).await
+            let view = SettingsView { name: Some(name), errors: &errors, ..SettingsView::default() };
+            view.render(&web, &user.session, &team, StatusCode::UNPROCESSABLE_ENTITY).await
         }
         Err(error) => Err(error.into()),
     }

@@ -1,4 +1,4 @@
-//! `/teams/{team}/users`: the members, invitations and name of a team.
+//! `/teams/{team}/people`: the members and invitations of a team.
 
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use http::StatusCode;
 
 use super::secrets;
 use crate::extract::{MyTeamPage, QueryForm};
-use crate::fields::name_field;
 use crate::form::{Field, FieldError};
 use crate::page::{Layout, page};
 use crate::paths;
@@ -38,7 +37,6 @@ struct TeamPage<'a> {
     users: Vec<Row>,
     invitations: Vec<InvitationRow>,
     email: Field,
-    name: Field,
     errors: &'a [FieldError],
 }
 
@@ -70,10 +68,9 @@ pub(crate) const fn role_name(role: Role) -> &'static str {
 }
 
 /// Notices, by the query parameter that shows them.
-const NOTICES: [(&str, &str); 6] = [
+const NOTICES: [(&str, &str); 5] = [
     ("founded", "Team created. It has no keys and no credits yet."),
     ("joined", "You have joined the team."),
-    ("renamed", "Team renamed."),
     ("invited", "Invitation sent. It expires after seven days."),
     ("withdrawn", "Invitation revoked."),
     ("changed", "Change saved."),
@@ -100,7 +97,6 @@ pub(super) struct UsersView<'a> {
     pub(super) notice: &'static str,
     pub(super) link: Option<&'a str>,
     pub(super) email: &'a str,
-    pub(super) name: Option<&'a str>,
     pub(super) errors: &'a [FieldError],
 }
 
@@ -112,12 +108,11 @@ impl UsersView<'_> {
         team: UserTeam,
         status: StatusCode,
     ) -> Result<Response, Problem> {
-        let Self { notice, link, email, name, errors } = self;
+        let Self { notice, link, email, errors } = self;
         let me = session.user.id;
         let users = accounts::list_members(&web.core, me, team.team).await?;
         let invitations = accounts::list_invitations(&web.core, me, team.team).await?;
         let known_secrets = secrets::of_former_members(web, me, team.team).await?;
-        let name = name_field("Team name", "", None, errors).with_value(name.unwrap_or(&team.name));
         let mut layout = web.team_admin_layout(session, team.team, "people").await?;
         layout.script = link.map(|_| web.assets.copy.path.clone());
         let owners = users.iter().filter(|member| member.role == Role::Owner).count();
@@ -135,7 +130,6 @@ impl UsersView<'_> {
             users: users.into_iter().map(|member| Row::of(member, session, owners)).collect(),
             invitations: invitations.into_iter().map(InvitationRow::from).collect(),
             email: email_field(errors).with_value(email),
-            name,
             errors,
         };
         Ok(page(status, &template))

@@ -10,12 +10,14 @@
 
 mod app_access;
 mod billing;
+mod connect;
 mod csrf;
 mod deletion;
 mod device_codes;
 mod docs;
 mod gallery;
 mod grabs;
+mod keys;
 mod limits;
 mod log;
 mod looks;

@@ -8,6 +8,8 @@ use base64::prelude::BASE64_STANDARD as BASE64;
 use grabd_tests::client::client;
 use grabd_tests::harness::{ALLOWED, REFUSED, TestApp};
 use grabd_tests::pixels;
+use image::RgbImage;
+use image::imageops::{self, FilterType};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -97,6 +99,76 @@ async fn sample_pages_are_captured_for_visitors_while_no_customer_needs_the_slot
     app.finish().await
 }
 
+/// The pane of the start page with the image.
+fn result_of(body: &str) -> Result<&str> {
+    body.split("<div class=\"result\">")
+        .nth(1)
+        .and_then(|rest| rest.split("<div class=\"code-of-sample\">").next())
+        .context("a result")
+}
+
+/// The mean difference of two images per channel, in the size of the second one.
+fn mean_difference(image: &RgbImage, other: &RgbImage) -> f64 {
+    let resized = imageops::resize(image, other.width(), other.height(), FilterType::Triangle);
+    let sum: f64 = resized.iter().zip(other.iter()).map(|(one, two)| f64::from(one.abs_diff(*two))).sum();
+    sum / f64::from(other.width() * other.height() * 3)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pictures_of_the_start_page_are_what_a_capture_gives() -> Result<()> {
+    let app = TestApp::start(0, &[("browser.slots", "1")]).await?;
+    let start = Visitor::new(&app).get("/").await?;
+    let source = |name: &str| {
+        let source = start.body.split("src=\"").find(|rest| rest.starts_with(&format!("/assets/{name}.")));
+        source.and_then(|rest| rest.split('"').next()).map(str::to_owned).context(name.to_owned())
+    };
+    let picture = source("picture")?;
+    // The same picture on top and in the place of the result.
+    assert!(
+        result_of(&start.body)?.contains(&format!("src=\"{picture}\" width=\"1280\" height=\"720\"")),
+        "{}",
+        start.body
+    );
+    for (shown, query) in
+        [(picture, "page=daylight"), (source("phone")?, "page=dashboard&device=phone&color_scheme=dark")]
+    {
+        let fetch = async |path: String| {
+            let url = format!("{}{path}", app.service.public_url());
+            let file = app.client.get(url).send().await?.error_for_status()?.bytes().await?;
+            Ok::<_, reqwest::Error>(pixels::decode(&file))
+        };
+        let (shown, captured) = (fetch(shown).await?, fetch(format!("/sample.webp?{query}")).await?);
+        let difference = mean_difference(&captured, &shown);
+        assert!(difference < 4.0, "{query} differs by {difference} from the picture of the start page");
+    }
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn code_of_the_start_page_is_that_of_its_forms() -> Result<()> {
+    let app = TestApp::start(0, &[("browser.slots", "1")]).await?;
+    let mut visitor = Visitor::new(&app);
+    for (query, expected) in [
+        ("url=example.org%2Fa", &["https://example.org/a&#34;"][..]),
+        ("url=", &["https://example.com/&#34;"]),
+        (
+            "page=dashboard&device=phone&full_page=true",
+            &["https://example.com/", "&#34;device&#34;:&#34;phone&#34;", "full_page"],
+        ),
+        ("url=ftp%3A%2F%2Fexample.com", &["There is no code for this URL.", "http(s)"]),
+        // Only the fields of the forms count.
+        ("url=example.org&width=1", &["https://example.org/"]),
+    ] {
+        let part = visitor.get(&format!("/code?{query}")).await?;
+        assert_eq!(part.status, 200, "{query}");
+        assert!(!part.body.contains("<title>"), "{query}: {}", part.body);
+        for text in expected {
+            assert!(part.body.contains(text), "{query}: {text} {}", part.body);
+        }
+    }
+    app.finish().await
+}
+
 /// The query that captures a page for a visitor.
 fn page(url: &str) -> String {
     url::form_urlencoded::Serializer::new(String::new()).append_pair("page", url).finish()
@@ -110,7 +182,10 @@ async fn visitors_capture_the_live_pages_that_the_operator_allows_and_no_others(
     let app = app.restart_with(&[("samples.sites", &format!("{allowed},{private}"))]).await?;
     let mut visitor = Visitor::new(&app);
     let start = visitor.get("/").await?;
-    assert!(start.body.contains(&format!("<option value=\"{allowed}\"")), "{}", start.body);
+    // The first live page is selected. What its capture looks like is not known yet, so no other image is in its place.
+    assert!(start.body.contains(&format!("<option value=\"{allowed}\" selected>")), "{}", start.body);
+    assert!(result_of(&start.body)?.contains("The image appears here."), "{}", start.body);
+    assert!(start.body.contains(&format!("\"url\":\"{allowed}\"").replace('"', "&#34;")), "the code has its URL");
     assert_eq!(app.site.total_hits(), 0, "showing the form visits nothing");
 
     // A page that is not in the list is not visited, whether in the form or as an image. Neither is one beside it.
@@ -134,6 +209,10 @@ async fn visitors_capture_the_live_pages_that_the_operator_allows_and_no_others(
         assert!(shown.body.contains("src=\"/sample.webp?page=http") && shown.body.contains(" px, "), "{}", shown.body);
         assert!(shown.body.contains(&format!("\"url\":\"{allowed}\"").replace('"', "&#34;")), "the code has its URL");
     }
+    assert_eq!(app.site.hits("/tiny"), 1);
+    // The start page shows what was captured.
+    let start = visitor.get("/").await?;
+    assert!(result_of(&start.body)?.contains("src=\"/sample.webp?page=http"), "{}", start.body);
     assert_eq!(app.site.hits("/tiny"), 1);
     let response = app.client.get(&image).send().await?.error_for_status()?;
     assert_eq!(response.headers()["content-type"], "image/webp");

@@ -80,7 +80,7 @@ pub(super) async fn create_key(
     .await
 }
 
-fn shown_key(page: &PageResponse) -> Result<String> {
+pub(super) fn shown_key(page: &PageResponse) -> Result<String> {
     let key = page.body.split("value=\"sk_").nth(1).and_then(|rest| rest.split('"').next());
     Ok(format!("sk_{}", key.with_context(|| format!("no key in {}", page.body))?))
 }
@@ -152,9 +152,10 @@ async fn team_routes_are_not_found_for_non_members() -> Result<()> {
     let member = ids(&listed, "id=\"remove-").pop().context("member")?;
     let form_token = eve.get(&users(&hers)).await?.hidden_field("form_token")?;
 
-    let table: [Row; 25] = [
+    let table: [Row; 26] = [
         ("/teams/{team}", "", None),
         ("/teams/{team}/people", "/people", None),
+        ("/teams/{team}/settings", "/settings", None),
         ("/teams/{team}/name", "/name", None),
         ("/teams/{team}/invitations", "/invitations", None),
         ("/teams/{team}/name", "/name", Some(&[("name", "Hers")])),

@@ -71,7 +71,7 @@ async fn sign_up_sends_a_link_that_verifies_the_signed_in_user() -> Result<()> {
     let page = ada.get(&link).await?;
     assert!(page.body.contains("You are signed in as") && !page.body.contains("type=\"password\""), "{}", page.body);
     let answer = use_link(&mut ada, &link, &[]).await?;
-    assert_eq!((answer.status, answer.location()), (303, "/account?verified"));
+    assert_eq!((answer.status, answer.location()), (303, "/capture?verified"));
     assert_eq!(ada.get(&link).await?.status, 404);
     assert_eq!(ada.get(&second).await?.status, 404, "all links are used up");
     let page = ada.get(&format!("{team}/people")).await?;
@@ -101,6 +101,48 @@ async fn forms_that_need_a_verified_address_keep_what_was_entered() -> Result<()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn pages_say_what_verification_gives_and_the_capture_form_shows_the_credits() -> Result<()> {
+    let server = MailServer::start(TlsMode::None).await?;
+    let app = start_app_with_mail(&server, "", &[("accounts.trial_credits", "50")]).await?;
+    let sign_up = Visitor::new(&app).get("/sign-up").await?;
+    assert!(sign_up.body.contains("to get 50 free captures"), "{}", sign_up.body);
+    let mut ada = Visitor::with_sign_up(&app, "ada@example.com").await?;
+    let team = first_team(&mut ada).await?;
+    let page = ada.get(&format!("{team}/people")).await?;
+    assert!(page.body.contains("Verify your e-mail address to get 50 free captures"), "{}", page.body);
+    let link = path(&app, &server.wait_for(0).await?.link()?)?;
+    let page = ada.get(&link).await?;
+    assert!(page.body.contains("Verify the address to get 50 free captures"), "{}", page.body);
+
+    let answer = use_link(&mut ada, &link, &[]).await?;
+    assert_eq!((answer.status, answer.location()), (303, "/capture?verified"));
+    let form = ada.get(answer.location()).await?.location().to_owned();
+    assert!(form.starts_with(&format!("{team}/capture?verified")), "{form}");
+    let page = ada.get(&form).await?;
+    assert!(page.body.contains("E-mail address verified. You have 50 credits."), "{}", page.body);
+    assert!(!page.body.contains("free captures"), "{}", page.body);
+    let ledger = ada.get(&format!("{team}/billing/ledger")).await?;
+    assert!(ledger.body.contains("Welcome credits") && !ledger.body.contains(">Grant<"), "{}", ledger.body);
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_trial_credits_pages_promise_none() -> Result<()> {
+    let server = MailServer::start(TlsMode::None).await?;
+    let app = start_app_with_mail(&server, "", &[]).await?;
+    let mut ada = Visitor::with_sign_up(&app, "ada@example.com").await?;
+    let team = first_team(&mut ada).await?;
+    let page = ada.get(&format!("{team}/people")).await?;
+    assert!(page.body.contains("Verify your e-mail address: open the link"), "{}", page.body);
+    let link = path(&app, &server.wait_for(0).await?.link()?)?;
+    let answer = use_link(&mut ada, &link, &[]).await?;
+    let form = ada.get(answer.location()).await?.location().to_owned();
+    let page = ada.get(&form).await?;
+    assert!(page.body.contains("E-mail address verified.") && !page.body.contains("You have"), "{}", page.body);
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn account_of_a_hijacker_goes_to_the_owner_of_the_address() -> Result<()> {
     let server = MailServer::start(TlsMode::None).await?;
     let app = start_app_with_mail(&server, "", &[]).await?;
@@ -125,7 +167,7 @@ async fn account_of_a_hijacker_goes_to_the_owner_of_the_address() -> Result<()> 
     }
     assert_eq!(use_link(&mut ada, &second, &[("password", "short")]).await?.status, 422);
     let answer = use_link(&mut ada, &second, &[("password", NEW)]).await?;
-    assert_eq!((answer.status, answer.location()), (303, "/account?verified"));
+    assert_eq!((answer.status, answer.location()), (303, "/capture?verified"));
     assert!(ada.is_signed_in().await?);
 
     // Nothing of the hijacker is left.
