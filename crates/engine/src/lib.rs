@@ -16,6 +16,7 @@ mod cache;
 pub mod client_address;
 pub mod clock;
 pub mod cluster;
+pub mod csv;
 mod digest;
 mod domains;
 mod error;
