@@ -52,6 +52,7 @@ mod state;
 mod team;
 mod teams;
 mod time_format;
+mod trail;
 mod user_agent;
 mod webhooks;
 

@@ -9,4 +9,5 @@ pub(crate) mod list;
 pub(crate) mod members;
 pub(crate) mod rename;
 pub(crate) mod secrets;
+pub(crate) mod trail;
 pub(crate) mod users;

@@ -9,6 +9,7 @@
 //! page of a team also gets a row in `team` or `users`, and an operator page a row in `operator`.
 
 mod app_access;
+mod audit_trail;
 mod billing;
 mod csrf;
 mod deletion;
@@ -23,6 +24,7 @@ mod mail;
 mod oauth;
 mod oauth_library;
 mod operator;
+mod operator_lists;
 mod passkeys;
 mod second_factor;
 mod secrets;
