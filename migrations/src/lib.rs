@@ -34,6 +34,7 @@ mod m0026_app_scopes;
 mod m0028_background_queues;
 mod m0029_stored_bytes;
 mod m0030_device_requests;
+mod m0032_operator_lists;
 mod m0034_grab_creators;
 
 /// All steps, in the order they are applied.
@@ -108,5 +109,6 @@ steps![
     m0028_background_queues: MayContinue,
     m0029_stored_bytes: MayContinue,
     m0030_device_requests: MayContinue,
+    m0032_operator_lists: MayContinue,
     m0034_grab_creators: MayContinue,
 ];

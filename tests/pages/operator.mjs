@@ -36,6 +36,16 @@ await go("Operator");
 await openTab("Recent failures");
 assert.ok((await page.locator("tbody tr").count()) >= 2);
 await audit("operator-failures", 200);
+assert.match(await page.locator("section", { has: page.locator("#hosts") }).innerText(), /Hosts with the most failures/);
+await page.getByLabel("Result", { exact: true }).selectOption({ label: "Blocked by the site" });
+await page.getByLabel("Cause", { exact: true }).selectOption({ label: "Target site" });
+await send("Filter");
+await audit("operator-failures-filtered", 200);
+await go("Clear");
+await page.goto(`${busy}/operator/failures?code=nothing&day=never`);
+await audit("operator-failures-wrong-filter", 422);
+await page.goto(`${busy}/operator/failures?day=2020-01-01`);
+await audit("operator-failures-no-match", 200);
 await page.goto(`${busy}/operator/failures?after=1.${team}`);
 await audit("operator-failures-no-earlier", 200);
 await go("Show the latest");
@@ -87,20 +97,48 @@ await audit("operator-grant-sent-before", 422);
 
 // A suspension, and the audit trail.
 await page.goto(`${busy}/operator/teams/${team}`);
+await go("Suspend team…");
+await audit("operator-suspend", 200);
+await go("Cancel");
+await go("Suspend team…");
 await send("Suspend team");
 await audit("operator-suspend-empty", 422);
 await write("Reason for the suspension", "Pages that imitate a bank.");
 await send("Suspend team");
 await audit("operator-suspended", 200);
+assert.match(await page.locator(".notice.bad").innerText(), /This team is suspended/);
 await send("Restore team");
-assert.ok(await page.getByRole("button", { name: "Suspend team" }).isVisible());
+assert.ok(await page.getByRole("link", { name: "Suspend team…" }).isVisible());
 await openTab("Audit trail");
 assert.match(await page.locator("tbody").innerText(), /Pages that imitate a bank/);
 await audit("operator-audit", 200);
+await page.locator("tbody summary").first().click();
+await audit("operator-audit-more", 200);
+await page.getByLabel("By", { exact: true }).fill(operator);
+await page.getByLabel("Action", { exact: true }).selectOption({ label: "Team suspended" });
+await send("Filter");
+assert.equal(await page.locator("tbody tr").count(), 1);
+await audit("operator-audit-filtered", 200);
+await page.goto(`${busy}/operator/audit?by=nobody@example.com&day=never`);
+await audit("operator-audit-wrong-filter", 422);
+await page.goto(`${busy}/operator/audit?team=nobody`);
+await audit("operator-audit-no-match", 200);
 await page.goto(`${busy}/operator/audit?after=0`);
 await audit("operator-audit-no-earlier", 200);
 await page.goto(`${busy}/operator/audit?after=nowhere`);
 await audit("operator-audit-nowhere", 400);
+
+// People.
+await openTab("People");
+await audit("operator-people", 200);
+await fill({ "Search people": "rather.long" });
+await send("Search");
+assert.equal(await page.locator("tbody tr").count(), 1);
+await audit("operator-people-found", 200);
+await fill({ "Search people": "nobody’s" });
+await send("Search");
+await audit("operator-people-none", 200);
+await go("Show all people");
 
 // Rules for domains: one of each kind, their errors, and their removal. Error pages have no tabs.
 await page.goto(`${busy}/operator`);
@@ -138,7 +176,7 @@ assert.match(await page.locator("tbody").first().innerText(), /Open asynchronous
 
 // On a phone, each row of a table is a block below the other, and nothing has to be scrolled sideways.
 await page.setViewportSize({ width: 320, height: 900 });
-for (const path of ["teams", "failures", "domains", "limits", "audit"]) {
+for (const path of ["teams", "people", "failures", "domains", "limits", "audit"]) {
   await page.goto(`${busy}/operator/${path}`);
   const [scrolled, shown] = await page.locator(".scroll").first().evaluate((box) => [box.scrollWidth, box.clientWidth]);
   assert.ok(scrolled <= shown, `${path}: ${scrolled} > ${shown}`);
@@ -150,7 +188,7 @@ await page.goto(`${busy}/operator/failures`);
 const box = page.getByRole("group", { name: "Recent failures" });
 await box.focus();
 await page.keyboard.press("ArrowRight");
-await page.waitForFunction(() => document.querySelector(".scroll").scrollLeft > 0);
+await page.waitForFunction((box) => box.scrollLeft > 0, await box.elementHandle());
 
 // Unknown teams, and people who are not operators.
 await page.goto(`${busy}/operator/teams/${"0".repeat(8)}-0000-7000-8000-${"0".repeat(12)}`);

@@ -10,6 +10,7 @@
 pub mod accounts;
 pub mod address;
 pub mod admission;
+pub mod audit;
 pub mod capture;
 pub mod contact_link;
 pub mod credentials;

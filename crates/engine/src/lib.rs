@@ -1,7 +1,7 @@
 //! The use-cases of grabd, and the background workers.
 //!
 //! A use-case is a folder named after its noun (`grabs/`, `accounts/`, `oauth/`, `billing/`, `webhooks/`, `mail/`,
-//! `operator/`) with one file per verb.
+//! `operator/`, `trail/`) with one file per verb.
 //!
 //! *Invariant:* this crate has no HTTP or gRPC interface, no browser and no SQL. Its use-cases are called by the gRPC
 //! services of `grabd-rpc`, whose clients are REST and MCP, and by the web pages, with a
@@ -17,6 +17,7 @@ mod cache;
 pub mod client_address;
 pub mod clock;
 pub mod cluster;
+pub mod csv;
 mod digest;
 mod domains;
 mod error;
@@ -42,6 +43,7 @@ pub mod samples;
 mod service;
 mod storage;
 mod targets;
+pub mod trail;
 pub mod vault;
 pub mod webhooks;
 mod workers;

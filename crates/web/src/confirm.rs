@@ -5,6 +5,7 @@ use axum::response::Response;
 use grabd_engine::accounts::Session;
 use http::StatusCode;
 
+use crate::form::{Field, FieldError};
 use crate::page::{Layout, page};
 use crate::secret_row::SecretRow;
 
@@ -33,6 +34,9 @@ struct ConfirmPage<'a> {
     form_token: &'a str,
     confirmation: &'a Confirmation<'a>,
     secrets: &'a [SecretRow],
+    /// What the user has to enter besides.
+    field: Option<Field>,
+    errors: &'a [FieldError],
 }
 
 /// Renders the confirmation page.
@@ -47,5 +51,19 @@ pub(crate) fn confirm_page_with_secrets(
     confirmation: &Confirmation<'_>,
     secrets: &[SecretRow],
 ) -> Response {
-    page(StatusCode::OK, &ConfirmPage { layout, form_token: &session.csrf, confirmation, secrets })
+    let template = ConfirmPage { layout, form_token: &session.csrf, confirmation, secrets, field: None, errors: &[] };
+    page(StatusCode::OK, &template)
+}
+
+/// The same with a field, whose errors are shown after the form was submitted.
+pub(crate) fn confirm_page_with_field(
+    layout: Layout,
+    session: &Session,
+    confirmation: &Confirmation<'_>,
+    status: StatusCode,
+    field: Field,
+    errors: &[FieldError],
+) -> Response {
+    let form_token = &session.csrf;
+    page(status, &ConfirmPage { layout, form_token, confirmation, secrets: &[], field: Some(field), errors })
 }

@@ -54,6 +54,7 @@ mod state;
 mod team;
 mod teams;
 mod time_format;
+mod trail;
 mod used_forms;
 mod user_agent;
 mod webhooks;

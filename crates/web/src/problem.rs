@@ -22,6 +22,8 @@ pub(crate) struct Problem {
     message: String,
     advice: &'static str,
     retry_after_s: Option<u64>,
+    /// Whether the page is a red banner.
+    is_alert: bool,
 }
 
 impl Problem {
@@ -71,12 +73,13 @@ impl Problem {
 
     /// The team is suspended.
     pub(crate) fn team_suspended() -> Self {
-        Self::new(
+        let problem = Self::new(
             StatusCode::FORBIDDEN,
             "This team is suspended",
             "Its keys, apps and pages do not work. Its images stay available.",
             "Contact your administrator.",
-        )
+        );
+        Self { is_alert: true, ..problem }
     }
 
     /// A form that failed the CSRF check.
@@ -159,7 +162,7 @@ impl Problem {
     }
 
     fn new(status: StatusCode, title: &'static str, message: impl Into<String>, advice: &'static str) -> Self {
-        Self { status, title, message: message.into(), advice, retry_after_s: None }
+        Self { status, title, message: message.into(), advice, retry_after_s: None, is_alert: false }
     }
 
     /// The seconds until the next request is allowed, if there were too many.
@@ -169,8 +172,8 @@ impl Problem {
 
     /// Renders the page.
     pub(crate) fn render(&self, layout: Layout) -> Response {
-        let Self { status, title, message, advice, retry_after_s } = self;
-        let mut response = page(*status, &ProblemPage { layout, title, message, advice });
+        let Self { status, title, message, advice, retry_after_s, is_alert } = self;
+        let mut response = page(*status, &ProblemPage { layout, title, message, advice, is_alert: *is_alert });
         if let Some(seconds) = retry_after_s {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*seconds));
         }
@@ -185,6 +188,7 @@ struct ProblemPage<'a> {
     title: &'a str,
     message: &'a str,
     advice: &'a str,
+    is_alert: bool,
 }
 
 impl IntoResponse for Problem {

@@ -168,6 +168,8 @@ fn routes(web: &Web) -> Vec<Route> {
             FORM,
             get(teams::members::confirm_removal).post(teams::members::remove),
         ),
+        ("/teams/{team}/audit".to_owned(), READ, get(teams::trail::show)),
+        ("/teams/{team}/audit.csv".to_owned(), READ, get(teams::trail::download)),
         ("/teams/{team}/secrets".to_owned(), READ, get(teams::secrets::show)),
         ("/teams/{team}/keys".to_owned(), FORM, get(keys::list::show).post(keys::create::submit)),
         ("/teams/{team}/keys/{key}/link".to_owned(), FORM, get(keys::link::show).post(keys::link::submit)),

@@ -136,7 +136,7 @@ impl From<TeamError> for Problem {
             TeamError::Unverified => Self::unverified(),
             TeamError::NotOwner => Self::not_allowed(
                 "Owners only",
-                "Only owners of this team can manage members, and rename, export or delete the team.",
+                "Only owners of this team can manage members, see the audit trail, and rename, export or delete the team.",
                 "Nothing was changed. The team’s page lists its owners.",
             ),
             TeamError::LastOwner => Self::conflict(

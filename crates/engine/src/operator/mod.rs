@@ -9,37 +9,43 @@
 mod audit;
 mod domains;
 mod failures;
+mod filters;
 mod grant;
+mod latency;
 mod limit_overrides;
 mod overview;
+mod people;
 mod service_limits;
 mod suspend;
 mod team;
 mod team_limits;
 mod teams;
 
-pub use audit::{AuditPage, list_audit};
+pub use audit::{AuditSearch, AuditSearchOutcome, export_audit, list_audit};
 pub use domains::{
     DOMAIN_RULES_INTERVAL, DomainRules, SetDomainRuleOutcome, list_domain_rules, remove_domain_rule, set_domain_rule,
 };
-pub use failures::{FailuresPage, list_failures};
+pub use failures::{FailedHost, FailureSearch, FailuresOutcome, FailuresPage, GROUPED_FAILURES, list_failures};
+pub use filters::MAX_FILTER_TEAMS;
 pub use grant::{CREDITS, GrantFormError, NewGrant, REASON_CHARS, grant};
+pub use latency::Latency;
 pub use limit_overrides::change_limits;
-pub use overview::{LATE_AFTER, Overview, QUEUE_TEAMS, overview};
+pub use overview::{HOURS, LATE_AFTER, LATENCY_CAPTURES, Overview, QUEUE_TEAMS, overview};
+pub use people::{PeoplePage, list_people};
 pub use service_limits::{ServiceLimits, service_limits};
 pub use suspend::{restore, suspend};
 pub use team::{TeamDetails, find_team};
 pub use teams::{TeamRow, TeamsPage, list_teams};
 
 pub use crate::queue::AttachedRenderer;
-pub use grabd_store::accounts::Key;
-pub use grabd_store::audit::AuditEntry;
+pub use grabd_images::DiskSpace;
+pub use grabd_store::accounts::{Key, Suspension};
 pub use grabd_store::credits::OperatorGrantOutcome;
 pub use grabd_store::limits::ChangeLimitsOutcome;
 pub use grabd_store::nodes::Node;
 pub use grabd_store::operator::{
-    ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, MAX_DOMAIN_RULES, OutcomeCount, Queue, StoredDomainRule,
-    TeamCursor, TeamFilter, TeamQueue,
+    ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, MAX_DOMAIN_RULES, MAX_SEARCHED_FAILURES, OutcomeCount,
+    Queue, StoredDomainRule, TeamCursor, TeamFilter, TeamQueue, UserCursor, UserSummary, UserSummaryTeam,
 };
 pub use team_limits::{LimitRow, LimitSettings, limit_rows};
 

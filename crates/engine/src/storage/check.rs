@@ -23,7 +23,7 @@ impl Core {
     /// Why some or all creates are refused, if the disk of the images is almost full. For operators.
     pub fn short_of_disk(&self) -> Option<String> {
         let is_short = |measured: &Measured| measured.shortage() != Shortage::None;
-        let Measured { free_bytes, floor_bytes } = self.grabs.storage.last().filter(is_short)?;
+        let Measured { free_bytes, total_bytes: _, floor_bytes } = self.grabs.storage.last().filter(is_short)?;
         Some(format!("disk ({} MiB free, {} MiB required)", free_bytes >> 20, floor_bytes >> 20))
     }
 }

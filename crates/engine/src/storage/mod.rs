@@ -36,6 +36,7 @@ struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Measured {
     free_bytes: u64,
+    total_bytes: u64,
     /// What must be free.
     floor_bytes: u64,
 }
@@ -75,11 +76,12 @@ impl Measured {
     fn new(space: DiskSpace, min_free_percent: u8) -> Self {
         let share = space.total_bytes / 100 * u64::from(min_free_percent);
         let floor_bytes = if min_free_percent == 0 { 0 } else { share.max(MIN_FREE_BYTES) };
-        Self { free_bytes: space.free_bytes, floor_bytes }
+        let DiskSpace { free_bytes, total_bytes } = space;
+        Self { free_bytes, total_bytes, floor_bytes }
     }
 
     const fn shortage(self) -> Shortage {
-        let Self { free_bytes, floor_bytes } = self;
+        let Self { free_bytes, total_bytes: _, floor_bytes } = self;
         if free_bytes >= floor_bytes {
             Shortage::None
         } else if free_bytes >= floor_bytes / 4 * 3 {
@@ -115,6 +117,12 @@ impl Storage {
         if is_refused { Err(Fault::StorageFull) } else { Ok(()) }
     }
 
+    /// The disk of the images, at most ten seconds ago. `None` before the first measurement.
+    pub(crate) fn disk(&self) -> Option<DiskSpace> {
+        let Measured { free_bytes, total_bytes, floor_bytes: _ } = self.last()?;
+        Some(DiskSpace { free_bytes, total_bytes })
+    }
+
     pub(crate) fn free_bytes(&self) -> u64 {
         self.last().map_or(0, |measured| measured.free_bytes)
     }
@@ -125,7 +133,7 @@ impl Storage {
 
     fn record(&self, measured: Measured) {
         let before = self.0.lock().measured.replace(measured);
-        let Measured { free_bytes, floor_bytes } = measured;
+        let Measured { free_bytes, total_bytes: _, floor_bytes } = measured;
         let (before, after) = (before.map_or(Shortage::None, Measured::shortage), measured.shortage());
         if after > before {
             let refused = match after {
@@ -188,7 +196,7 @@ mod tests {
             (49, [true, true, true, true]),
             (100, [false, false, false, false]),
         ] {
-            storage.record(Measured { free_bytes, floor_bytes: 100 });
+            storage.record(Measured { free_bytes, total_bytes: 1000, floor_bytes: 100 });
             storage.set_largest(HashSet::from([payer(1)]));
             assert_eq!(refused(&storage), expected, "{free_bytes}");
         }

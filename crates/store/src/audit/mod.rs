@@ -1,6 +1,9 @@
 //! The audit trail: an entry is written in the transaction of the change that it records.
 
+#[cfg(test)]
+mod plans;
 mod queries;
+mod search;
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -17,6 +20,7 @@ use crate::entities::audit;
 use crate::{Result, Store};
 
 pub use queries::AuditEntry;
+pub use search::{AuditFilter, NamedEntry};
 
 /// Entries of the last 30 days before the newest one are always kept. A trigger enforces this.
 const KEPT_MS: i64 = 30 * 24 * 60 * 60 * 1000;

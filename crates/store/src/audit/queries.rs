@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use grabd_domain::Timestamp;
+use grabd_domain::audit::USER_ACTOR;
 use grabd_domain::ids::TeamId;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
@@ -13,9 +14,6 @@ use crate::areas::AuditTrail;
 use crate::audit::BACKUP;
 use crate::entities::{audit, user};
 use crate::padded::padded;
-
-/// Prefix of the name of an actor who is a user.
-const USER: &str = "user:";
 
 /// An entry of the audit trail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,13 +62,8 @@ impl AuditTrail<'_> {
                 found.all(self.store.database.reader()).await?.into_iter().collect()
             }
         };
-        let read = |row: audit::Model| {
-            let audit::Model { id, at, actor, action, target, team_id, address, detail } = row;
-            let email = user(&actor).and_then(|id| emails.get(&id).cloned());
-            let (at, team) = (Timestamp::from_ms(at), team_id.map(TeamId));
-            AuditEntry { id, at, actor, email, action, target, team, address, detail }
-        };
-        Ok(rows.into_iter().map(read).collect())
+        let email = |row: &audit::Model| user(&row.actor).and_then(|id| emails.get(&id).cloned());
+        Ok(rows.into_iter().map(|row| (email(&row), row)).map(|(email, row)| read(row, email)).collect())
     }
 }
 
@@ -95,6 +88,13 @@ impl AuditTrail<'_> {
 }
 
 /// The user that an actor's name identifies.
-fn user(actor: &str) -> Option<Uuid> {
-    actor.strip_prefix(USER)?.parse().ok()
+pub(super) fn user(actor: &str) -> Option<Uuid> {
+    actor.strip_prefix(USER_ACTOR)?.parse().ok()
+}
+
+/// The entry of a row. `email` is the current address of its actor.
+pub(super) fn read(row: audit::Model, email: Option<String>) -> AuditEntry {
+    let audit::Model { id, at, actor, action, target, team_id, address, detail } = row;
+    let (at, team) = (Timestamp::from_ms(at), team_id.map(TeamId));
+    AuditEntry { id, at, actor, email, action, target, team, address, detail }
 }

@@ -24,7 +24,7 @@ use crate::{Error, Result};
 /// Maximum number of refunds and disputes of one payment. Refunds have one together, and disputes are few.
 const MAX_REVERSALS: u64 = 20;
 /// The actor of the audit trail's entries: payments are reversed by events of the payment provider.
-const ACTOR: &str = "stripe";
+const ACTOR: &str = grabd_domain::audit::PAYMENTS_ACTOR;
 
 /// The total share of a lot to take back.
 #[derive(Clone, Debug)]

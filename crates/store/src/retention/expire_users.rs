@@ -21,7 +21,7 @@ use crate::{Result, codes};
 
 const WORK: &str = "unverified";
 /// Who deletes the accounts, in the audit trail.
-const ACTOR: &str = "service";
+const ACTOR: &str = grabd_domain::audit::SERVICE_ACTOR;
 
 /// Creation time and id of an account: accounts are examined in this order.
 pub type UnverifiedCursor = (Timestamp, UserId);

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
+use grabd_domain::accounts::Email;
 use grabd_domain::credentials::{Environment, Scopes};
-use grabd_domain::ids::{KeyId, TeamId};
-use grabd_store::accounts::{NewKey, SuspendOutcome};
-use grabd_store::audit::AuditEntry;
+use grabd_domain::ids::{KeyId, TeamId, UserId};
+use grabd_store::accounts::{InitialTeam, NewKey, NewTeam, NewUser, SuspendOutcome};
+use grabd_store::audit::{AuditEntry, AuditFilter, NamedEntry};
 use grabd_store::{Actor, Store};
 
 use crate::harness::{NOW, TestDb, on_both};
@@ -34,6 +35,24 @@ fn key(db: &TestDb, team: TeamId) -> NewKey {
         created_by: None,
         now: NOW,
     }
+}
+
+fn as_user(db: &TestDb, user: UserId, now: Timestamp) -> Store {
+    db.store.acting_as(Actor { name: format!("user:{user}"), address: None, now })
+}
+
+async fn named_team(db: &TestDb, name: &str) -> TeamId {
+    let id = TeamId(db.id());
+    db.store.accounts().create_team(NewTeam { id, name: name.into(), now: NOW }).await.unwrap();
+    id
+}
+
+async fn user(db: &TestDb, email: &str) -> UserId {
+    let (id, email) = (UserId(db.id()), Email::parse(email).unwrap());
+    let initial_team = InitialTeam::Existing(named_team(db, "A team").await);
+    let new = NewUser { id, email, password_hash: "$argon2id$".into(), initial_team, verified: true, now: NOW };
+    db.store.accounts().create_user(new).await.unwrap();
+    id
 }
 
 async fn all(db: &TestDb) -> Vec<AuditEntry> {
@@ -106,5 +125,53 @@ on_both! {
         assert_eq!(db.store.accounts().find_team(team).await.unwrap().unwrap().suspension, None);
         let actions: Vec<String> = all(db).await.into_iter().map(|entry| entry.action).collect();
         assert_eq!(actions, ["team.restore", "team.suspend"]);
+    }
+
+    async fn search_filters_and_names_what_entries_are_about(db) {
+        let (acme, beta) = (named_team(db, "Acme").await, named_team(db, "Beta").await);
+        let (ada, olga) = (user(db, "ada@example.com").await, user(db, "olga@example.com").await);
+        db.store.accounts().set_operator(olga, true).await.unwrap();
+        let (by_ada, by_olga) = (as_user(db, ada, NOW), as_user(db, olga, NOW + DAY));
+        let new = key(db, acme);
+        let key_id = new.id;
+        by_ada.accounts().create_key(new).await.unwrap();
+        by_ada.accounts().create_key(key(db, beta)).await.unwrap();
+        by_olga.accounts().suspend_team(acme, "abuse", NOW).await.unwrap();
+        by_olga.accounts().suspend_user(ada, "spam", NOW).await.unwrap();
+        let search = async |filter: AuditFilter| db.store.audit().search(&filter, None, 9).await.unwrap();
+        let all = search(AuditFilter::default()).await;
+        let seen: Vec<_> = all.iter().map(|named| {
+            let NamedEntry { entry, team_name, target_name, is_by_operator } = named;
+            (entry.action.as_str(), entry.email.as_deref(), team_name.as_deref(), target_name.as_deref(), *is_by_operator)
+        }).collect();
+        let (adas, olgas) = (Some("ada@example.com"), Some("olga@example.com"));
+        assert_eq!(seen, [
+            ("user.suspend", olgas, None, adas, true),
+            ("team.suspend", olgas, Some("Acme"), None, true),
+            ("key.create", adas, Some("Beta"), Some("a key"), false),
+            ("key.create", adas, Some("Acme"), Some("a key"), false),
+        ]);
+        let none = AuditFilter::default;
+        for (filter, expected) in [
+            (AuditFilter { teams: Some(vec![acme]), ..none() }, &all[1..2].iter().chain(&all[3..]).cloned().collect::<Vec<_>>()[..]),
+            (AuditFilter { teams: Some(vec![acme, beta]), ..none() }, &all[1..]),
+            (AuditFilter { teams: Some(vec![]), ..none() }, &[]),
+            (AuditFilter { actor: Some(format!("user:{olga}")), ..none() }, &all[..2]),
+            (AuditFilter { actions: Some(vec!["key.create"]), ..none() }, &all[2..]),
+            (AuditFilter { actions: Some(vec!["key.create", "user.suspend"]), teams: Some(vec![beta]), ..none() }, &all[2..3]),
+            (AuditFilter { since: Some(NOW + DAY), ..none() }, &all[..2]),
+            (AuditFilter { since: Some(NOW), until: Some(NOW + DAY), ..none() }, &all[2..]),
+        ] {
+            assert_eq!(search(filter.clone()).await, expected, "{filter:?}");
+        }
+        // Pages.
+        let second = db.store.audit().search(&none(), Some(all[0].entry.id), 2).await.unwrap();
+        assert_eq!(second, all[1..3]);
+        // What was deleted has no name.
+        db.store.retention().delete_team(acme, None, NOW).await.unwrap();
+        db.store.retention().delete_user(ada, NOW).await.unwrap();
+        let after = search(AuditFilter { teams: Some(vec![acme]), ..none() }).await;
+        let of_key = after.iter().find(|named| named.entry.target == key_id.to_string()).unwrap();
+        assert_eq!((&of_key.team_name, &of_key.target_name, &of_key.entry.email), (&None, &None, &None));
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_domain::credentials::Environment::{Live, Test};
 use grabd_domain::credits::{EntryKind, LotKind};
@@ -11,12 +10,13 @@ use grabd_domain::ids::{EndpointId, GrabId, SessionId, TeamId, UserId};
 use grabd_domain::target::TargetUrl;
 use grabd_domain::team_limits::LimitChange;
 use grabd_domain::webhooks::{Creator, Events, Registration};
+use grabd_domain::{ErrorCause, Timestamp};
 use grabd_store::accounts::{InitialTeam, NewTeam, NewUser};
 use grabd_store::credits::{Grant, OperatorGrant, OperatorGrantOutcome};
-use grabd_store::grabs::{FailGrab, FailureSource, NewGrab};
+use grabd_store::grabs::{Completion, FailGrab, FailureSource, NewGrab};
 use grabd_store::operator::{
-    ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, OutcomeCount, Queue, TeamCursor, TeamFilter, TeamQueue,
-    TeamSummary,
+    ClassQueue, DeliveryBacklog, FailedGrab, FailureCursor, FailureFilter, OutcomeCount, Queue, TeamCursor, TeamFilter,
+    TeamQueue, TeamSummary, UserCursor, UserFilter,
 };
 use grabd_store::webhooks::{NewEndpoint, RegisterOutcome};
 
@@ -116,10 +116,116 @@ on_both! {
             ended
         };
         let blocked = Some(FailureReason::RenderBlocked);
-        let of = |environment, failure, grabs| OutcomeCount { environment, failure, grabs };
+        let of = |environment, failure, grabs| OutcomeCount { hour: 0, environment, failure, grabs };
         assert_eq!(count(NOW).await, [of(Live, None, 1), of(Live, blocked, 2), of(Test, None, 1)]);
         assert_eq!(count(later(20)).await, [of(Live, blocked, 1), of(Test, None, 1)]);
         assert_eq!(count(later(21)).await, []);
+        // By hour, from the time since which is counted.
+        failed(db, team, later(2 * 3600)).await;
+        let hours = async |since| {
+            let mut hours: Vec<_> = count(since).await.into_iter().map(|of| (of.hour, of.grabs)).collect();
+            hours.sort_unstable();
+            hours
+        };
+        assert_eq!(hours(later(1)).await, [(0, 1), (0, 2), (1, 1)]);
+        assert_eq!(hours(NOW).await, [(0, 1), (0, 1), (0, 2), (2, 1)]);
+    }
+
+    async fn latencies_are_those_of_the_latest_done_live_grabs(db) {
+        let team = db.team(9).await;
+        assert_eq!(db.store.operator().image_bytes().await.unwrap(), 0);
+        for seconds in [3, 9, 5] {
+            let leased = db.leased(team).await;
+            db.store.grabs().complete(Completion { now: later(seconds), ..completion(&leased) }).await.unwrap();
+        }
+        failed(db, team, later(20)).await;
+        let seconds = async |since, limit| {
+            let found = db.store.operator().latencies(since, limit).await.unwrap();
+            found.iter().map(Duration::as_secs).collect::<Vec<_>>()
+        };
+        assert_eq!(seconds(NOW, 9).await, [9, 5, 3]);
+        assert_eq!(seconds(NOW, 2).await, [9, 5]);
+        assert_eq!(seconds(later(6), 9).await, [9]);
+        assert!(db.store.operator().image_bytes().await.unwrap() > 0);
+    }
+
+    async fn failures_are_filtered_by_team_reason_cause_and_time(db) {
+        let (team, other) = (db.team(9).await, db.team(9).await);
+        let (blocked, _) = failed(db, team, later(10)).await;
+        let (service, _) = failed(db, other, later(20)).await;
+        let (old, _) = failed(db, other, later(30)).await;
+        let literal = |grab: GrabId| db.literal(grab.0);
+        let change = format!("UPDATE grab SET error_code = 'internal_error', error_cause = 2 WHERE id = {}", literal(service));
+        db.execute_raw(&change).await.unwrap();
+        // Rows of earlier versions have no cause.
+        db.execute_raw(&format!("UPDATE grab SET error_cause = NULL WHERE id = {}", literal(old))).await.unwrap();
+        let all = FailureFilter::default;
+        for (filter, expected) in [
+            (all(), &[old, service, blocked][..]),
+            (FailureFilter { teams: Some(vec![team]), ..all() }, &[blocked]),
+            (FailureFilter { teams: Some(vec![team, other]), ..all() }, &[old, service, blocked]),
+            (FailureFilter { teams: Some(vec![]), ..all() }, &[]),
+            (FailureFilter { reason: Some(FailureReason::InternalError), ..all() }, &[service]),
+            (FailureFilter { reason: Some(FailureReason::RenderFailed), ..all() }, &[]),
+            (FailureFilter { cause: Some(ErrorCause::Service), ..all() }, &[service]),
+            (FailureFilter { cause: Some(ErrorCause::Target), ..all() }, &[old, blocked]),
+            (FailureFilter { cause: Some(ErrorCause::Target), teams: Some(vec![other]), ..all() }, &[old]),
+            (FailureFilter { since: Some(later(20)), ..all() }, &[old, service]),
+            (FailureFilter { since: Some(later(10)), until: Some(later(20)), ..all() }, &[blocked]),
+        ] {
+            let found = db.store.operator().list_failed(&filter, None, 9).await.unwrap();
+            let ids: Vec<GrabId> = found.failures.iter().map(|failure| failure.grab).collect();
+            assert_eq!((ids.as_slice(), found.searched_to), (expected, None), "{filter:?}");
+        }
+        let by_target = FailureFilter { cause: Some(ErrorCause::Target), ..all() };
+        let first = db.store.operator().list_failed(&by_target, None, 1).await.unwrap();
+        let [failure] = &first.failures[..] else { panic!("{first:?}") };
+        let cursor = FailureCursor { at: failure.finished_at, grab: failure.grab };
+        let second = db.store.operator().list_failed(&by_target, Some(cursor), 1).await.unwrap();
+        assert_eq!((failure.grab, second.failures[0].grab, second.failures[0].cause), (old, blocked, ErrorCause::Target));
+    }
+
+    async fn users_are_listed_with_teams_and_sign_in_and_are_paginated(db) {
+        let (acme, beta) = (team(db, "Acme 100%", 1).await, team(db, "beta", 2).await);
+        let ada = user(db, "ada@example.com", InitialTeam::Existing(acme)).await;
+        let bob = user(db, "bob_b@example.org", InitialTeam::Existing(beta)).await;
+        db.store.accounts().suspend_team(beta, "abuse", NOW).await.unwrap();
+        let id = db.literal(ada.0);
+        let hash = match db.store.kind() {
+            grabd_store::Kind::Sqlite => "x'01'",
+            grabd_store::Kind::Postgres => "'\\x01'",
+        };
+        for statement in [
+            format!("INSERT INTO second_factor (user_id, secret, last_step, created_at) VALUES ({id}, {hash}, 0, 1)"),
+            format!("INSERT INTO device (user_id, hash, network, created_at, seen_at) VALUES ({id}, {hash}, {hash}, 1, 7000)"),
+            format!("INSERT INTO session (hash, user_id, created_at, seen_at, expires_at) VALUES ({hash}, {id}, 5000, 9000, 9999)"),
+        ] {
+            db.execute_raw(&statement).await.unwrap();
+        }
+        let list = async |filter, after, limit| db.store.operator().list_user_summaries(&filter, after, limit).await.unwrap();
+        let all = list(UserFilter::All, None, 9).await;
+        let of = |id| all.iter().find(|summary| summary.user.id == id).unwrap();
+        let adas = of(ada);
+        assert_eq!((adas.has_second_factor, adas.last_sign_in), (true, Some(Timestamp::from_ms(7000))));
+        let teams: Vec<_> = adas.teams.iter().map(|of| (of.team, of.name.as_str(), of.is_suspended)).collect();
+        assert_eq!(teams, [(acme, "Acme 100%", false)]);
+        assert_eq!((of(bob).has_second_factor, of(bob).last_sign_in, of(bob).teams[0].is_suspended), (false, None, true));
+        // Both were created at the same time.
+        let mut after = None;
+        let mut paged = Vec::new();
+        while let [one] = &list(UserFilter::All, after, 1).await[..] {
+            after = Some(UserCursor { created_at: one.user.created_at, user: one.user.id });
+            paged.push(one.clone());
+        }
+        assert_eq!(paged, all);
+        for (search, expected) in
+            [("EXAMPLE.com", &[ada][..]), ("b_b", &[bob]), ("0%", &[ada]), ("Beta", &[bob]), ("%", &[ada]), ("nobody", &[])]
+        {
+            let found = list(UserFilter::Contains(search.into()), None, 9).await;
+            assert_eq!(found.iter().map(|of| of.user.id).collect::<Vec<_>>(), expected, "{search}");
+        }
+        assert_eq!(list(UserFilter::Id(bob), None, 9).await.len(), 1);
+        assert_eq!(db.store.operator().list_team_ids(&TeamFilter::NameContains("ACME".into()), 9).await.unwrap(), [acme]);
     }
 
     async fn failures_are_listed_with_host_and_session(db) {
@@ -139,13 +245,15 @@ on_both! {
             FailGrab { grab: waited, source: FailureSource::Deadline, failure, metadata: facts(), now: later(40) };
         db.store.grabs().fail(deadline).await.unwrap().unwrap();
 
-        let listed = db.store.operator().list_failed(None, 9).await.unwrap();
+        let all_failures = FailureFilter::default();
+        let listed = db.store.operator().list_failed(&all_failures, None, 9).await.unwrap().failures;
         let (latest, rest) = listed.split_first().unwrap();
         let expected = FailedGrab {
             grab: waited,
             team: other,
             team_name: "A team".to_owned(),
             reason: FailureReason::RenderFailed,
+            cause: ErrorCause::Target,
             host: TargetUrl::restore("https://user.example/").unwrap().host(),
             session: None,
             attempts: 0,
@@ -163,7 +271,7 @@ on_both! {
         // Paging also splits grabs that failed at the same time.
         let mut cursor = None;
         let mut paged = Vec::new();
-        while let [failed] = &db.store.operator().list_failed(cursor, 1).await.unwrap()[..] {
+        while let [failed] = &db.store.operator().list_failed(&all_failures, cursor, 1).await.unwrap().failures[..] {
             cursor = Some(FailureCursor { at: failed.finished_at, grab: failed.grab });
             paged.push(failed.clone());
         }
@@ -178,7 +286,8 @@ on_both! {
         let outcome = State::Failed { finished_at: NOW, failure, metadata: facts() };
         let placeholder = crate::placeholder::placeholder(GrabId(db.id()), team, outcome);
         db.store.grabs().create_placeholder(placeholder).await.unwrap();
-        assert_eq!(db.store.operator().list_failed(None, 9).await.unwrap(), []);
+        let found = db.store.operator().list_failed(&FailureFilter::default(), None, 9).await.unwrap();
+        assert_eq!(found.failures, []);
         assert_eq!(db.store.operator().list_failed_of_team(team, 9).await.unwrap(), []);
     }
 

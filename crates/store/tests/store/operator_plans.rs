@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use grabd_domain::ids::GrabId;
 use grabd_store::Store;
-use grabd_store::operator::{FailureCursor, TeamCursor, TeamFilter};
+use grabd_store::operator::{FailureCursor, FailureFilter, TeamCursor, TeamFilter};
 
 use crate::harness::{NOW, TestDb};
 
@@ -45,9 +45,10 @@ async fn operator_queries_use_indexes() {
     // The last day of two weeks.
     let ended = store.operator().count_ended(minutes(20_000 - 24 * 60)).await.unwrap();
     assert_eq!(ended.iter().map(|of| of.grabs).sum::<u64>(), 24 * 60 + 1);
-    assert_eq!(store.operator().list_failed(None, 50).await.unwrap().len(), 50);
+    let all = FailureFilter::default();
+    assert_eq!(store.operator().list_failed(&all, None, 50).await.unwrap().failures.len(), 50);
     let cursor = FailureCursor { at: minutes(10_000), grab: id(10_000) };
-    assert_eq!(store.operator().list_failed(Some(cursor), 50).await.unwrap()[0].grab, id(9950));
+    assert_eq!(store.operator().list_failed(&all, Some(cursor), 50).await.unwrap().failures[0].grab, id(9950));
     assert_eq!(store.operator().list_failed_of_team(team, 10).await.unwrap().len(), 10);
     let after = TeamCursor { created_at: NOW, team };
     assert_eq!(store.operator().list_summaries(&TeamFilter::All, Some(after), 25, minutes(0)).await.unwrap().len(), 25);

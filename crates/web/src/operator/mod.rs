@@ -1,4 +1,5 @@
-//! The pages for operators: the state of the service, all teams, recent failures, rules for domains. One file per page.
+//! The pages for operators: the state of the service, all teams and people, recent failures, rules for domains, the audit
+//! trail. One file per page.
 //!
 //! [`require_operator`] protects all paths below [`PATH`]: everybody else gets 404 for each of them, whether or not the
 //! page exists. To add a page, add a line in [`routes`], and one in [`navigation`] if it should be a tab.
@@ -9,9 +10,11 @@ mod cursor;
 mod domains;
 mod failures;
 mod grant;
+mod hours;
 mod limit_table;
 mod navigation;
 mod overview;
+mod people;
 mod service_limits;
 mod suspend;
 mod team;
@@ -25,19 +28,19 @@ use axum::routing::{MethodRouter, any, any_service, get};
 use axum::{Router, middleware};
 
 use self::context::{require_operator, unknown};
-use self::navigation::{AUDIT, DOMAINS, FAILURES, LIMITS, PATH, TEAMS};
+use self::navigation::{AUDIT, AUDIT_CSV, DOMAINS, FAILURES, LIMITS, PATH, PEOPLE, TEAMS};
 use crate::problem::Problem;
 use crate::response::{FORM, READ, only};
 use crate::state::Web;
 
 /// Path, `Allow` header and handlers of each page.
-pub(crate) fn routes() -> [(&'static str, &'static str, MethodRouter<Arc<Web>>); 12] {
+pub(crate) fn routes() -> [(&'static str, &'static str, MethodRouter<Arc<Web>>); 14] {
     [
         (PATH, READ, get(overview::show)),
         (TEAMS, READ, get(teams::show)),
         ("/operator/teams/{team}", READ, get(team::show)),
         ("/operator/teams/{team}/credits", FORM, get(grant::show).post(grant::submit)),
-        ("/operator/teams/{team}/suspend", FORM, get(grant::show).post(suspend::suspend)),
+        ("/operator/teams/{team}/suspend", FORM, get(suspend::confirm).post(suspend::suspend)),
         ("/operator/teams/{team}/restore", FORM, get(grant::show).post(suspend::restore)),
         ("/operator/teams/{team}/limits", FORM, get(grant::show).post(team_limits::submit)),
         (FAILURES, READ, get(failures::show)),
@@ -45,6 +48,8 @@ pub(crate) fn routes() -> [(&'static str, &'static str, MethodRouter<Arc<Web>>);
         ("/operator/domains/{domain}/remove", FORM, get(domains::redirect_to_page).post(domains::remove)),
         (LIMITS, READ, get(service_limits::show)),
         (AUDIT, READ, get(audit::show)),
+        (AUDIT_CSV, READ, get(audit::download)),
+        (PEOPLE, READ, get(people::show)),
     ]
 }
 

@@ -12,13 +12,18 @@ pub(super) const DOMAINS: &str = "/operator/domains";
 pub(super) const LIMITS: &str = "/operator/limits";
 /// The list of failed captures.
 pub(super) const FAILURES: &str = "/operator/failures";
+/// The list of all users.
+pub(super) const PEOPLE: &str = "/operator/people";
+/// The audit trail as a file.
+pub(super) const AUDIT_CSV: &str = "/operator/audit.csv";
 /// The audit trail.
 pub(super) const AUDIT: &str = "/operator/audit";
 
 /// The pages in the order of the tabs: path and label.
-const PAGES: [(&str, &str); 6] = [
+const PAGES: [(&str, &str); 7] = [
     (PATH, "Overview"),
     (TEAMS, "Teams"),
+    (PEOPLE, "People"),
     (FAILURES, "Recent failures"),
     (DOMAINS, "Domain rules"),
     (LIMITS, "Limits"),

@@ -9,11 +9,15 @@ use axum::response::Response;
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, FailureReason};
-use grabd_engine::operator::{self, AttachedRenderer, LATE_AFTER, Node, OutcomeCount, Overview, Queue, TeamQueue};
+use grabd_engine::operator::{
+    self, AttachedRenderer, DiskSpace, LATE_AFTER, LATENCY_CAPTURES, Latency, Node, OutcomeCount, Overview, Queue,
+    TeamQueue,
+};
 use http::StatusCode;
 
+use super::hours::Hours;
 use super::navigation::PATH;
-use super::view::{renderer_name, share, size, span};
+use super::view::{renderer_name, seconds, share, size, span};
 use crate::extract::OperatorContext;
 use crate::number::grouped;
 use crate::page::{Layout, page};
@@ -44,6 +48,9 @@ struct OverviewPage {
     done: String,
     failed: String,
     failed_share: String,
+    latency: Option<LatencyTile>,
+    disk: DiskTile,
+    hours: Option<Hours>,
     outcomes: Vec<Outcome>,
     refused: Vec<(&'static str, String)>,
     rate_limited: String,
@@ -77,6 +84,21 @@ struct SlotTile {
     total: String,
     /// Where the slots are.
     note: String,
+}
+
+/// The tile with the latency of captures.
+struct LatencyTile {
+    p50: String,
+    p95: String,
+    /// Of which captures.
+    note: String,
+}
+
+/// The tile with the disk of the images.
+struct DiskTile {
+    used: String,
+    note: String,
+    images: String,
 }
 
 /// A process of the cluster.
@@ -127,6 +149,9 @@ impl OverviewPage {
             queue,
             async_queue,
             ended,
+            latency,
+            disk,
+            image_bytes,
             refused,
             rate_limited,
             given_back,
@@ -168,6 +193,9 @@ impl OverviewPage {
             done: grouped(done),
             failed: grouped(failed),
             failed_share: share(failed, done + failed),
+            latency: latency.map(LatencyTile::of),
+            disk: DiskTile::of(disk, image_bytes),
+            hours: Hours::of(&ended, now),
             outcomes: outcomes(&ended),
             refused: refused.into_iter().map(|(reason, count)| (reason, grouped(count))).collect(),
             rate_limited: grouped(rate_limited),
@@ -201,6 +229,33 @@ impl SlotTile {
         };
         // Shares are rounded, and the figures are up to two seconds apart.
         Self { busy: grouped(rendering), total: grouped(total.max(rendering)), note }
+    }
+}
+
+impl LatencyTile {
+    fn of(Latency { p50, p95, captures }: Latency) -> Self {
+        let captures = u64::try_from(captures).unwrap_or(u64::MAX);
+        let note = match captures {
+            1 => "one live capture".to_owned(),
+            all if all < u64::from(LATENCY_CAPTURES) => format!("{} live captures", grouped(all)),
+            latest => format!("the latest {} live captures", grouped(latest)),
+        };
+        Self { p50: seconds(p50), p95: seconds(p95), note }
+    }
+}
+
+impl DiskTile {
+    fn of(disk: Option<DiskSpace>, image_bytes: u64) -> Self {
+        let images = size(image_bytes);
+        let Some(DiskSpace { free_bytes, total_bytes }) = disk.filter(|disk| disk.total_bytes > 0) else {
+            return Self { used: "not measured".to_owned(), note: "measured every 10 seconds".to_owned(), images };
+        };
+        let used = u128::from(total_bytes.saturating_sub(free_bytes)) * 100 / u128::from(total_bytes);
+        Self {
+            used: format!("{used} % used"),
+            note: format!("{} free of {}", size(free_bytes), size(total_bytes)),
+            images,
+        }
     }
 }
 
@@ -276,8 +331,8 @@ fn outcomes(ended: &[OutcomeCount]) -> Vec<Outcome> {
         FailureReason::InternalError,
     ];
     let count = |failure, environment| {
-        let of = ended.iter().find(|of| of.failure == failure && of.environment == environment);
-        grouped(of.map_or(0, |of| of.grabs))
+        let of = ended.iter().filter(|of| of.failure == failure && of.environment == environment);
+        grouped(of.map(|of| of.grabs).sum())
     };
     let outcome = |failure: Option<FailureReason>| Outcome {
         result: failure.map_or("done", |reason| reason.code().as_str()),
@@ -357,5 +412,19 @@ mod tests {
         let one = "One webhook endpoint is failing.";
         assert_eq!(alarms(&[renderer(0)], false, 1), [one]);
         assert_eq!(alarms(&[renderer(0)], false, 1200), ["1,200 webhook endpoints are failing."]);
+    }
+
+    #[test]
+    fn tiles_of_latency_and_disk_have_figures_with_units() {
+        let latency =
+            |captures| Latency { p50: Duration::from_millis(840), p95: Duration::from_millis(4_260), captures };
+        let LatencyTile { p50, p95, note } = LatencyTile::of(latency(1200));
+        assert_eq!((p50.as_str(), p95.as_str(), note.as_str()), ("840 ms", "4.2 s", "1,200 live captures"));
+        assert_eq!(LatencyTile::of(latency(1)).note, "one live capture");
+        assert_eq!(LatencyTile::of(latency(5000)).note, "the latest 5,000 live captures");
+        let disk = DiskSpace { free_bytes: 59_000_000_000, total_bytes: 100_000_000_000 };
+        let DiskTile { used, note, images } = DiskTile::of(Some(disk), 1_540_000);
+        assert_eq!((used.as_str(), note.as_str(), images.as_str()), ("41 % used", "59 GB free of 100 GB", "1.5 MB"));
+        assert_eq!(DiskTile::of(None, 0).used, "not measured");
     }
 }

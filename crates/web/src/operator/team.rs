@@ -12,7 +12,7 @@ use http::StatusCode;
 
 use super::context::unknown;
 use super::limit_table::Limits;
-use super::navigation::TEAMS;
+use super::navigation::{AUDIT, FAILURES, TEAMS};
 use super::view::{Failure, share};
 use crate::environments::environment_name;
 use crate::extract::OperatorContext;
@@ -27,8 +27,6 @@ use crate::time_format::Moment;
 pub(super) const CREDITS_FIELD: &str = "credits";
 /// The field with the reason of the grant.
 pub(super) const REASON_FIELD: &str = "reason";
-/// The field with the reason of a suspension.
-pub(super) const SUSPEND_REASON_FIELD: &str = "suspend_reason";
 /// The field with the idempotency key: a form that is sent twice makes one grant.
 pub(super) const IDEMPOTENCY_FIELD: &str = "once";
 
@@ -46,7 +44,8 @@ struct TeamPage<'a> {
     id: String,
     name: String,
     suspension: Option<Suspended>,
-    suspend_reason: Field,
+    trail: String,
+    all_failures: String,
     created: Moment,
     live: String,
     subscription: String,
@@ -152,7 +151,8 @@ pub(super) async fn render(
         suspension: team
             .suspension
             .map(|suspension| Suspended { since: suspension.at.into(), reason: suspension.reason }),
-        suspend_reason: suspend_reason_field(input, errors),
+        trail: format!("{AUDIT}?team={}", team.id),
+        all_failures: format!("{FAILURES}?team={}", team.id),
         created: team.created_at.into(),
         live: grouped(balance.total()),
         subscription: grouped(balance.subscription),
@@ -193,20 +193,6 @@ fn reason_field(input: &Form, errors: &[FieldError]) -> Field {
         max_length: 200,
         hint: "Shown in the team’s ledger.",
         value: input.get(REASON_FIELD).to_owned(),
-        error: None,
-    }
-    .with_errors(errors)
-}
-
-fn suspend_reason_field(input: &Form, errors: &[FieldError]) -> Field {
-    Field {
-        name: SUSPEND_REASON_FIELD,
-        label: "Reason for the suspension",
-        kind: "text",
-        autocomplete: "off",
-        max_length: 200,
-        hint: "Shown to operators only.",
-        value: input.get(SUSPEND_REASON_FIELD).to_owned(),
         error: None,
     }
     .with_errors(errors)

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use grabd_domain::ErrorCause;
+use grabd_domain::grabs::FailureReason;
 use grabd_domain::ids::SessionId;
 use grabd_engine::operator::FailedGrab;
 
@@ -12,6 +14,8 @@ pub(super) struct Failure {
     pub(super) finished: Moment,
     /// The label in the metrics.
     pub(super) code: &'static str,
+    pub(super) reason: &'static str,
+    pub(super) cause: &'static str,
     pub(super) host: String,
     pub(super) team: String,
     pub(super) team_path: String,
@@ -22,10 +26,12 @@ pub(super) struct Failure {
 
 impl From<FailedGrab> for Failure {
     fn from(failed: FailedGrab) -> Self {
-        let FailedGrab { grab, team, team_name, reason, host, session, attempts, finished_at } = failed;
+        let FailedGrab { grab, team, team_name, reason, cause, host, session, attempts, finished_at } = failed;
         Self {
             finished: finished_at.into(),
             code: reason.code().as_str(),
+            reason: reason_label(reason),
+            cause: cause_label(cause),
             host: host.to_string(),
             team: team_name,
             team_path: format!("/operator/teams/{team}"),
@@ -33,6 +39,25 @@ impl From<FailedGrab> for Failure {
             attempts,
             grab: grab.to_string(),
         }
+    }
+}
+
+/// Why a capture failed, for people.
+pub(super) const fn reason_label(reason: FailureReason) -> &'static str {
+    match reason {
+        FailureReason::RenderBlocked => "Blocked by the site",
+        FailureReason::RenderFailed => "Not rendered",
+        FailureReason::SsrfDetected => "Led to a private address",
+        FailureReason::InternalError => "Error of the service",
+    }
+}
+
+/// Whose fault a failure is, for people.
+pub(super) const fn cause_label(cause: ErrorCause) -> &'static str {
+    match cause {
+        ErrorCause::Request => "Request",
+        ErrorCause::Target => "Target site",
+        ErrorCause::Service => "Service",
     }
 }
 
@@ -50,6 +75,15 @@ pub(super) fn span(duration: Duration) -> String {
         60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
         3600..86_400 => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
         _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3600),
+    }
+}
+
+/// A latency: in milliseconds below a second, in tenths of a second below a minute.
+pub(super) fn seconds(duration: Duration) -> String {
+    match duration.as_millis() {
+        ms @ 0..1000 => format!("{ms} ms"),
+        ms @ 1000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        60_000.. => span(duration),
     }
 }
 

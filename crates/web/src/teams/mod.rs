@@ -10,4 +10,5 @@ pub(crate) mod members;
 pub(crate) mod rename;
 pub(crate) mod secrets;
 pub(crate) mod settings;
+pub(crate) mod trail;
 pub(crate) mod users;

@@ -4,6 +4,7 @@
 //! decision: change the row and give the reason in `docs/decisions`. Development dependencies are not restricted,
 //! because nothing that ships is built from them.
 
+mod audit;
 mod circles;
 mod credits;
 mod imports;

@@ -9,6 +9,7 @@
 //! page of a team also gets a row in `team` or `users`, and an operator page a row in `operator`.
 
 mod app_access;
+mod audit_trail;
 mod billing;
 mod connect;
 mod csrf;
@@ -26,6 +27,7 @@ mod oauth;
 mod oauth_library;
 mod one_grab;
 mod operator;
+mod operator_lists;
 mod passkeys;
 mod second_factor;
 mod secrets;

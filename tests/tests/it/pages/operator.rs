@@ -19,7 +19,7 @@ use super::team::team_of;
 use super::visitor::{PageResponse, Visitor, start_app};
 
 /// All operator routes, and whether they take forms. `{team}` is a team id.
-const ROUTES: [(&str, bool); 13] = [
+const ROUTES: [(&str, bool); 15] = [
     ("/operator", false),
     ("/operator/teams", false),
     ("/operator/teams/{team}", false),
@@ -32,6 +32,8 @@ const ROUTES: [(&str, bool); 13] = [
     ("/operator/domains/example.com/remove", true),
     ("/operator/limits", false),
     ("/operator/audit", false),
+    ("/operator/audit.csv", false),
+    ("/operator/people", false),
     ("/operator/nothing/is/here", true),
 ];
 
@@ -551,7 +553,7 @@ async fn teams_can_be_searched_and_paged() -> Result<()> {
             assert_eq!(row(&found, "<bdi>ada</bdi></a>")?.split(" 2").next(), Some("7 0 0 1"), "{}", found.body);
         }
     }
-    for path in ["/operator/teams?after=x", "/operator/failures?after=1.x"] {
+    for path in ["/operator/teams?after=x", "/operator/failures?after=1.x", "/operator/audit?after=x"] {
         assert_eq!(olga.get(path).await?.status, 400, "{path}");
     }
     for path in ["/operator/teams/x", "/operator/teams/01993e1c-7b1a-7000-8000-0123456789ab"] {

@@ -152,7 +152,7 @@ async fn team_routes_are_not_found_for_non_members() -> Result<()> {
     let member = ids(&listed, "id=\"remove-").pop().context("member")?;
     let form_token = eve.get(&users(&hers)).await?.hidden_field("form_token")?;
 
-    let table: [Row; 26] = [
+    let table: [Row; 28] = [
         ("/teams/{team}", "", None),
         ("/teams/{team}/people", "/people", None),
         ("/teams/{team}/settings", "/settings", None),
@@ -175,6 +175,8 @@ async fn team_routes_are_not_found_for_non_members() -> Result<()> {
         ("/teams/{team}/keys/{key}/link", "/keys/KEY/link", Some(&[])),
         ("/teams/{team}/keys/{key}/link/replace", "/keys/KEY/link/replace", None),
         ("/teams/{team}/keys/{key}/link/replace", "/keys/KEY/link/replace", Some(&[])),
+        ("/teams/{team}/audit", "/audit", None),
+        ("/teams/{team}/audit.csv", "/audit.csv", None),
         ("/teams/{team}/secrets", "/secrets", None),
         ("/teams/{team}/keys/{key}/revoke", "/keys/KEY/revoke", None),
         ("/teams/{team}/keys/{key}/revoke", "/keys/KEY/revoke", Some(&[])),

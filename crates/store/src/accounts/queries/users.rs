@@ -200,7 +200,7 @@ impl Accounts<'_> {
     }
 }
 
-pub(super) fn read(row: user::Model) -> Result<User> {
+pub(crate) fn read(row: user::Model) -> Result<User> {
     let user::Model { id, email, password_hash: _, created_at, operator, verified_at, suspended_at, suspended_reason } =
         row;
     let suspension =

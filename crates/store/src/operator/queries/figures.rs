@@ -1,5 +1,7 @@
 //! Service-wide figures: the queue, grab results, pending webhook deliveries and the database size.
 
+use std::time::Duration;
+
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, FailureReason};
@@ -15,7 +17,7 @@ use uuid::Uuid;
 
 use crate::areas::Operators;
 use crate::codes::{self, DONE};
-use crate::entities::{delivery, grab, job, team, team_limit, webhook_endpoint};
+use crate::entities::{delivery, grab, job, team, team_limit, team_storage, webhook_endpoint};
 use crate::padded::padded;
 use crate::{Error, Kind, Result};
 
@@ -58,9 +60,14 @@ pub struct TeamQueue {
     pub limit: Option<u32>,
 }
 
-/// Number of grabs with the same result.
+/// Milliseconds of an hour.
+const HOUR_MS: i64 = 60 * 60 * 1000;
+
+/// Number of grabs with the same result in the same hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutcomeCount {
+    /// Full hours from the time since which is counted to their ends.
+    pub hour: u32,
     /// The environment.
     pub environment: Environment,
     /// Why they failed; `None` when they are done.
@@ -138,22 +145,52 @@ impl Operators<'_> {
         Ok(codes::read_time(oldest))
     }
 
-    /// Counts the grabs of all teams that ended at `since` or later by result, unordered.
+    /// Counts the grabs of all teams that ended at `since` or later by hour and result, unordered.
     ///
     /// # Errors
     /// Database errors only.
     pub async fn count_ended(self, since: Timestamp) -> Result<Vec<OutcomeCount>> {
-        let counted: Vec<(i16, i16, Option<String>, i64)> =
+        let counted: Vec<(i64, i16, i16, Option<String>, i64)> =
             ended(since).into_tuple().all(self.store.database.reader()).await?;
-        let read = |(environment, status, code, grabs): (i16, i16, Option<String>, i64)| {
+        let read = |(hour, environment, status, code, grabs): (i64, i16, i16, Option<String>, i64)| {
             let unknown = Error::Inconsistent("unknown failure reason");
             let failure = match status {
                 DONE => None,
                 _ => Some(code.as_deref().and_then(FailureReason::parse).ok_or(unknown)?),
             };
-            Ok(OutcomeCount { environment: codes::read_environment(environment)?, failure, grabs: to_count(grabs) })
+            Ok(OutcomeCount {
+                hour: u32::try_from(hour).unwrap_or(u32::MAX),
+                environment: codes::read_environment(environment)?,
+                failure,
+                grabs: to_count(grabs),
+            })
         };
         counted.into_iter().map(read).collect()
+    }
+
+    /// How long the latest live grabs that were done at `since` or later took from their creation to their end, up to `limit`
+    /// of them, latest first.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn latencies(self, since: Timestamp, limit: u32) -> Result<Vec<Duration>> {
+        let times: Vec<(i64, i64)> = done(since, limit).into_tuple().all(self.store.database.reader()).await?;
+        let latency = |(created_at, finished_at)| Timestamp::from_ms(finished_at).since(Timestamp::from_ms(created_at));
+        Ok(times.into_iter().map(latency).collect())
+    }
+
+    /// Bytes of the stored images and their attachments, of all teams. Reads one small row for each team.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn image_bytes(self) -> Result<u64> {
+        let bytes: Option<i64> = team_storage::Entity::find()
+            .select_only()
+            .expr_as(Expr::cust("CAST(COALESCE(SUM(bytes), 0) AS BIGINT)"), "total")
+            .into_tuple()
+            .one(self.store.database.reader())
+            .await?;
+        Ok(bytes.map_or(0, to_count))
     }
 
     /// Counts pending deliveries and failing endpoints of all teams.
@@ -231,14 +268,29 @@ pub(super) fn oldest() -> Select<job::Entity> {
 }
 
 pub(super) fn ended(since: Timestamp) -> Select<grab::Entity> {
+    let hour = Expr::col(grab::Column::FinishedAt).sub(since.as_ms()).div(HOUR_MS);
     grab::Entity::find()
         .select_only()
+        .expr_as(hour, "hour")
         .columns([grab::Column::Env, grab::Column::Status, grab::Column::ErrorCode])
         .column_as(grab::Column::FinishedAt.count(), "grabs")
         .filter(grab::Column::FinishedAt.gte(since.as_ms()))
+        // By its name: PostgreSQL does not know that two expressions with the same parameters are equal.
+        .group_by(Expr::col("hour"))
         .group_by(grab::Column::Env)
         .group_by(grab::Column::Status)
         .group_by(grab::Column::ErrorCode)
+}
+
+pub(super) fn done(since: Timestamp, limit: u32) -> Select<grab::Entity> {
+    grab::Entity::find()
+        .select_only()
+        .columns([grab::Column::CreatedAt, grab::Column::FinishedAt])
+        .filter(grab::Column::FinishedAt.gte(since.as_ms()))
+        .filter(grab::has_status(DONE))
+        .filter(grab::is_of(Environment::Live))
+        .order_by_desc(grab::Column::FinishedAt)
+        .limit(u64::from(limit))
 }
 
 pub(super) fn pending_deliveries() -> Select<delivery::Entity> {

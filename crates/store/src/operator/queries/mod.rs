@@ -6,6 +6,7 @@ pub(crate) mod domains;
 pub(crate) mod failures;
 pub(crate) mod figures;
 pub(crate) mod teams;
+pub(crate) mod users;
 
 #[cfg(test)]
 mod plans;

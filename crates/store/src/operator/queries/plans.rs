@@ -1,12 +1,12 @@
 //! Checks that the operator queries use indexes on SQLite. `tests/store/operator_plans.rs` checks PostgreSQL.
 
-use grabd_domain::Timestamp;
 use grabd_domain::ids::{GrabId, TeamId};
+use grabd_domain::{ErrorCause, Timestamp};
 use sea_orm::{ConnectionTrait, DbBackend, EntityTrait, QueryTrait, Select, Statement};
 use uuid::Uuid;
 
-use super::failures::{FailureCursor, failed, failed_of};
-use super::figures::{by_class, by_team, ended, oldest, pending_deliveries};
+use super::failures::{FailureCursor, FailureFilter, failed_of, matching};
+use super::figures::{by_class, by_team, done, ended, oldest, pending_deliveries};
 use super::teams::{TeamCursor, TeamFilter, captures, teams};
 use crate::database::Database;
 
@@ -41,14 +41,18 @@ async fn operator_queries_use_indexes() {
     }
     let (team, at) = (TeamId(Uuid::nil()), Timestamp::from_ms(4000));
     let cursor = FailureCursor { at, grab: GrabId(team.0) };
+    let all = FailureFilter::default();
+    let of_day = FailureFilter { since: Some(at), until: Some(Timestamp::from_ms(4500)), ..all.clone() };
     let teams_after = |filter| teams(&filter, Some(TeamCursor { created_at: at, team }), 25);
     for (plan, expected) in [
         (plan(&database, ended(at)).await, "SEARCH grab USING COVERING INDEX grab_ended (finished_at>?)"),
-        (plan(&database, failed(None, 50)).await, "SCAN grab USING INDEX grab_failed"),
+        (plan(&database, done(at, 50)).await, "SEARCH grab USING INDEX grab_ended (finished_at>?)"),
+        (plan(&database, matching(&all, None, 50)).await, "SCAN grab USING INDEX grab_failed"),
         (
-            plan(&database, failed(Some(cursor), 50)).await,
+            plan(&database, matching(&all, Some(cursor), 50)).await,
             "SEARCH grab USING INDEX grab_failed ((finished_at,id)<(?,?))",
         ),
+        (plan(&database, matching(&of_day, None, 50)).await, "INDEX grab_failed (finished_at>? AND finished_at<?)"),
         (
             plan(&database, failed_of(team, 10)).await,
             "SEARCH grab USING INDEX grab_list_status (team_id=? AND env=? AND status=?)",
@@ -63,6 +67,14 @@ async fn operator_queries_use_indexes() {
     ] {
         assert!(plan.contains(expected), "expected {expected} in:\n{plan}");
         assert!(!plan.contains("ORDER BY"), "plan sorts:\n{plan}");
+    }
+    // A search looks at a limited number of failures, and sorts those that it finds.
+    let of_team = FailureFilter { teams: Some(vec![team]), ..all.clone() };
+    let by_target = FailureFilter { cause: Some(ErrorCause::Target), ..all };
+    for filter in [of_team, by_target] {
+        let selective = plan(&database, matching(&filter, Some(cursor), 50)).await;
+        assert!(selective.contains("INDEX grab_failed ((finished_at,id)<(?,?))"), "{selective}");
+        assert!(!selective.contains("SCAN grab"), "{selective}");
     }
     for plan in [plan(&database, by_class()).await, plan(&database, by_team(10)).await, plan(&database, oldest()).await]
     {

@@ -94,6 +94,17 @@ impl Operators<'_> {
     }
 }
 
+impl Operators<'_> {
+    /// Up to `limit` teams, newest first.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn list_team_ids(self, filter: &TeamFilter, limit: u32) -> Result<Vec<TeamId>> {
+        let found = teams(filter, None, limit).all(self.store.database.reader()).await?;
+        Ok(found.into_iter().map(|team| TeamId(team.id)).collect())
+    }
+}
+
 pub(super) fn teams(filter: &TeamFilter, after: Option<TeamCursor>, limit: u32) -> Select<team::Entity> {
     let mut query = team::Entity::find();
     match filter {
@@ -136,7 +147,7 @@ pub(super) fn captures(teams: Vec<Uuid>, since: Timestamp) -> Select<grab::Entit
 }
 
 /// A LIKE pattern that matches text containing `text` literally: wildcards are escaped.
-fn containing(text: &str) -> String {
+pub(super) fn containing(text: &str) -> String {
     let mut pattern = String::from("%");
     for character in text.to_lowercase().chars() {
         if matches!(character, '%' | '_' | '\\') {
