@@ -41,6 +41,7 @@ mod paths;
 mod problem;
 mod qr;
 mod rate_limits;
+mod requests;
 mod response;
 mod routes;
 mod samples;

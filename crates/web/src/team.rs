@@ -13,11 +13,12 @@ use crate::session::SignedIn;
 use crate::state::Web;
 
 /// The pages of a team in the order of the navigation: last path segment and label.
-const PAGES: [(&str, &str); 6] = [
+const PAGES: [(&str, &str); 7] = [
     ("grabs", "Captures"),
     ("capture", "New capture"),
     ("keys", "API keys"),
     ("webhooks", "Webhooks"),
+    ("requests", "Requests"),
     ("billing", "Usage and billing"),
     ("people", "Members"),
 ];

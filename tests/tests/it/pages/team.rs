@@ -12,7 +12,7 @@ use super::webhooks::{create_webhook, submit};
 
 /// All routes of a team, and whether they take forms. `{grab}` is a grab of the team, `{webhook}` one of its webhooks,
 /// and `{delivery}` a message sent to it.
-const ROUTES: [(&str, bool); 34] = [
+const ROUTES: [(&str, bool); 35] = [
     ("billing", false),
     ("billing/ledger", false),
     ("billing/ledger.csv", false),
@@ -30,6 +30,7 @@ const ROUTES: [(&str, bool); 34] = [
     ("grabs/{grab}/thumbnail", false),
     ("grabs/{grab}/delete", false),
     ("grabs/{grab}/delete", true),
+    ("requests", false),
     ("webhooks", false),
     ("webhooks/new", false),
     ("webhooks/new", true),
