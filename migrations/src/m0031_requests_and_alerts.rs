@@ -40,7 +40,11 @@ impl MigrationTrait for Migration {
             .take();
         manager.create_table(table).await?;
         let of_team = Index::create().name("api_request_team").table("api_request").col("team_id").col("id").take();
-        manager.create_index(of_team).await
+        manager.create_index(of_team).await?;
+
+        // How many percentages the balance has fallen to. All at first, because the owners are told of falls only.
+        let stage = small_integer("alert_stage").default(3).check(Expr::cust("alert_stage BETWEEN 0 AND 3")).take();
+        manager.alter_table(Table::alter().table("team").add_column(stage).take()).await
     }
 }
 
