@@ -34,6 +34,7 @@ mod m0026_app_scopes;
 mod m0028_background_queues;
 mod m0029_stored_bytes;
 mod m0030_device_requests;
+mod m0031_requests_and_alerts;
 mod m0032_operator_lists;
 mod m0034_grab_creators;
 
@@ -109,6 +110,7 @@ steps![
     m0028_background_queues: MayContinue,
     m0029_stored_bytes: MayContinue,
     m0030_device_requests: MayContinue,
+    m0031_requests_and_alerts: MayContinue,
     m0032_operator_lists: MayContinue,
     m0034_grab_creators: MayContinue,
 ];

@@ -67,6 +67,29 @@ await ada.page.goto(keys);
 assert.equal(ada.page.url(), keys);
 const list = await ada.page.content();
 assert.ok(!list.includes(key) && list.includes(key.slice(-4)), "the list shows the end of the key alone");
+
+// The requests of keys: none, one that was refused, and its record.
+const requests = keys.replace(/keys$/, "requests");
+await ada.page.goto(requests);
+await ada.audit("requests-none", 200);
+const refused = await fetch(`${mailing}/v1/grabs`, {
+  method: "POST",
+  headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+  body: JSON.stringify({ url: "https://example.com/", width: 1, full_page: true }),
+});
+assert.equal(refused.status, 400);
+await ada.page.goto(requests);
+await ada.audit("requests", 200);
+await ada.page.getByLabel("Error code").selectOption("invalid_viewport");
+await ada.send("Filter");
+await ada.audit("requests-filtered", 200);
+await ada.page.getByRole("row").nth(1).getByRole("link").click();
+await ada.page.waitForURL("**/requests/*");
+await ada.audit("request", 200);
+await ada.page.getByRole("button", { name: "Copy" }).click();
+await ada.page.locator("#said", { hasText: "opi" }).waitFor();
+await ada.page.goto(keys);
+
 await ada.fill({ Name: "W".repeat(60) });
 await ada.send("Create key");
 await ada.audit("key-made-long-name", 200);

@@ -8,6 +8,26 @@ pub const ALERT_BELOW: u32 = 100;
 /// The highest threshold. 0 means no alerts.
 pub const ALERT_BELOW_MAX: u32 = 1_000_000;
 
+/// The percentages of what was bought or granted at which the owners of a team get an alert, highest first.
+pub const ALERT_PERCENTS: [u32; 3] = [50, 20, 0];
+/// The stage of a balance that has fallen to all of [`ALERT_PERCENTS`].
+pub const ALERT_STAGES: u8 = 3;
+/// With fewer credits, only the last of them counts: half of few credits is no news.
+const ALERT_MIN_GRANTED: u64 = 100;
+
+/// How many of [`ALERT_PERCENTS`] the unspent credits have fallen to, of the `granted` credits of the lots that are not used
+/// up.
+pub fn alert_stage(unspent: u64, granted: u64) -> u8 {
+    let has_fallen_to = |percent: &&u32| match **percent {
+        0 => unspent == 0,
+        percent => {
+            granted < ALERT_MIN_GRANTED || u128::from(unspent) * 100 <= u128::from(granted) * u128::from(percent)
+        }
+    };
+    let reached = ALERT_PERCENTS.iter().filter(has_fallen_to).count();
+    u8::try_from(reached).unwrap_or(ALERT_STAGES)
+}
+
 /// The origin of a lot. Subscription lots are spent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LotKind {
@@ -160,6 +180,29 @@ mod tests {
             expires_at: expires.map(Timestamp::from_ms),
             cancelled: false,
         }
+    }
+
+    #[test]
+    fn stage_is_the_number_of_percentages_that_were_reached() {
+        for (unspent, granted, expected) in [
+            (10_000, 10_000, 0),
+            (5_001, 10_000, 0),
+            (5_000, 10_000, 1),
+            (2_001, 10_000, 1),
+            (2_000, 10_000, 2),
+            (1, 10_000, 2),
+            (0, 10_000, 3),
+            (0, 0, 3),
+            (100, 100, 0),
+            // Few credits: only the last one is an event.
+            (99, 99, 2),
+            (1, 99, 2),
+            (0, 99, 3),
+            (u64::MAX, u64::MAX, 0),
+        ] {
+            assert_eq!(alert_stage(unspent, granted), expected, "{unspent} of {granted}");
+        }
+        assert_eq!(usize::from(ALERT_STAGES), ALERT_PERCENTS.len());
     }
 
     #[test]

@@ -50,6 +50,10 @@ id! {
     KeyId
 }
 id! {
+    /// A recorded API request. UUIDv7, so that ids sort by time.
+    ApiRequestId
+}
+id! {
     /// A user account.
     UserId
 }

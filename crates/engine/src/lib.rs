@@ -37,6 +37,7 @@ pub mod pricing;
 mod queue;
 pub mod random;
 pub mod renderers;
+pub mod requests;
 mod retention;
 pub mod rotation;
 pub mod samples;

@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{
-    DeliveryId, EndpointId, GrabId, GrantId, InvitationId, KeyId, LeaseToken, NodeId, PasskeyId, SessionId, TeamId,
-    UserId,
+    ApiRequestId, DeliveryId, EndpointId, GrabId, GrantId, InvitationId, KeyId, LeaseToken, NodeId, PasskeyId,
+    SessionId, TeamId, UserId,
 };
 use rand::TryRng;
 use rand::rngs::SysRng;
@@ -59,6 +59,11 @@ pub fn team_id(now: Timestamp) -> TeamId {
 /// New API key id.
 pub fn key_id(now: Timestamp) -> KeyId {
     KeyId(v7(now))
+}
+
+/// New id of a recorded API request.
+pub fn api_request_id(now: Timestamp) -> ApiRequestId {
+    ApiRequestId(v7(now))
 }
 
 /// New user id.

@@ -39,6 +39,7 @@ use crate::outgoing::OutgoingClient;
 use crate::placeholder::Placeholder;
 use crate::pricing::Pricing;
 use crate::queue::{CleanupProgress, Queue};
+use crate::requests::RequestQueue;
 use crate::retention::Retention;
 use crate::samples::state::Samples;
 use crate::vault::Vault;
@@ -181,6 +182,7 @@ pub struct Core {
     /// Encrypts stored secrets.
     pub(crate) vault: Vault,
     pub(crate) webhooks: Arc<Webhooks>,
+    pub(crate) requests: Arc<RequestQueue>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
     /// Cancelled when draining starts, to end streams that would otherwise delay the shutdown.
@@ -240,6 +242,7 @@ impl Core {
             billing: Arc::new(Billing { pricing, stripe, balance_position: BalancePosition::default() }),
             vault,
             webhooks: Arc::new(webhooks),
+            requests: Arc::default(),
             store,
             guard,
             outgoing,

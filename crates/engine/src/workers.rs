@@ -6,6 +6,7 @@ use crate::bus;
 use crate::cluster::membership;
 use crate::mail::{self, MailMessage, Smtp};
 use crate::queue::{cleanup, hints, lease_loop, sweep};
+use crate::requests;
 use crate::service::Core;
 use crate::storage;
 use crate::webhooks::sender;
@@ -34,6 +35,7 @@ impl Core {
         }
         self.spawn(sweep::run(self.clone()));
         self.spawn(storage::run(self.clone()));
+        self.spawn(requests::run(self.clone()));
         if let Some((smtp, queue)) = mailing {
             self.spawn(mail::run(self.clone(), smtp, queue));
         }

@@ -1,10 +1,11 @@
 //! The gRPC contract as Rust types, generated from `proto/`, and the parsing of message metadata: the credential, the
-//! request id and trace, the error details.
+//! request id and trace, how the call was made, the error details.
 //!
 //! To add an RPC, edit the `.proto` file. The servers do not compile until they implement it.
 //!
 //! *Invariant:* of the workspace, this crate depends only on the table of options, so clients do not compile server code.
 
+pub mod called_as;
 pub mod correlation;
 pub mod credential;
 pub mod options;

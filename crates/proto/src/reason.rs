@@ -40,6 +40,32 @@ pub fn code(status: &Status) -> ErrorCode {
         .unwrap_or(ErrorCode::InternalError)
 }
 
+/// The name of an error code in JSON.
+pub fn name(code: ErrorCode) -> String {
+    match code {
+        ErrorCode::Unspecified => name(ErrorCode::InternalError),
+        code => of(code).to_ascii_lowercase(),
+    }
+}
+
+/// The HTTP status of an error code.
+pub const fn http_status(code: ErrorCode) -> u16 {
+    match code {
+        ErrorCode::Unauthorized => 401,
+        ErrorCode::BadRequest
+        | ErrorCode::InvalidViewport
+        | ErrorCode::SsrfDetected
+        | ErrorCode::IdempotencyMismatch => 400,
+        ErrorCode::CreditsExhausted => 402,
+        ErrorCode::Forbidden => 403,
+        ErrorCode::NotFound => 404,
+        ErrorCode::IdempotencyConflict => 409,
+        ErrorCode::RenderBlocked => 422,
+        ErrorCode::RateLimitExceeded | ErrorCode::QueueLimitExceeded => 429,
+        ErrorCode::RenderFailed | ErrorCode::InternalError | ErrorCode::Unspecified => 500,
+    }
+}
+
 /// The name of a cause in JSON and in the metadata of an `ErrorInfo`. `None` for `Unspecified`.
 pub const fn cause_name(cause: ErrorCause) -> Option<&'static str> {
     match cause {

@@ -1,5 +1,5 @@
-//! The gate: a tower layer around the public services that authenticates callers, enforces the request rate, and checks
-//! the scopes of API keys and access tokens.
+//! The gate: a tower layer around the public services that authenticates callers, enforces the request rate, checks
+//! the scopes of API keys and access tokens, and records what it has answered.
 //!
 //! REST, MCP and internal callers all pass the same gate.
 
@@ -20,6 +20,7 @@ use tonic::body::Body;
 use tower::{Layer, Service};
 use tracing::{Instrument, Span};
 
+use crate::call_log::CallLog;
 use crate::scopes;
 use crate::status::to_status;
 
@@ -86,9 +87,13 @@ where
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let core = self.core.clone();
         let response = async move {
+            let log = CallLog::begin(&core, request.headers(), request.uri().path());
+            let mut known = None;
             let admitted = match authenticate(&core, request.headers()).await {
                 Ok(access) => {
+                    known = Some(access.caller);
                     request.extensions_mut().insert(access.scopes);
+                    request.extensions_mut().insert(log.notes.clone());
                     admit(&core, access, request.uri().path()).await
                 }
                 Err(fault) => Err((fault, None)),
@@ -104,6 +109,10 @@ where
             // A batch counts its further requests itself, and reports the state after them.
             if let Some(decision) = decision.filter(|_| !response.headers().contains_key(RATE_LIMIT)) {
                 add_headers(decision, response.headers_mut());
+            }
+            // A call with an unknown credential is of no team.
+            if let Some(caller) = known {
+                log.end(&core, caller, response.headers());
             }
             Ok(response)
         };

@@ -21,6 +21,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
+use crate::call_log::CallNotes;
 use crate::status::{stream_cut, to_status};
 use crate::{convert, gate};
 
@@ -31,23 +32,27 @@ pub(crate) struct Grabs(pub(crate) Core);
 #[tonic::async_trait]
 impl GrabService for Grabs {
     async fn create_grab(&self, request: Request<CreateGrabRequest>) -> Result<Response<CreateGrabResponse>, Status> {
-        let (caller, may_read) = (caller(&request)?, may_read(&request));
+        let (caller, may_read, notes) = (caller(&request)?, may_read(&request), CallNotes::of(&request));
         let request = convert::create_request(request.into_inner(), may_read);
+        notes.asked(&request);
         let result = grabs::create(&self.0, caller, &request).await.map_err(to_status)?;
-        let grab = Some(convert::created(&result, self.0.public_url()));
-        Ok(Response::new(CreateGrabResponse { grab, replayed: result.replayed }))
+        let grab = convert::created(&result, self.0.public_url());
+        notes.answered(&grab);
+        Ok(Response::new(CreateGrabResponse { grab: Some(grab), replayed: result.replayed }))
     }
 
     async fn batch_create_grabs(
         &self,
         request: Request<BatchCreateGrabsRequest>,
     ) -> Result<Response<BatchCreateGrabsResponse>, Status> {
-        let (caller, may_read) = (caller(&request)?, may_read(&request));
+        let (caller, may_read, notes) = (caller(&request)?, may_read(&request), CallNotes::of(&request));
         let requests = request.into_inner().requests.into_iter();
         let requests: Vec<_> = requests.map(|request| convert::queued_request(request, may_read)).collect();
+        notes.asked_all(&requests);
         let batch = grabs::create_batch(&self.0, caller, &requests).await.map_err(to_status)?;
         let Batch { results, is_stopped: stopped, decision } = batch;
-        let results = results.iter().map(|result| convert::batch_result(result, self.0.public_url())).collect();
+        let results: Vec<_> = results.iter().map(|result| convert::batch_result(result, self.0.public_url())).collect();
+        notes.answered_all(&results, stopped);
         let mut response = Response::new(BatchCreateGrabsResponse { results, stopped });
         if let Some(decision) = decision {
             let mut headers = HeaderMap::new();
@@ -64,11 +69,13 @@ impl GrabService for Grabs {
         &self,
         request: Request<CaptureGrabRequest>,
     ) -> Result<Response<Self::CaptureGrabStream>, Status> {
-        let (caller, may_read) = (caller(&request)?, may_read(&request));
+        let (caller, may_read, notes) = (caller(&request)?, may_read(&request), CallNotes::of(&request));
         let CaptureGrabRequest { create, with_stages } = request.into_inner();
         let request = convert::create_request(create.unwrap_or_default(), may_read);
+        notes.asked(&request);
         let captured = grabs::capture(&self.0, caller, &request, Follow::stages_if(with_stages)).await;
         let CaptureStream { first, rest } = captured.map_err(to_status)?;
+        notes.answered(&convert::created(&first, self.0.public_url()));
         let first = CaptureState { result: first, stages: Stages::default() };
         let public_url = self.0.public_url().to_owned();
         let states = stream::once(async { Ok(first) }).chain(ReceiverStream::new(rest)).map(move |state| {

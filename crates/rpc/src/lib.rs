@@ -6,6 +6,7 @@
 //! a compile error until it is handled.
 
 mod access;
+mod call_log;
 mod convert;
 pub mod direct_uploads;
 mod gate;

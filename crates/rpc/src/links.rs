@@ -8,8 +8,11 @@ use grabd_proto::v1::{OpenLinkRequest, OpenLinkResponse};
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
+use crate::call_log::CallLog;
 use crate::status::to_status;
 use crate::{convert, gate};
+
+const OPEN_LINK: &str = "/grabd.v1.LinkService/OpenLink";
 
 /// The service over a core.
 pub(crate) struct Links(pub(crate) Core);
@@ -19,6 +22,7 @@ pub(crate) struct Links(pub(crate) Core);
 impl LinkService for Links {
     async fn open_link(&self, request: Request<OpenLinkRequest>) -> Result<Response<OpenLinkResponse>, Status> {
         let core = &self.0;
+        let log = CallLog::begin(core, request.metadata().as_ref(), OPEN_LINK);
         let OpenLinkRequest { query } = request.into_inner();
         let link = links::verify(core, query).await.map_err(to_status)?;
         accounts::record_use(core, link.caller);
@@ -32,6 +36,8 @@ impl LinkService for Links {
             }
             Err(LinkError { fault, counted }) => {
                 let mut status = to_status(fault);
+                // Strangers open links, so only their errors are recorded, and nothing of the query.
+                log.end_with(core, link.caller, Some(&status));
                 add_limit(counted, status.metadata_mut());
                 Err(status)
             }

@@ -26,6 +26,7 @@ area!(Accounts, accounts, "Teams, people, keys, sessions and second factors.");
 area!(OAuth, oauth, "Apps, and what people granted them.");
 area!(Webhooks, webhooks, "Webhook endpoints and deliveries.");
 area!(AuditTrail, audit, "The audit trail.");
+area!(Requests, requests, "API requests that the members of a team can look up.");
 area!(Limits, limits, "Limits of teams, and requests that processes count together.");
 area!(Operators, operator, "Rules for domains, and reads for operators across all teams.");
 area!(Retention, retention, "What is deleted, and when.");

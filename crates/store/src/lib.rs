@@ -6,7 +6,7 @@
 //!   storage, lot.
 //! - `database/` opens the two databases and runs transactions on them.
 //! - `entities/` has one file per table, and `codes.rs` the integer codes of enums.
-//! - [`nodes`] has the processes of a cluster.
+//! - [`nodes`] has the processes of a cluster, and [`requests`] the recorded API requests.
 //!
 //! Reads and changes are methods of [`areas`]: `store.grabs().complete(..)`. To add a change, add a file to its module with its
 //! argument type, `impl Transaction` for it and a method of its area. To add a column, add a migration step, extend the entity
@@ -27,6 +27,7 @@ pub mod low_balance;
 pub mod nodes;
 pub mod oauth;
 pub mod operator;
+pub mod requests;
 pub mod retention;
 pub mod vault;
 pub mod webhooks;

@@ -1,4 +1,7 @@
-//! Alerts about balances that have fallen below the threshold of their team.
+//! Alerts about balances that have fallen below the threshold of their team, or to a percentage of what was bought or granted.
+//!
+//! A percentage is one of the lots that are not used up and have not expired. A balance that falls to several at once causes one
+//! alert.
 //!
 //! Credits reserved for open grabs count as unspent, so that an alert is not repeated when a grab fails and its credit is
 //! free again.
@@ -7,7 +10,7 @@ use std::collections::HashMap;
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, Role};
-use grabd_domain::credits::{Balance, Lot};
+use grabd_domain::credits::{ALERT_PERCENTS, ALERT_STAGES, Balance, Lot, alert_stage};
 use grabd_domain::ids::{DeliveryId, EndpointId, TeamId, UserId};
 use grabd_domain::webhooks::Event;
 use sea_orm::sea_query::{Expr, LockType};
@@ -25,7 +28,16 @@ use crate::{Result, codes};
 
 const WORK: &str = "balances";
 
-/// A balance that has fallen below the threshold of its team.
+/// Which limit a balance has fallen to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LowBalanceReason {
+    /// It is below the threshold of its team. Webhooks get a message about it.
+    Threshold,
+    /// It is at most this percentage of what was bought or granted.
+    Percent(u32),
+}
+
+/// A balance that has fallen to a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LowBalance {
     /// The team.
@@ -36,8 +48,19 @@ pub struct LowBalance {
     pub credits: u64,
     /// The threshold, in credits.
     pub below: u32,
+    /// The limit. If it has fallen to both, the threshold.
+    pub reason: LowBalanceReason,
     /// The verified addresses of the owners.
     pub owners: Vec<Email>,
+}
+
+/// What the lots of a team add up to.
+#[derive(Clone, Copy, Debug)]
+struct Sums {
+    /// With those reserved for open grabs.
+    unspent: u64,
+    /// Of the lots that are neither used up nor expired.
+    granted: u64,
 }
 
 /// Composes the webhook message of an alert.
@@ -58,7 +81,7 @@ struct SetAlertBelow {
 
 impl Credits<'_> {
     /// Looks at up to `limit` active teams after this one, in the order of their ids. Returns those whose balance has crossed
-    /// their threshold, in either direction, and the last team that was looked at, or `None` at the end. Teams that cannot
+    /// one of their limits, in either direction, and the last team that was looked at, or `None` at the end. Teams that cannot
     /// be read are set aside.
     ///
     /// # Errors
@@ -89,7 +112,7 @@ impl Credits<'_> {
         let mut crossed = Vec::new();
         for row in &teams {
             let lots = lots_of.remove(&row.id).unwrap_or_default();
-            let has_crossed = unspent(lots, now).map(|unspent| is_low(row, unspent) != (row.is_balance_low != 0));
+            let has_crossed = sums(lots, now).map(|sums| Position::of(row, sums) != Position::recorded(row));
             if self.store.set_aside.unless_row_fails(WORK, &row.id, now, has_crossed)? == Some(true) {
                 crossed.push(TeamId(row.id));
             }
@@ -98,8 +121,8 @@ impl Credits<'_> {
         Ok((crossed, is_full.then_some(TeamId(last.id))))
     }
 
-    /// Records on which side of its threshold the balance of a team is. If it has fallen below, enqueues the webhook
-    /// messages and returns the alert. A team that cannot be processed is set aside.
+    /// Records on which side of its limits the balance of a team is. If it has fallen, returns the alert, and enqueues the webhook
+    /// messages if it has fallen below the threshold. A team that cannot be processed is set aside.
     ///
     /// # Errors
     /// Errors of the database as a whole.
@@ -132,19 +155,51 @@ fn active_teams() -> Select<team::Entity> {
     team::Entity::find().filter(team::Column::DeletedAt.is_null()).filter(team::Column::SuspendedAt.is_null())
 }
 
-fn unspent(lots: Vec<lot::Model>, now: Timestamp) -> Result<u64> {
+/// Where a balance is, relative to its limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Position {
+    is_low: bool,
+    stage: u8,
+}
+
+impl Position {
+    fn of(row: &team::Model, sums: Sums) -> Self {
+        let below = u64::try_from(row.alert_below).unwrap_or(0);
+        Self::with_threshold(below, sums)
+    }
+
+    fn with_threshold(below: u64, Sums { unspent, granted }: Sums) -> Self {
+        Self { is_low: unspent < below, stage: alert_stage(unspent, granted) }
+    }
+
+    fn recorded(row: &team::Model) -> Self {
+        Self { is_low: row.is_balance_low != 0, stage: u8::try_from(row.alert_stage).unwrap_or(ALERT_STAGES) }
+    }
+
+    /// The limit to which the balance has fallen since an earlier position. Without a threshold there are no alerts.
+    fn fallen_since(self, before: Self, below: u32) -> Option<LowBalanceReason> {
+        if below == 0 {
+            return None;
+        }
+        if self.is_low && !before.is_low {
+            return Some(LowBalanceReason::Threshold);
+        }
+        let newest = self.stage.checked_sub(1).filter(|_| self.stage > before.stage)?;
+        ALERT_PERCENTS.get(usize::from(newest)).map(|percent| LowBalanceReason::Percent(*percent))
+    }
+}
+
+fn sums(lots: Vec<lot::Model>, now: Timestamp) -> Result<Sums> {
     let lots = lots.into_iter().map(Lot::try_from).collect::<Result<Vec<_>>>()?;
     let balance = Balance::of(&lots, now);
-    Ok(balance.total() + balance.held)
+    let usable = lots.iter().filter(|lot| lot.is_usable(now) && lot.remaining > 0);
+    let granted = usable.map(|lot| u64::from(lot.granted)).sum();
+    Ok(Sums { unspent: balance.total() + balance.held, granted })
 }
 
-fn is_low(row: &team::Model, unspent: u64) -> bool {
-    unspent < u64::try_from(row.alert_below).unwrap_or(0)
-}
-
-async fn read_unspent(tx: &Tx, team: TeamId, now: Timestamp) -> Result<u64> {
+async fn read_sums(tx: &Tx, team: TeamId, now: Timestamp) -> Result<Sums> {
     let lots = lot::Entity::find().filter(lot::Column::TeamId.eq(team.0)).filter(lot::Column::Remaining.gt(0));
-    unspent(lots.all(tx).await?, now)
+    sums(lots.all(tx).await?, now)
 }
 
 async fn verified_owners(tx: &Tx, team: TeamId) -> Result<Vec<Email>> {
@@ -162,9 +217,10 @@ async fn verified_owners(tx: &Tx, team: TeamId) -> Result<Vec<Email>> {
     Ok(users.iter().filter_map(|user| Email::parse(&user.email).ok()).collect())
 }
 
-async fn set_is_low(tx: &Tx, team: TeamId, is_low: bool) -> Result<()> {
+async fn set_position(tx: &Tx, team: TeamId, Position { is_low, stage }: Position) -> Result<()> {
     team::Entity::update_many()
         .col_expr(team::Column::IsBalanceLow, Expr::value(i16::from(is_low)))
+        .col_expr(team::Column::AlertStage, Expr::value(i16::from(stage)))
         .filter(team::Column::Id.eq(team.0))
         .exec(tx)
         .await?;
@@ -180,18 +236,20 @@ impl Transaction for RecordBalance {
         // Locked, so that no other process sends the alert too.
         let row = active_teams().filter(team::Column::Id.eq(self.team.0)).lock(LockType::NoKeyUpdate).one(tx).await?;
         let Some(row) = row else { return Ok(None) };
-        let credits = read_unspent(tx, self.team, self.now).await?;
-        let is_low = is_low(&row, credits);
-        if is_low == (row.is_balance_low != 0) {
+        let sums = read_sums(tx, self.team, self.now).await?;
+        let (position, before) = (Position::of(&row, sums), Position::recorded(&row));
+        if position == before {
             return Ok(None);
         }
-        set_is_low(tx, self.team, is_low).await?;
-        if !is_low {
-            return Ok(None);
-        }
+        set_position(tx, self.team, position).await?;
         let below = codes::read_count(row.alert_below)?;
+        let Some(reason) = position.fallen_since(before, below) else { return Ok(None) };
         let owners = verified_owners(tx, self.team).await?;
-        let alert = LowBalance { team: self.team, team_name: row.name, credits, below, owners };
+        let credits = sums.unspent;
+        let alert = LowBalance { team: self.team, team_name: row.name, credits, below, reason, owners };
+        if matches!(reason, LowBalanceReason::Percent(_)) {
+            return Ok(Some(alert));
+        }
         let message = |endpoint: EndpointId| {
             let name = [Event::CreditsLow.as_str().as_bytes(), &self.now.as_ms().to_be_bytes()].concat();
             let id = DeliveryId(Uuid::new_v5(&endpoint.0, &name));
@@ -211,13 +269,13 @@ impl Transaction for SetAlertBelow {
             return Ok(Err(error));
         }
         let below = i32::try_from(self.below).unwrap_or(i32::MAX);
-        let is_low = read_unspent(tx, self.team, self.now).await? < u64::from(self.below);
+        let position = Position::with_threshold(self.below.into(), read_sums(tx, self.team, self.now).await?);
         team::Entity::update_many()
             .col_expr(team::Column::AlertBelow, Expr::value(below))
             .filter(team::Column::Id.eq(self.team.0))
             .exec(tx)
             .await?;
-        set_is_low(tx, self.team, is_low).await?;
+        set_position(tx, self.team, position).await?;
         Ok(Ok(()))
     }
 }

@@ -43,6 +43,7 @@ mod paths;
 mod problem;
 mod qr;
 mod rate_limits;
+mod requests;
 mod response;
 mod routes;
 mod samples;

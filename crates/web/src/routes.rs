@@ -15,8 +15,8 @@ use crate::problem::Problem;
 use crate::response::{self, FORM, READ, WRITE};
 use crate::state::Web;
 use crate::{
-    account, apps, billing, connect, docs, grabs, invitation, keys, oauth, operator, paths, samples, sign_in, start,
-    teams, webhooks,
+    account, apps, billing, connect, docs, grabs, invitation, keys, oauth, operator, paths, requests, samples, sign_in,
+    start, teams, webhooks,
 };
 
 /// The router of the web app and the OAuth endpoints. Each address may make `requests_per_minute` requests (at least 1)
@@ -179,6 +179,9 @@ fn routes(web: &Web) -> Vec<Route> {
             get(keys::replace_link::show).post(keys::replace_link::submit),
         ),
         ("/teams/{team}/keys/{key}/revoke".to_owned(), FORM, get(keys::revoke::show).post(keys::revoke::submit)),
+        (requests::FIND.to_owned(), READ, get(requests::find::show)),
+        (requests::LIST.to_owned(), READ, get(requests::list::show)),
+        (requests::ONE.to_owned(), READ, get(requests::show::show)),
         (webhooks::LIST.to_owned(), READ, get(webhooks::list::show)),
         (webhooks::NEW.to_owned(), FORM, get(webhooks::create::show).post(webhooks::create::submit)),
         (webhooks::ONE.to_owned(), READ, get(webhooks::show::show)),

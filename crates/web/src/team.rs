@@ -18,6 +18,7 @@ const PAGES: [(&str, &str); 7] = [
     ("capture", "New capture"),
     ("keys", "API keys"),
     ("webhooks", "Webhooks"),
+    ("requests", "Requests"),
     ("billing", "Usage and billing"),
     ("people", "Members"),
     ("settings", "Settings"),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
+use grabd_proto::called_as;
 use grabd_proto::v1::ErrorCode as Code;
 use http::HeaderMap;
 use http::request::Parts;
@@ -21,6 +22,7 @@ use crate::rest::json::{self, Members};
 
 /// A parsed `tools/call` request. Invalid arguments are reported as a tool error when it runs.
 pub(super) struct Call {
+    tool: String,
     args: ToolArgs,
     /// Sent by clients that want progress notifications.
     progress_token: Option<Id>,
@@ -49,7 +51,7 @@ impl Call {
         };
         let meta = params.get("_meta").and_then(|meta| object(meta));
         let progress_token = meta.and_then(|meta| Id::of(meta.get("progressToken")?));
-        Ok(Self { args, progress_token })
+        Ok(Self { tool: name, args, progress_token })
     }
 }
 
@@ -58,10 +60,11 @@ impl Call {
 /// When a modern client disconnects, its call is cancelled: the tool runs inside the response future and is dropped
 /// with it. A legacy client must send `notifications/cancelled`; until then the tool runs in its own task.
 pub(super) async fn run(mcp: Arc<Mcp>, parts: &Parts, era: Era, message: &RpcRequest<'_>, call: Call) -> Response {
-    let Call { args, progress_token } = call;
+    let Call { tool, args, progress_token } = call;
     let token = progress_token.filter(|_| era::accepts(&parts.headers, "text/event-stream"));
     let (progress, reports) = Progress::new(token.as_ref());
-    let headers = parts.headers.clone();
+    let mut headers = parts.headers.clone();
+    called_as::set(&mut headers, "MCP", &tool);
     let context = ToolContext { mcp: Arc::clone(&mcp), headers: headers.clone() };
     let work = tools::run(context, args, progress);
     let work: ToolFuture = match era {

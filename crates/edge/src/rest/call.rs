@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use grabd_proto::called_as;
 use grabd_proto::credential;
 use grabd_proto::v1::Unparsed;
 use http::header::AUTHORIZATION;
@@ -47,6 +48,7 @@ pub(crate) fn request<T>(headers: &HeaderMap, message: T, deadline: Duration) ->
             metadata.append(&name, value.clone());
         }
     }
+    called_as::copy(headers, &mut metadata);
     let mut request = Request::from_parts(MetadataMap::from_headers(metadata), Extensions::default(), message);
     request.set_timeout(deadline);
     request

@@ -8,7 +8,7 @@ use axum::extract::Request;
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use grabd_proto::v1::ErrorCause;
-use grabd_proto::{correlation, reason};
+use grabd_proto::{called_as, correlation, reason};
 use http::header::{LINK, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tracing::Instrument;
@@ -32,6 +32,7 @@ pub(super) struct ErrorAnchor(pub(super) &'static str);
 async fn add_common_headers(reference: Arc<str>, mut request: Request, next: Next) -> Response {
     let request_id = headers::request_id(request.headers());
     request.headers_mut().insert(headers::REQUEST_ID, request_id.clone());
+    called_as::remove(request.headers_mut());
     let span = tracing::info_span!(
         "http",
         request.id = request_id.to_str().unwrap_or_default(),

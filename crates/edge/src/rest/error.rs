@@ -194,6 +194,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn statuses_and_names_are_those_of_the_contract() {
+        for number in 0..=14 {
+            let code = ErrorCode::try_from(number).unwrap();
+            let (status, name) = status_and_code(code);
+            assert_eq!((status.as_u16(), name), (reason::http_status(code), &*reason::name(code)));
+        }
+    }
+
+    #[test]
     fn every_error_code_has_a_cause() {
         for number in 0..=14 {
             let error = ApiError::new(ErrorCode::try_from(number).unwrap(), "x");

@@ -8,7 +8,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use grabd_http::{client_address, insert_cors_headers};
-use grabd_proto::credential;
+use grabd_proto::{called_as, credential};
 use http::HeaderValue;
 
 use super::error::ApiError;
@@ -17,11 +17,13 @@ use super::{call, cors, paths, rate_limit_headers};
 
 /// Counts requests without a recognised team by address: before the handler if they have no credential, after it if the
 /// core did not accept the credential. Links have theirs in the query.
-pub(super) async fn handle(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response {
+pub(super) async fn handle(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -> Response {
     let request_id = call::request_id(request.headers()).clone();
     let client = client_address(&request, &edge.trusted_proxies);
     let open = cors::PUBLIC_PATHS.contains(&request.uri().path()).then(|| request.method().clone());
 
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    called_as::set(request.headers_mut(), method.as_str(), &path);
     let has_credential = credential::bearer(request.headers()).is_some() || request.uri().path() == paths::LINKS;
     let mut response = if has_credential {
         let response = catch_panic(next, request, &request_id).await;

@@ -1,5 +1,5 @@
-//! Alerts of owners whose team's balance has fallen below the number of credits that they chose: by e-mail, and by the
-//! webhook message `credits.low`.
+//! Alerts of owners whose team's balance has fallen: below the number of credits that they chose, by e-mail and by the webhook
+//! message `credits.low`, and to a percentage of what was bought or granted, by e-mail.
 
 use grabd_domain::accounts::Role;
 use grabd_domain::credits::ALERT_BELOW_MAX;

@@ -3,7 +3,7 @@
 
 use grabd_domain::accounts::{Email, RESET_LIFE, VERIFICATION_LIFE};
 use grabd_domain::teams::{INVITATION_LIFE, TeamName};
-use grabd_store::low_balance::LowBalance;
+use grabd_store::low_balance::{LowBalance, LowBalanceReason};
 
 use super::queue::MailMessage;
 
@@ -53,13 +53,17 @@ pub(crate) fn password_changed(to: Email, host: &str) -> MailMessage {
 
 /// An alert about a balance. The team name is untrusted text, so it is quoted, and left out if it is unfit.
 pub(crate) fn low_balance(to: Email, alert: &LowBalance, host: &str, link: &str) -> MailMessage {
-    let LowBalance { team: _, team_name, credits, below, owners: _ } = alert;
+    let LowBalance { team: _, team_name, credits, below, reason, owners: _ } = alert;
     let team =
         TeamName::parse(team_name).map_or_else(|_| "your team".to_owned(), |name| format!("the team \"{name}\""));
     let noun = if *credits == 1 { "credit" } else { "credits" };
+    let limit = match reason {
+        LowBalanceReason::Threshold => format!("below the {below} that the team's owners have chosen for this alert"),
+        LowBalanceReason::Percent(0) => "so that none is left".to_owned(),
+        LowBalanceReason::Percent(percent) => format!("at most {percent} % of those that were added"),
+    };
     let text = format!(
-        "The balance of {team} on grabd at {host} has fallen to {credits} {noun}, below the {below} that the team's owners \
-         have chosen for this alert.\n\n\
+        "The balance of {team} on grabd at {host} has fallen to {credits} {noun}, {limit}.\n\n\
          Without credits, live captures are refused. To add credits, or to change the alert, open this link:\n\n{link}\n\n\
          You get this e-mail because you are an owner of the team. It is not repeated until the balance has been higher \
          again.\n"

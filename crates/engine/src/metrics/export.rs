@@ -35,6 +35,7 @@ impl Core {
             backup_at,
             hints,
             images_stored,
+            not_recorded,
             queue_wait,
             queue_slots,
         } = &*self.metrics;
@@ -47,6 +48,11 @@ impl Core {
             released.clone(),
         );
         registry.register("rate_limited", "Requests refused by a team's rate limit", rate_limited.clone());
+        registry.register(
+            "api_requests_not_recorded",
+            "Answered API requests that are missing in the list of their team, by reason",
+            not_recorded.clone(),
+        );
         registry.register("creates_refused", "Live creates that were not admitted, by reason", not_admitted.clone());
         registry.register("webhook_attempts", "Webhook delivery attempts, by result", webhook_attempts.clone());
         registry.register("payment_events", "Payment events, by result", payments.clone());

@@ -37,6 +37,7 @@ pub(crate) struct Metrics {
     backup_at: Gauge,
     hints: Family<ResultLabel, Counter>,
     images_stored: Family<WayLabel, Counter>,
+    not_recorded: Family<ReasonLabel, Counter>,
     queue_wait: Family<ModeLabel, Gauge<f64, AtomicU64>>,
     queue_slots: Family<SlotLabel, Gauge>,
 }
@@ -138,6 +139,7 @@ impl Default for Metrics {
             backup_at: Gauge::default(),
             hints: Family::default(),
             images_stored: Family::default(),
+            not_recorded: Family::default(),
             queue_wait: Family::default(),
             queue_slots: Family::default(),
         };
@@ -152,6 +154,8 @@ const PAYMENT_RESULTS: [&str; 3] = ["failed", "unexpected", "unknown_team"];
 const WATCHED_STEPS: [&str; 3] = ["clock", "cluster_clock", "erasure"];
 /// Why live creates are not admitted.
 const REFUSALS: [&str; 4] = ["disk", "expected_wait", "failed_renders", "storage"];
+/// Why answered requests are not recorded.
+const NOT_RECORDED: [&str; 2] = ["queue_full", "database"];
 
 impl Metrics {
     /// Makes the samples before the first event: an increase from an absent sample is none, so that alerts and graphs
@@ -178,6 +182,9 @@ impl Metrics {
         }
         for mode in [Class::Sync, Class::Async].map(mode) {
             drop(self.grab_seconds.get_or_create(&ModeLabel { mode }));
+        }
+        for reason in NOT_RECORDED {
+            drop(self.not_recorded.get_or_create(&ReasonLabel { reason }));
         }
         for reason in REFUSALS {
             drop(self.not_admitted.get_or_create(&ReasonLabel { reason }));
@@ -233,6 +240,11 @@ impl Metrics {
 
     pub(crate) fn rate_limited(&self) {
         self.rate_limited.inc();
+    }
+
+    /// Counts answered requests that their team cannot look up.
+    pub(crate) fn requests_not_recorded(&self, reason: &'static str, count: u64) {
+        self.not_recorded.get_or_create(&ReasonLabel { reason }).inc_by(count);
     }
 
     /// Number of released jobs and of rate-limited requests since the start.

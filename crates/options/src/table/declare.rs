@@ -24,6 +24,12 @@ macro_rules! options {
                 }
             }
 
+            /// The names of the options that were given.
+            pub fn given(&self) -> Vec<&'static str> {
+                let is_given = [$((stringify!($name), self.$name.is_some())),*];
+                is_given.into_iter().filter_map(|(name, is_given)| is_given.then_some(name)).collect()
+            }
+
             /// Sets an option. Returns false if there is no such option, or if it has another type.
             pub fn set(&mut self, name: &str, value: Value) -> bool {
                 match name {

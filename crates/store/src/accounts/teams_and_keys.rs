@@ -3,7 +3,7 @@
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::KEY_TOUCH_INTERVAL;
 use grabd_domain::credentials::{Environment, Scopes};
-use grabd_domain::credits::ALERT_BELOW;
+use grabd_domain::credits::{ALERT_BELOW, ALERT_STAGES};
 use grabd_domain::ids::{KeyId, TeamId, UserId};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait, Func};
@@ -118,6 +118,7 @@ impl Transaction for NewTeam {
             deleted_at: Set(None),
             alert_below: Set(i32::try_from(ALERT_BELOW).unwrap_or(i32::MAX)),
             is_balance_low: Set(1),
+            alert_stage: Set(i16::from(ALERT_STAGES)),
         };
         team::Entity::insert(row).exec_without_returning(tx).await?;
         Ok(())

@@ -2,6 +2,7 @@
 
 pub(crate) mod answered_challenge;
 pub(crate) mod api_key;
+pub(crate) mod api_request;
 pub(crate) mod audit;
 pub(crate) mod delivery;
 pub(crate) mod device;

@@ -20,6 +20,8 @@ pub(crate) struct Model {
     pub(crate) alert_below: i32,
     /// 1: the balance is below `alert_below`, and an alert was sent if it has fallen.
     pub(crate) is_balance_low: i16,
+    /// How many of the percentages of alerts the balance has fallen to.
+    pub(crate) alert_stage: i16,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

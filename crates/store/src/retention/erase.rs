@@ -19,8 +19,8 @@ use crate::audit::AuditEvent;
 use crate::codes::{self, OPEN, SUSPENDED};
 use crate::database::{Transaction, Tx};
 use crate::entities::{
-    api_key, audit, delivery, erasure, grab, grab_tally, idem, image_gc, invitation, lot, member, team, team_limit,
-    team_storage, user, webhook_endpoint,
+    api_key, api_request, audit, delivery, erasure, grab, grab_tally, idem, image_gc, invitation, lot, member, team,
+    team_limit, team_storage, user, webhook_endpoint,
 };
 use crate::grabs::images::bulk_deletion;
 use crate::padded::padded;
@@ -293,11 +293,12 @@ impl Transaction for EraseTeam {
         }
         self.erase_grabs(tx).await?;
         self.erase_webhooks(tx).await?;
+        let has_requests = self.erase_requests(tx).await?;
         grab_tally::Entity::delete_many().filter(grab_tally::Column::TeamId.eq(self.team.0)).exec(tx).await?;
         let of_team = grab::Column::TeamId.eq(self.team.0);
         let has_grabs = grab::Entity::find().filter(of_team).limit(1).one(tx).await?.is_some();
         let endpoints = webhook_endpoint::Entity::find().filter(webhook_endpoint::Column::TeamId.eq(self.team.0));
-        let is_left = has_grabs || endpoints.limit(1).one(tx).await?.is_some();
+        let is_left = has_requests || has_grabs || endpoints.limit(1).one(tx).await?.is_some();
         if !is_left {
             idem::Entity::delete_many().filter(idem::Column::TeamId.eq(self.team.0)).exec(tx).await?;
             team_storage::Entity::delete_many().filter(team_storage::Column::TeamId.eq(self.team.0)).exec(tx).await?;
@@ -307,6 +308,19 @@ impl Transaction for EraseTeam {
 }
 
 impl EraseTeam {
+    /// Deletes recorded API requests. Returns whether there may be more.
+    async fn erase_requests(&self, tx: &Tx) -> Result<bool> {
+        let some = api_request::Entity::find()
+            .select_only()
+            .column(api_request::Column::Id)
+            .filter(api_request::Column::TeamId.eq(self.team.0))
+            .limit(u64::from(self.limit))
+            .into_query();
+        let deleted =
+            api_request::Entity::delete_many().filter(api_request::Column::Id.in_subquery(some)).exec(tx).await?;
+        Ok(deleted.rows_affected >= u64::from(self.limit))
+    }
+
     /// Deletes ended grabs. Open ones are left until they have ended.
     async fn erase_grabs(&self, tx: &Tx) -> Result<()> {
         let rows: Vec<(Uuid, i16, Option<String>)> = grab::Entity::find()

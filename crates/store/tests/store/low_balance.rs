@@ -12,7 +12,7 @@ use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::{Creator, Events, Registration};
 use grabd_store::accounts::{InitialTeam, NewUser, TeamRuleError};
 use grabd_store::grabs::FailureSource;
-use grabd_store::low_balance::LowBalance;
+use grabd_store::low_balance::{LowBalance, LowBalanceReason};
 use grabd_store::webhooks::NewEndpoint;
 
 use crate::harness::{NOW, TestDb, completion, failing, on_both};
@@ -146,6 +146,45 @@ on_both! {
             spend(db, team).await;
         }
         assert_eq!(check(db, NOW).await, [], "0 means never");
+    }
+
+    async fn owners_get_one_alert_for_each_percentage_and_webhooks_none(db) {
+        let (ada, team) = team_of(db, "ada@example.com", true).await;
+        db.store.credits().set_alert_below(team, 1, ada, NOW).await.unwrap().unwrap();
+        listen(db, team, &["credits.low"]).await;
+        db.grant(team, LotKind::Prepaid, 100, None).await;
+        let mut seen = Vec::new();
+        for _ in 0..100 {
+            // Many checks between two captures.
+            for _ in 0..2 {
+                let (crossed, _) = db.store.credits().crossed_thresholds(None, 9, NOW).await.unwrap();
+                for team in crossed {
+                    let alert = db.store.credits().record_balance(team, NOW, text).await.unwrap();
+                    seen.extend(alert.map(|alert| (alert.credits, alert.reason)));
+                }
+            }
+            spend(db, team).await;
+        }
+        assert_eq!(seen, [(50, LowBalanceReason::Percent(50)), (20, LowBalanceReason::Percent(20))]);
+        assert!(!db.has_due(NOW).await, "no webhook message");
+        // At zero it is below the threshold too, which is one alert.
+        let last = db.store.credits().record_balance(team, NOW, text).await.unwrap().unwrap();
+        assert_eq!((last.credits, last.reason), (0, LowBalanceReason::Threshold));
+        assert_eq!(db.store.credits().record_balance(team, NOW, text).await.unwrap(), None);
+        assert!(db.has_due(NOW).await);
+
+        // New credits count from their own number, and several percentages at once are one alert.
+        db.grant(team, LotKind::Prepaid, 1000, None).await;
+        assert_eq!(check(db, NOW).await, []);
+        let spent = db.literal(team.0);
+        db.execute_raw(&format!("UPDATE credit_lot SET remaining = 150 WHERE granted = 1000 AND team_id = {spent}"))
+            .await
+            .unwrap();
+        let fallen = db.store.credits().record_balance(team, NOW, text).await.unwrap().unwrap();
+        assert_eq!((fallen.credits, fallen.reason), (150, LowBalanceReason::Percent(20)));
+        db.execute_raw(&format!("UPDATE credit_lot SET remaining = 1000 WHERE granted = 1000 AND team_id = {spent}"))
+            .await
+            .unwrap();
     }
 
     async fn subscribed_webhooks_get_one_message(db) {

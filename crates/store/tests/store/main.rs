@@ -36,6 +36,7 @@ mod placeholder;
 mod postgres;
 mod races;
 mod release;
+mod requests;
 mod retention;
 mod reuse;
 mod second_factor;

@@ -175,7 +175,7 @@ async fn nothing_is_reachable_between_the_steps() -> Result<()> {
     let request = authorization_path(&register(&app).await?, &[])?;
     let pages =
         ["/account", PAGE, "/grabs", "/apps", "/teams", "/keys", "/account/delete", "/account/second-factor/off"];
-    let of_team = ["keys", "people", "grabs", "billing", "webhooks", "capture", "export"];
+    let of_team = ["keys", "people", "grabs", "billing", "webhooks", "requests", "capture", "export"];
     let pages = pages.map(str::to_owned).into_iter().chain(of_team.map(|page| format!("{team}/{page}")));
     // The token as a session is not accepted either.
     let mut forger = Visitor::new(&app);

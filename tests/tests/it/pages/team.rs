@@ -31,6 +31,7 @@ const ROUTES: [(&str, bool); 35] = [
     ("grabs/{grab}/delete", false),
     ("grabs/{grab}/delete", true),
     ("grabs/{grab}/retake", true),
+    ("requests", false),
     ("webhooks", false),
     ("webhooks/new", false),
     ("webhooks/new", true),

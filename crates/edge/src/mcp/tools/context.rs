@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use grabd_proto::called_as;
 use grabd_proto::credential;
 use grabd_proto::v1::TakeRequestRequest;
 use grabd_proto::v1::access_service_client::AccessServiceClient;
@@ -21,10 +22,21 @@ pub(in super::super) struct ToolContext {
 impl ToolContext {
     /// Counts a call that no other service counts. Returns the rate limit metadata of the core.
     pub(super) async fn take_request(&self) -> Result<HeaderMap, ApiError> {
+        self.take_request_with(&self.headers).await
+    }
+
+    /// The same for a call that is refused here, with the message for its caller.
+    pub(super) async fn refuse(&self, message: &str) -> Result<HeaderMap, ApiError> {
+        let mut headers = self.headers.clone();
+        called_as::set_refusal(&mut headers, message);
+        self.take_request_with(&headers).await
+    }
+
+    async fn take_request_with(&self, headers: &HeaderMap) -> Result<HeaderMap, ApiError> {
         let mut core = AccessServiceClient::new(self.mcp.transport.clone());
-        let sent = call::request(&self.headers, TakeRequestRequest {}, call::QUERY_DEADLINE);
+        let sent = call::request(headers, TakeRequestRequest {}, call::QUERY_DEADLINE);
         let CoreResponse { message: _, metadata } =
-            call::send(&self.headers, call::QUERY_DEADLINE, core.take_request(sent)).await?;
+            call::send(headers, call::QUERY_DEADLINE, core.take_request(sent)).await?;
         Ok(metadata)
     }
 

@@ -90,7 +90,7 @@ pub(super) async fn run(context: ToolContext, args: ToolArgs, progress: Progress
         ToolArgs::GetUsage => get_usage::run(&context).await,
         ToolArgs::GetPricing(args) => get_pricing::run(&context, args).await,
         ToolArgs::Invalid(message) => {
-            let metadata = context.take_request().await?;
+            let metadata = context.refuse(&message).await?;
             let mut failure = ApiError::new(ErrorCode::BadRequest, message);
             failure.headers.extend(metadata);
             Err(failure)

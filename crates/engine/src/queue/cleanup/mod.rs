@@ -1,4 +1,4 @@
-//! Periodic deletion of what has expired, on request or by time: images, credits, keys, sessions, tokens, deliveries,
+//! Periodic deletion of what has expired, on request or by time: images, credits, keys, sessions, tokens, deliveries, API requests,
 //! long options of ended grabs, and grabs after the operator's retention. Balances that have become low, by expiry or otherwise, are reported.
 //!
 //! Everything here depends on the wall clock and cannot be undone, so nothing runs while the clock may be wrong.
@@ -78,6 +78,7 @@ async fn clean_up(core: &Core, clock: &mut ClockCheck) {
     step(core, "deliveries", purge(TIME, || store.webhooks().purge_deliveries(now, PURGE))).await;
     retention::run(core, now, TIME).await;
     step(core, "requests", shorten::run(core, now)).await;
+    step(core, "api_requests", purge(TIME, || store.requests().purge_requests(now, PURGE))).await;
     step(core, "unverified", expiry::run(core, now)).await;
     step(core, "erasures", erasure::run(core)).await;
     step(core, "tallies", purge(TIME, || store.retention().purge_tallies(now, PURGE))).await;

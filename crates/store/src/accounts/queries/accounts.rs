@@ -187,6 +187,7 @@ impl From<team::Model> for Team {
             deleted_at,
             alert_below: _,
             is_balance_low: _,
+            alert_stage: _,
         } = row;
         let suspension = suspended_at
             .map(|at| Suspension { at: Timestamp::from_ms(at), reason: suspended_reason.unwrap_or_default() });
