@@ -34,6 +34,7 @@ mod m0026_app_scopes;
 mod m0028_background_queues;
 mod m0029_stored_bytes;
 mod m0030_device_requests;
+mod m0033_payment_receipts;
 
 /// All steps, in the order they are applied.
 #[derive(Debug)]
@@ -107,4 +108,5 @@ steps![
     m0028_background_queues: MayContinue,
     m0029_stored_bytes: MayContinue,
     m0030_device_requests: MayContinue,
+    m0033_payment_receipts: MayContinue,
 ];
