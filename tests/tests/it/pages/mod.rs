@@ -24,6 +24,7 @@ mod oauth;
 mod oauth_library;
 mod operator;
 mod passkeys;
+mod purchases;
 mod second_factor;
 mod secrets;
 mod sessions;
