@@ -170,7 +170,8 @@ impl Problem {
     /// Renders the page.
     pub(crate) fn render(&self, layout: Layout) -> Response {
         let Self { status, title, message, advice, retry_after_s } = self;
-        let mut response = page(*status, &ProblemPage { layout, title, message, advice });
+        let mut response =
+            page(*status, &ProblemPage { layout, title, message, advice, is_ours: status.is_server_error() });
         if let Some(seconds) = retry_after_s {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*seconds));
         }
@@ -185,6 +186,8 @@ struct ProblemPage<'a> {
     title: &'a str,
     message: &'a str,
     advice: &'a str,
+    /// Whether the service has failed, and not the request.
+    is_ours: bool,
 }
 
 impl IntoResponse for Problem {
