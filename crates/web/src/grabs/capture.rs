@@ -26,7 +26,7 @@ use crate::state::Web;
 use crate::team::TeamContext;
 
 /// The field with the idempotency key: a form that is sent twice makes one capture.
-const IDEMPOTENCY_FIELD: &str = "once";
+pub(crate) const IDEMPOTENCY_FIELD: &str = "once";
 
 #[derive(Template)]
 #[template(path = "capture.html")]
