@@ -36,6 +36,7 @@ mod m0029_stored_bytes;
 mod m0030_device_requests;
 mod m0031_requests_and_alerts;
 mod m0032_operator_lists;
+mod m0033_payment_receipts;
 mod m0034_grab_creators;
 
 /// All steps, in the order they are applied.
@@ -112,5 +113,6 @@ steps![
     m0030_device_requests: MayContinue,
     m0031_requests_and_alerts: MayContinue,
     m0032_operator_lists: MayContinue,
+    m0033_payment_receipts: MayContinue,
     m0034_grab_creators: MayContinue,
 ];

@@ -35,11 +35,11 @@ await audit("ledger-none", 200);
 await signIn(`${origin}/grabs`, email);
 await follow("Usage and billing");
 await audit("billing-none", 200);
-await send("Buy for 50 USD");
+await send("Buy for $50");
 const { cancel_url } = await session();
 await page.goto(cancel_url);
 await audit("billing-cancelled", 200);
-await send("Buy for 100 USD");
+await send("Buy for $100");
 const bought = await session();
 await page.goto(bought.success_url);
 await audit("paid-not-yet", 200);
@@ -56,10 +56,10 @@ await audit("billing-bought", 200);
 const here = page.url();
 for (let begun = 2; begun < 10; begun++) {
   await page.goto(here);
-  await send("Buy for 250 USD");
+  await send("Buy for $250");
 }
 await page.goto(here);
-await send("Buy for 250 USD");
+await send("Buy for $250");
 await audit("billing-too-often", 429);
 
 // A team with history: the chart and the table show the same figures.
@@ -99,7 +99,7 @@ await page.getByRole("link", { name: "Export as CSV" }).click();
 const download = await downloading;
 assert.match(download.suggestedFilename(), /^grabd-ledger-\d{4}-\d\d-\d\d\.csv$/);
 const lines = readFileSync(await download.path(), "utf8").trimEnd().split("\r\n");
-assert.equal(lines[0], "entry,at,kind,credits,lot,grab_id,reference");
+assert.equal(lines[0], "entry,at,kind,credits,lot,grab_id,reference,host,balance");
 await page.goto(`${new URL(page.url()).href.split("?")[0]}?before=1`);
 await audit("ledger-end", 200);
 

@@ -468,6 +468,13 @@ assert.equal(await page.locator("#outcome img").count(), 0);
 await page.goto(`${origin}${team}/grabs`);
 await audit("grabs-with-deleted", 200);
 
+// An example of the documentation runs in test mode.
+await page.goto(`${origin}/docs/picture`);
+await audit("docs-signed-in", 200);
+await send("Run it (example 1)");
+assert.match(path(), /^\/teams\/[0-9a-f-]{36}\/grabs\/[0-9a-f-]{36}$/);
+await audit("docs-example-ran", 200);
+
 // Without JavaScript, the page reloads until the image is there.
 const storageState = await context.storageState();
 const plain = await browser.newContext({ javaScriptEnabled: false, storageState });

@@ -56,7 +56,7 @@ assert.equal((await callApi("/grabs", { url: `${site}/tiny` }))[0], 402);
 // Buy credits, which are granted once paid.
 await follow("Usage and billing");
 await audit("journey-billing", 200);
-await send("Buy for 50 USD");
+await send("Buy for $50");
 const session = await checkout.session();
 await page.goto(session.success_url);
 await audit("journey-not-paid-yet", 200);

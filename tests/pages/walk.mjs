@@ -71,8 +71,9 @@ await page.goto(`${origin}/docs`);
 await audit("docs", 200);
 assert.equal(await page.locator("figure.code:visible").filter({ hasText: "urllib.request" }).count(), 0);
 // The example in all its languages has one link to try it.
-assert.equal(await page.getByRole("link", { name: "Run it (example 1)" }).count(), 1);
-assert.equal(await page.getByRole("link", { name: "Run it" }).count(), 1);
+assert.equal(await page.getByRole("link", { name: "Open in the capture form (example 1)" }).count(), 1);
+assert.equal(await page.getByRole("link", { name: "Open in the capture form" }).count(), 1);
+assert.equal(await page.getByRole("button", { name: "Run it" }).count(), 0);
 await page.getByRole("button", { name: "Python" }).click();
 assert.equal(await page.locator("figure.code:visible").filter({ hasText: "urllib.request" }).count(), 1);
 await page.getByRole("searchbox").fill("idempotency key");
@@ -89,6 +90,19 @@ for (const name of ["options", "webhooks", "picture", "automation", "changelog",
   const height = await page.evaluate(() => document.documentElement.scrollHeight);
   assert.ok(height <= 8000, `/docs/${name} is ${height} px tall`);
 }
+// The API reference is a part of the documentation.
+await page.goto(`${origin}/docs/api`);
+const reference = await page.locator(".wide-docs a[href^='/docs/api']").evaluateAll((links) => links.map((link) => link.href));
+assert.ok(reference.length >= 6, `the API reference has ${reference.length} pages`);
+for (const address of reference) {
+  await page.goto(address);
+  await audit(`docs-api-${address.split("/").at(-1)}`, 200);
+  const height = await page.evaluate(() => document.documentElement.scrollHeight);
+  assert.ok(height <= 16000, `${address} is ${height} px tall`);
+}
+await page.goto(`${origin}/docs/search?q=full+page`);
+await audit("docs-search-audiences", 200);
+assert.deepEqual(await page.locator(".text h2").allInnerTexts(), ["For customers", "For operators"]);
 // Each option has an address of its own.
 await page.goto(`${origin}/docs/options#full_page`);
 assert.equal(await page.locator(":target").innerText(), "full_page");

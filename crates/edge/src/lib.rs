@@ -13,4 +13,4 @@ pub mod transport;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub use rest::properties;
-pub use rest::{Options, allow_methods, common_headers, error_response, reference_passages, router};
+pub use rest::{Options, ReferencePage, allow_methods, common_headers, error_response, reference_pages, router};

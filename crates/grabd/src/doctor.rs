@@ -195,11 +195,11 @@ fn pricing(config: &Config) -> Finding {
 /// A recommendation for a service that sells credits: buyers look for these.
 fn selling(config: &Config) -> Option<Finding> {
     let missing = config.service.missing_to_sell();
-    let sells = !config.billing.stripe_secret_key.expose().is_empty();
+    let sells = !config.billing.stripe_secret_key.expose().is_empty() || !config.billing.top_up.is_empty();
     (sells && !missing.is_empty()).then(|| Finding {
         name: "selling",
         ok: true,
-        detail: format!("credits are sold, and {} are not set", missing.join(", ")),
+        detail: format!("credits are sold, and these settings are empty: {}", missing.join(", ")),
         remedy: "Set them, so that buyers find your terms and whom to write to",
     })
 }

@@ -13,9 +13,14 @@ pub(crate) fn signed(number: i32) -> String {
     format!("{sign}{}", grouped(number.unsigned_abs().into()))
 }
 
-/// `0.002 USD`, `50 USD`.
+/// `$0.002`, `$50`, `$49.50`; an amount in another currency as `50 EUR`.
 pub(crate) fn money(amount: f64, currency: &str) -> String {
-    format!("{amount} {currency}")
+    let is_in_dimes = (amount * 10.0).fract() == 0.0 && amount.fract() != 0.0;
+    let amount = if is_in_dimes { format!("{amount:.2}") } else { amount.to_string() };
+    match currency {
+        "USD" => format!("${amount}"),
+        currency => format!("{amount} {currency}"),
+    }
 }
 
 #[cfg(test)]
@@ -36,6 +41,7 @@ mod tests {
 
     #[test]
     fn money_includes_the_currency() {
-        assert_eq!([money(0.002, "USD"), money(50.0, "USD")], ["0.002 USD", "50 USD"]);
+        assert_eq!([money(0.002, "USD"), money(50.0, "USD"), money(50.0, "EUR")], ["$0.002", "$50", "50 EUR"]);
+        assert_eq!([money(49.5, "USD"), money(1.63, "USD")], ["$49.50", "$1.63"]);
     }
 }

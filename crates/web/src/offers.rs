@@ -13,6 +13,8 @@ pub(crate) struct Offer {
     pub(crate) per: &'static str,
     /// The price of 1,000 captures.
     pub(crate) unit_price: String,
+    /// Whether a capture costs less than with every other package.
+    pub(crate) is_best: bool,
     /// When the credits expire.
     policy: String,
 }
@@ -25,6 +27,20 @@ pub(crate) struct Offers {
 }
 
 impl Offers {
+    /// The credits of a year.
+    pub(crate) fn yearly(prices: &Prices) -> Offer {
+        let Prices { annual, currency, .. } = prices;
+        Offer {
+            name: String::new(),
+            credits: grouped(annual.credits_per_year),
+            price: money(annual.price_usd, currency),
+            per: "a year",
+            unit_price: unit_price(annual.price_usd, annual.credits_per_year, currency),
+            is_best: false,
+            policy: annual.reset_policy.clone(),
+        }
+    }
+
     /// The packages.
     pub(crate) fn of_packages(prices: &Prices) -> Self {
         Self::new(packages(prices).collect())
@@ -33,17 +49,10 @@ impl Offers {
     /// The packages and the yearly credits. The latter are left out if a package has as many for the same price, because
     /// those of packages do not expire.
     pub(crate) fn all(prices: &Prices) -> Self {
-        let Prices { annual, prepaid_packages, currency, .. } = prices;
+        let Prices { annual, prepaid_packages, .. } = prices;
         let is_better =
             |package: &Package| package.credits >= annual.credits_per_year && package.price_usd <= annual.price_usd;
-        let yearly = (!prepaid_packages.iter().any(is_better)).then(|| Offer {
-            name: String::new(),
-            credits: grouped(annual.credits_per_year),
-            price: money(annual.price_usd, currency),
-            per: "a year",
-            unit_price: unit_price(annual.price_usd, annual.credits_per_year, currency),
-            policy: annual.reset_policy.clone(),
-        });
+        let yearly = (!prepaid_packages.iter().any(is_better)).then(|| Self::yearly(prices));
         Self::new(yearly.into_iter().chain(packages(prices)).collect())
     }
 
@@ -59,8 +68,16 @@ impl Offers {
     }
 }
 
+impl Offer {
+    /// When the credits expire.
+    pub(crate) fn policy(&self) -> &str {
+        &self.policy
+    }
+}
+
 fn packages(prices: &Prices) -> impl Iterator<Item = Offer> {
     prices.prepaid_packages.iter().map(|package| Offer {
+        is_best: is_best(package, &prices.prepaid_packages),
         name: package.name.clone(),
         credits: grouped(package.credits),
         price: money(package.price_usd, &prices.currency),
@@ -68,6 +85,15 @@ fn packages(prices: &Prices) -> impl Iterator<Item = Offer> {
         unit_price: unit_price(package.price_usd, package.credits, &prices.currency),
         policy: package.reset_policy.clone(),
     })
+}
+
+/// Whether a credit of this package costs less than one of every other package. Compared without division, so that equal
+/// prices are equal.
+fn is_best(package: &Package, all: &[Package]) -> bool {
+    #[expect(clippy::cast_precision_loss, reason = "no package has so many credits")]
+    let is_cheaper =
+        |other: &Package| package.price_usd * (other.credits as f64) < other.price_usd * (package.credits as f64);
+    all.len() > 1 && all.iter().filter(|other| other.name != package.name).all(is_cheaper)
 }
 
 /// The price of 1,000 captures, to the cent.
@@ -103,8 +129,18 @@ mod tests {
     #[test]
     fn unit_price_is_that_of_a_thousand_captures() {
         let offers = Offers::of_packages(&prices(["Never.", "Never."], 50.0));
-        assert_eq!(offers.list.iter().map(|offer| offer.unit_price.as_str()).collect::<Vec<_>>(), ["2 USD", "2 USD"]);
+        assert_eq!(offers.list.iter().map(|offer| offer.unit_price.as_str()).collect::<Vec<_>>(), ["$2", "$2"]);
         assert_eq!(unit_price(49.0, 30_000, "EUR"), "1.63 EUR");
+    }
+
+    #[test]
+    fn only_a_package_that_costs_less_per_capture_is_the_best() {
+        let best = |price: f64| {
+            let mut prices = prices(["Never.", "Never."], 50.0);
+            prices.prepaid_packages[1].price_usd = price;
+            Offers::of_packages(&prices).list.iter().map(|offer| offer.is_best).collect::<Vec<_>>()
+        };
+        assert_eq!([best(100.0), best(90.0), best(110.0)], [[false, false], [false, true], [true, false]]);
     }
 
     #[test]
@@ -126,7 +162,7 @@ mod tests {
             let offers = Offers::all(&prices(["Never.", "Never."], annual_price));
             offers.list.iter().map(|offer| format!("{} {}", offer.price, offer.per)).collect::<Vec<_>>()
         };
-        assert_eq!(credits(50.0), ["50 USD once", "100 USD once"]);
-        assert_eq!(credits(40.0), ["40 USD a year", "50 USD once", "100 USD once"]);
+        assert_eq!(credits(50.0), ["$50 once", "$100 once"]);
+        assert_eq!(credits(40.0), ["$40 a year", "$50 once", "$100 once"]);
     }
 }

@@ -173,7 +173,8 @@ impl Problem {
     /// Renders the page.
     pub(crate) fn render(&self, layout: Layout) -> Response {
         let Self { status, title, message, advice, retry_after_s, is_alert } = self;
-        let mut response = page(*status, &ProblemPage { layout, title, message, advice, is_alert: *is_alert });
+        let is_ours = status.is_server_error();
+        let mut response = page(*status, &ProblemPage { layout, title, message, advice, is_alert: *is_alert, is_ours });
         if let Some(seconds) = retry_after_s {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*seconds));
         }
@@ -189,6 +190,8 @@ struct ProblemPage<'a> {
     message: &'a str,
     advice: &'a str,
     is_alert: bool,
+    /// Whether the service has failed, and not the request.
+    is_ours: bool,
 }
 
 impl IntoResponse for Problem {

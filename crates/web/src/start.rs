@@ -16,6 +16,7 @@ use base64::prelude::BASE64_STANDARD as BASE64;
 use grabd_domain::Fault;
 use grabd_domain::capture::{CaptureRequest, Format};
 use grabd_domain::pricing::Prices;
+use grabd_engine::billing;
 use grabd_engine::grabs::{self, Preview};
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
@@ -67,6 +68,10 @@ struct StartPage<'a> {
     per_grab: String,
     prices: &'a Prices,
     offers: Offers,
+    /// Whether credits can be bought here.
+    can_buy: bool,
+    /// Whether there are no pages about running the service.
+    hides_self_hosting: bool,
     api: String,
     mcp_url: &'a str,
 }
@@ -190,6 +195,8 @@ async fn start(web: &Web, headers: &HeaderMap, status: StatusCode, shown: Shown)
         snippets,
         per_grab: money(prices.per_grab_usd, &prices.currency),
         offers: Offers::all(prices),
+        can_buy: billing::can_buy(&web.core),
+        hides_self_hosting: web.hides_self_hosting,
         prices,
         api: format!("{}/v1", web.core.public_url()),
         mcp_url: &web.core.oauth().mcp_url,

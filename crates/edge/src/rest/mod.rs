@@ -2,7 +2,7 @@
 //!
 //! A request passes `common_headers` (request id, trace), `request_layer` (rate limit by address), the file of its
 //! route and `call` (gRPC call). The response is built by `wire` (JSON) or `error` (error envelope). `openapi`
-//! generates the OpenAPI document, and `docs` renders it as HTML.
+//! generates the OpenAPI document, and `docs` renders pages of it, which the web app shows.
 
 mod batch;
 pub(crate) mod body;
@@ -48,7 +48,7 @@ mod webhooks;
 pub(crate) mod wire;
 
 pub use common_headers::common_headers;
-pub use docs::reference_passages;
+pub use docs::{ReferencePage, reference_pages};
 pub use error::error_response;
 pub use methods::allow_methods;
 pub use routes::router;

@@ -1,6 +1,6 @@
 //! Paths that several files name.
 
-/// The API reference as an HTML page.
+/// The first page of the API reference, which the web app serves.
 pub(super) const API_REFERENCE: &str = "/docs/api";
 /// The OpenAPI document.
 pub(super) const OPENAPI: &str = "/v1/openapi.json";

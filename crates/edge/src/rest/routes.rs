@@ -56,6 +56,5 @@ pub(super) fn routes() -> Vec<Route> {
         (paths::PRICING, "GET, HEAD, OPTIONS", get(pricing::pricing)),
         (paths::OPENAPI, "GET, HEAD, OPTIONS", get(docs::document)),
         (docs::ROOT_OPENAPI_PATH, "GET, HEAD, OPTIONS", get(docs::document)),
-        (paths::API_REFERENCE, "GET, HEAD, OPTIONS", get(docs::page)),
     ]
 }

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use utoipa::openapi::OpenApi;
 
 use super::challenges::Challenges;
-use super::docs::reference::Reference;
+use super::docs::cached_document::CachedDocument;
 use super::large_body::LargeBodies;
 use super::pricing_packets::Packets;
 use crate::transport::Transport;
@@ -40,8 +40,8 @@ pub(super) struct Edge {
     /// Requests for links.
     pub(super) link_addresses: AddressLimiter,
     pub(super) large_bodies: LargeBodies,
-    /// Rendered at the first request.
-    pub(super) reference: LazyLock<Reference, Box<dyn FnOnce() -> Reference + Send>>,
+    /// The OpenAPI document, written at the first request.
+    pub(super) document: LazyLock<CachedDocument, Box<dyn FnOnce() -> CachedDocument + Send>>,
     pub(super) challenges: Challenges,
     pub(super) pricing: Packets,
 }
@@ -54,7 +54,7 @@ impl Edge {
         Self {
             large_bodies: LargeBodies::new(transport.clone()),
             transport,
-            reference: LazyLock::new(Box::new(move || Reference::render(&describe(&described, &auth_url)))),
+            document: LazyLock::new(Box::new(move || CachedDocument::new(&describe(&described, &auth_url)))),
             challenges: Challenges::new(&origin),
             origin,
             async_queue_limit,

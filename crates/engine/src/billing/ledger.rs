@@ -3,11 +3,14 @@
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
 use grabd_domain::Fault;
+use grabd_domain::capture::CaptureSpec;
+use grabd_domain::credits::EntryKind;
 use grabd_domain::ids::TeamId;
 use grabd_store::Store;
-pub use grabd_store::credits::Entry;
+use grabd_store::credits::Entry;
 
-use super::csv;
+use super::ledger_row::{Captured, LedgerRow};
+use super::{csv, stripe};
 use crate::error::Error;
 use crate::service::Core;
 
@@ -20,7 +23,7 @@ const CHUNK: u32 = 500;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerPage {
     /// Newest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<LedgerRow>,
     /// Cursor of the next, older page; `None` on the last page.
     pub before: Option<i64>,
 }
@@ -33,7 +36,7 @@ pub struct LedgerPage {
 #[tracing::instrument(name = "billing.ledger", skip_all)]
 pub async fn ledger(core: &Core, team: TeamId, before: Option<i64>, limit: u32) -> Result<LedgerPage, Error> {
     let limit = limit.clamp(1, MAX_ENTRIES);
-    page(&core.store, team, before, limit).await
+    page(&core.store, team, Start { before, balance: None }, limit).await
 }
 
 /// A team's whole ledger as CSV (RFC 4180), newest entry first. It is read in chunks on demand: a slow reader holds one
@@ -44,26 +47,69 @@ pub fn ledger_csv(core: &Core, team: TeamId) -> impl Stream<Item = Result<Bytes,
     chunks(core.store.clone(), team, CHUNK)
 }
 
+/// Where a page starts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Start {
+    /// The entry before which it starts. `None`: with the newest.
+    before: Option<i64>,
+    /// The balance after the first entry, if it is known.
+    balance: Option<i64>,
+}
+
 fn chunks(store: Store, team: TeamId, chunk: u32) -> impl Stream<Item = Result<Bytes, Fault>> + Send {
-    let rows = stream::try_unfold(Some(None), move |next: Option<Option<i64>>| {
+    let rows = stream::try_unfold(Some(Start::default()), move |next: Option<Start>| {
         let store = store.clone();
         async move {
-            let Some(before) = next else { return Ok(None) };
-            let LedgerPage { entries, before } = page(&store, team, before, chunk).await.map_err(Error::into_fault)?;
-            Ok((!entries.is_empty()).then(|| (csv::rows(&entries), before.map(Some))))
+            let Some(start) = next else { return Ok(None) };
+            let LedgerPage { entries, before } = page(&store, team, start, chunk).await.map_err(Error::into_fault)?;
+            // The balance is carried on: adding up the ledger for each part of the file would take long.
+            let balance = entries.last().map(|row| row.balance - i64::from(row.entry.amount));
+            let next = before.map(|before| Start { before: Some(before), balance });
+            Ok((!entries.is_empty()).then(|| (csv::rows(&entries), next)))
         }
     });
     stream::once(async { Ok(csv::head()) }).chain(rows)
 }
 
-async fn page(store: &Store, team: TeamId, before: Option<i64>, limit: u32) -> Result<LedgerPage, Error> {
+async fn page(store: &Store, team: TeamId, start: Start, limit: u32) -> Result<LedgerPage, Error> {
     // One more entry shows whether there is another page.
-    let mut entries = store.credits().ledger(team, before, limit + 1).await?;
+    let mut entries = store.credits().ledger(team, start.before, limit + 1).await?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_more = entries.len() > limit;
     entries.truncate(limit);
     let before = entries.last().map(|last| last.id).filter(|_| has_more);
-    Ok(LedgerPage { entries, before })
+    let balance = match (start.balance, entries.first()) {
+        (Some(balance), _) => balance,
+        (None, Some(first)) => store.credits().balance_after(team, first.id).await?,
+        (None, None) => 0,
+    };
+    Ok(LedgerPage { entries: rows(store, team, entries, balance).await?, before })
+}
+
+/// Adds to entries what is known about them. `balance` is that after the first one, which is the newest.
+async fn rows(store: &Store, team: TeamId, entries: Vec<Entry>, balance: i64) -> Result<Vec<LedgerRow>, Error> {
+    let grabs: Vec<_> = entries.iter().filter_map(|entry| entry.grab).collect();
+    let specs = store.grabs().specs(team, &grabs).await?;
+    let payments: Vec<String> = entries.iter().filter_map(payment).map(str::to_owned).collect();
+    let mut receipts = store.credits().receipts(&payments).await?;
+    let mut after = balance;
+    let row = |entry: Entry| {
+        let balance = after;
+        after -= i64::from(entry.amount);
+        let captured = entry.grab.and_then(|grab| specs.get(&grab)).map(captured);
+        let receipt = payment(&entry).and_then(|payment| receipts.remove(payment));
+        LedgerRow { entry, balance, captured, receipt }
+    };
+    Ok(entries.into_iter().map(row).collect())
+}
+
+/// The reference of the payment behind a purchase.
+fn payment(entry: &Entry) -> Option<&str> {
+    entry.reference.as_deref().filter(|reference| entry.kind == EntryKind::Grant && stripe::is_payment(reference))
+}
+
+fn captured(spec: &CaptureSpec) -> Captured {
+    if spec.has_own_document() { Captured::Document } else { Captured::Host(spec.url.host().to_string()) }
 }
 
 #[cfg(test)]
@@ -104,20 +150,21 @@ mod tests {
     async fn pages_cover_all_entries_without_gaps() {
         let store = store().await;
         let (team, other) = (team(&store, 5).await, team(&store, 3).await);
-        let mut amounts = Vec::new();
+        let (mut amounts, mut balances) = (Vec::new(), Vec::new());
         let mut before = None;
         let mut pages = 0;
         loop {
-            let next = page(&store, team, before, 2).await.unwrap();
-            amounts.extend(next.entries.iter().map(|entry| entry.amount));
+            let next = page(&store, team, Start { before, balance: None }, 2).await.unwrap();
+            amounts.extend(next.entries.iter().map(|row| row.entry.amount));
+            balances.extend(next.entries.iter().map(|row| row.balance));
             before = next.before;
             pages += 1;
             if before.is_none() {
                 break;
             }
         }
-        assert_eq!((amounts, pages), (vec![5, 4, 3, 2, 1], 3));
-        assert_eq!(page(&store, other, None, 3).await.unwrap().before, None);
+        assert_eq!((amounts, balances, pages), (vec![5, 4, 3, 2, 1], vec![15, 10, 6, 3, 1], 3));
+        assert_eq!(page(&store, other, Start::default(), 3).await.unwrap().before, None);
     }
 
     #[tokio::test]
@@ -134,6 +181,8 @@ mod tests {
         let lines: Vec<&str> = files[0].split_terminator("\r\n").collect();
         assert_eq!(lines.len(), 6);
         assert!(lines[1].contains(",grant,5,") && lines[1].contains(",'=order "), "{lines:?}");
+        let balances: Vec<&str> = lines[1..].iter().filter_map(|line| line.rsplit(',').next()).collect();
+        assert_eq!(balances, ["15", "10", "6", "3", "1"]);
         let empty: Vec<Bytes> = super::chunks(store.clone(), empty_team, 2).try_collect().await.unwrap();
         assert_eq!(empty, [csv::head()]);
         // A truncated file ends with an error.

@@ -19,6 +19,7 @@ mod bus;
 mod capture;
 mod cluster;
 mod database;
+mod docs;
 mod egress;
 mod grpc;
 mod http;
@@ -54,6 +55,7 @@ pub use bus::Bus;
 pub use capture::Capture;
 pub use cluster::{Cluster, TlsFiles};
 pub use database::Database;
+pub use docs::{Docs, SelfHosting};
 pub use egress::Egress;
 pub use grpc::Grpc;
 pub use http::Http;
@@ -117,6 +119,7 @@ pub struct Config {
     pub retention: Retention,
     pub samples: Samples,
     pub service: Service,
+    pub docs: Docs,
     pub log: Log,
 }
 

@@ -13,7 +13,7 @@ use grabd_proto::reason::ERROR_CAUSE;
 use grabd_web::Address;
 use ipnet::IpNet;
 
-use crate::config::Config;
+use crate::config::{Config, SelfHosting};
 
 /// Middleware that answers browsers at unknown paths with a page. Programs get the JSON error of the API.
 pub(super) async fn html_not_found(
@@ -38,11 +38,24 @@ pub(super) async fn html_not_found(
 /// The routes of the pages.
 pub(super) fn router(config: &Config, core: Core, public_url: &str) -> Router {
     let proxies: Arc<[IpNet]> = config.http.trusted_proxies.clone().into();
-    let pages = grabd_web::router(core, config.limits.requests_per_minute, grabd_edge::reference_passages);
+    let (origin, auth_url) = (public_url.to_owned(), core.oauth().issuer.clone());
+    let options = grabd_web::Options {
+        requests_per_minute: config.limits.requests_per_minute,
+        hides_self_hosting: config.docs.self_hosting == SelfHosting::Hide,
+        reference: Box::new(move || {
+            grabd_edge::reference_pages(&origin, &auth_url).into_iter().map(page_of_reference).collect()
+        }),
+    };
+    let pages = grabd_web::router(core, options);
     let pages = pages.layer(middleware::from_fn(move |mut request: Request, next: Next| {
         let address = Address(grabd_http::client_address(&request, &proxies));
         request.extensions_mut().insert(address);
         next.run(request)
     }));
     grabd_edge::common_headers(pages, public_url)
+}
+
+fn page_of_reference(page: grabd_edge::ReferencePage) -> grabd_web::ReferencePage {
+    let grabd_edge::ReferencePage { slug, title, summary, html, headings, passages } = page;
+    grabd_web::ReferencePage { slug, title, summary, html, headings, passages }
 }

@@ -11,6 +11,7 @@ pub(crate) mod held;
 mod ledger;
 pub(crate) mod operator_grant;
 pub(crate) mod queries;
+pub(crate) mod receipts;
 pub(crate) mod trial;
 
 pub use claw_back::{Clawback, ClawbackOutcome, Dispute, Purchase, Share};
@@ -19,4 +20,5 @@ pub use operator_grant::{OperatorGrant, OperatorGrantOutcome};
 pub use queries::drift::Drift;
 pub use queries::entries::Entry;
 pub use queries::holdings::Holding;
+pub use receipts::Receipt;
 pub use trial::TRIAL_PREFIX;

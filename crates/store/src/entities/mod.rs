@@ -34,6 +34,7 @@ pub(crate) mod oauth_ticket;
 pub(crate) mod oauth_token;
 pub(crate) mod passkey;
 pub(crate) mod password_reset;
+pub(crate) mod payment_receipt;
 pub(crate) mod payment_reversal;
 pub(crate) mod purge_mark;
 pub(crate) mod rate_cell;

@@ -8,7 +8,7 @@ use grabd_domain::credentials::Environment::{Live, Test};
 use grabd_domain::credits::{DisputeState, EntryKind, LotKind};
 use grabd_domain::grabs::{Class, ImageKey, State};
 use grabd_domain::ids::{GrabId, TeamId};
-use grabd_store::credits::{Clawback, ClawbackOutcome, Dispute, Grant, GrantOutcome, Purchase, Share};
+use grabd_store::credits::{Clawback, ClawbackOutcome, Dispute, Grant, GrantOutcome, Purchase, Receipt, Share};
 use grabd_store::grabs::{DailyOutcomeCount, FailureSource, NewGrab, NewPlaceholder};
 
 use crate::harness::{NOW, TestDb, completion, facts, failing, on_both, spec};
@@ -235,5 +235,55 @@ on_both! {
         // That of the lot is kept: a repeated event takes nothing.
         assert_eq!(db.store.credits().claw_back(refund(1, 2)).await.unwrap().unwrap().taken, 0);
         assert_eq!(db.credits(team).await, (5, 0));
+    }
+
+    async fn balance_after_each_entry_is_the_sum_up_to_it(db) {
+        let (team, other) = (db.team(3).await, db.team(50).await);
+        grant_purchase(db, team, 10).await;
+        for done in [true, false, true] {
+            ended(db, team, 0, done).await;
+        }
+        db.store.credits().claw_back(refund(1, 2)).await.unwrap().unwrap();
+        let entries = db.store.credits().ledger(team, None, 100).await.unwrap();
+        let mut sum = 0;
+        for entry in entries.iter().rev() {
+            sum += i64::from(entry.amount);
+            assert_eq!(db.store.credits().balance_after(team, entry.id).await.unwrap(), sum, "{entry:?}");
+        }
+        assert_eq!((entries.len(), sum), (5, 6));
+        // A credit that is held for an open grab is still there.
+        db.pending(team).await;
+        assert_eq!(db.store.credits().balance_after(team, i64::MAX).await.unwrap(), 6);
+        assert_eq!(db.store.credits().balance_after(team, 0).await.unwrap(), 0);
+        assert_eq!(db.store.credits().balance_after(other, i64::MAX).await.unwrap(), 50);
+        assert_eq!(db.store.credits().balance_after(TeamId(db.id()), 1).await.unwrap(), 0);
+    }
+
+    async fn receipt_is_kept_as_long_as_the_lot_of_its_payment(db) {
+        let team = db.team(0).await;
+        let receipt = |payment: &str, url: &str| Receipt {
+            source_ref: format!("stripe:{payment}"),
+            url: url.to_owned(),
+            now: NOW,
+        };
+        db.store.credits().store_receipt(receipt("pi_1", "https://pay.stripe.com/receipts/1")).await.unwrap();
+        db.store.credits().store_receipt(receipt("pi_1", "https://pay.stripe.com/receipts/2")).await.unwrap();
+        db.store.credits().store_receipt(receipt("pi_foreign", "https://pay.stripe.com/receipts/3")).await.unwrap();
+        grant_purchase(db, team, 10).await;
+        let all = ["stripe:pi_1", "stripe:pi_foreign", "stripe:pi_2"].map(str::to_owned);
+        assert_eq!(db.store.credits().receipts(&all).await.unwrap().len(), 2);
+        assert_eq!(db.store.credits().receipts(&[]).await.unwrap().len(), 0);
+        assert_eq!(db.store.credits().purge_receipts(NOW, 10).await.unwrap(), 0);
+        assert_eq!(db.store.credits().purge_receipts(NOW + DAY, 10).await.unwrap(), 1);
+        let left = db.store.credits().receipts(&all).await.unwrap();
+        assert_eq!(left.into_iter().collect::<Vec<_>>(), [(all[0].clone(), "https://pay.stripe.com/receipts/2".to_owned())]);
+    }
+
+    async fn specs_are_those_of_grabs_of_the_team(db) {
+        let (team, other) = (db.team(1).await, db.team(1).await);
+        let (own, foreign) = (db.leased(team).await.grab, db.leased(other).await.grab);
+        let specs = db.store.grabs().specs(team, &[own, foreign, GrabId(db.id())]).await.unwrap();
+        assert_eq!(specs.into_keys().collect::<Vec<_>>(), [own]);
+        assert!(db.store.grabs().specs(team, &[]).await.unwrap().is_empty());
     }
 }

@@ -1,9 +1,9 @@
 //! Ledger entries for display.
 
 use grabd_domain::credits::EntryKind;
-use grabd_engine::billing::{self, Entry, stripe};
+use grabd_engine::billing::{self, Captured, Entry, LedgerRow, stripe};
 
-use crate::number::signed;
+use crate::number::{grouped, signed};
 use crate::team::TeamContext;
 use crate::time_format::Moment;
 
@@ -16,19 +16,27 @@ pub(super) struct Row {
     pub(super) what: &'static str,
     pub(super) capture: Option<Capture>,
     pub(super) reference: Option<String>,
+    /// The page with the receipt of a purchase.
+    pub(super) receipt: Option<String>,
     pub(super) credits: String,
     pub(super) is_gain: bool,
+    /// The credits after this entry, including reserved ones.
+    pub(super) balance: String,
 }
 
 /// The grab that spent a credit.
 pub(super) struct Capture {
-    pub(super) path: String,
+    /// The path of its page. `None` if the grab no longer exists.
+    pub(super) path: Option<String>,
+    /// The host of the page, or what was captured instead. Empty if the grab no longer exists.
+    pub(super) host: String,
     /// The end of its id.
     pub(super) tail: String,
 }
 
 impl Row {
-    pub(super) fn of(entry: Entry, at: &TeamContext) -> Self {
+    pub(super) fn of(row: LedgerRow, at: &TeamContext) -> Self {
+        let LedgerRow { entry, balance, captured, receipt } = row;
         let Entry { id: _, lot: _, kind, amount, grab, reference, at: when } = entry;
         let what = match kind {
             EntryKind::Grant if reference.as_deref().is_some_and(stripe::is_payment) => "Purchase",
@@ -41,9 +49,21 @@ impl Row {
         let capture = grab.map(|grab| {
             let id = grab.to_string();
             let tail = id[id.len() - TAIL..].to_owned();
-            Capture { path: at.path(&format!("grabs/{id}")), tail }
+            let path = captured.is_some().then(|| at.path(&format!("grabs/{id}")));
+            Capture { path, host: host(captured), tail }
         });
         let reference = reference.as_deref().and_then(billing::source).map(str::to_owned);
-        Self { at: when.into(), what, capture, reference, credits: signed(amount), is_gain: amount > 0 }
+        // No lot can have less than nothing, so the sum of all lots cannot either.
+        let balance = grouped(u64::try_from(balance).unwrap_or(0));
+        let (credits, is_gain) = (signed(amount), amount > 0);
+        Self { at: when.into(), what, capture, reference, receipt, credits, is_gain, balance }
+    }
+}
+
+fn host(captured: Option<Captured>) -> String {
+    match captured {
+        Some(Captured::Host(host)) => host,
+        Some(Captured::Document) => "HTML document".to_owned(),
+        None => String::new(),
     }
 }

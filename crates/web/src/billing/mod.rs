@@ -10,10 +10,14 @@ mod chart;
 pub(crate) mod checkout;
 mod entries;
 pub(crate) mod export;
+mod forecast;
+pub(crate) mod home;
 pub(crate) mod ledger;
 pub(crate) mod paid;
 pub(crate) mod show;
 
+/// Redirects to the page of the user's first team.
+pub(crate) const HOME: &str = "/billing";
 /// The path of a team's usage and billing page. `{team}` is the placeholder for its id.
 pub const PAGE: &str = "/teams/{team}/billing";
 /// The ledger.

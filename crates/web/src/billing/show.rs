@@ -12,11 +12,12 @@ use http::StatusCode;
 
 use super::chart::Chart;
 use super::entries::Row;
+use super::forecast::Forecast;
 use super::{HERE, alert_field, checkout};
 use crate::extract::{QueryForm, TeamPage};
 use crate::form::{Field, FieldError};
 use crate::number::grouped;
-use crate::offers::Offers;
+use crate::offers::{Offer, Offers};
 use crate::page::{CspOptions, Layout, page_with};
 use crate::problem::Problem;
 use crate::state::Web;
@@ -41,13 +42,19 @@ struct BillingPage<'a> {
     sends_mail: bool,
     total: String,
     held: String,
+    /// How long the credits last.
+    forecast: Option<Forecast>,
     lots: Vec<Lot>,
     /// Whether there may be more lots than shown.
     is_cut: bool,
     can_buy: bool,
+    /// Whether the user has to verify their e-mail address before they can buy.
+    is_unverified: bool,
     /// Where credits are sold if not on this page.
     external: Option<ExternalTopUp>,
     offers: Offers,
+    /// The annual plan. The operator starts it, because it is not a payment of one time.
+    yearly: Offer,
     chart: Option<Chart>,
     entries: Vec<Row>,
     has_more: bool,
@@ -138,11 +145,14 @@ pub(super) async fn render(web: &Web, at: &TeamContext, status: StatusCode, show
         sends_mail: core.sends_mail(),
         total: grouped(balance.total()),
         held: grouped(balance.held),
+        forecast: Forecast::of(balance.total(), &days),
         is_cut: holdings.len() >= MAX_HOLDINGS as usize,
         lots: holdings.into_iter().map(|holding| Lot::of(holding, now)).collect(),
         can_buy,
+        is_unverified: !at.signed_in.session.user.verified,
         external: external_top_up(web, core.top_up(team), &at.path(HERE)),
         offers: Offers::of_packages(&core.pricing().pricing),
+        yearly: Offers::yearly(&core.pricing().pricing),
         chart: Chart::of(&days),
         entries: newest.entries.into_iter().map(|entry| Row::of(entry, at)).collect(),
         has_more: newest.before.is_some(),

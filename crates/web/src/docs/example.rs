@@ -1,4 +1,4 @@
-//! Examples of captures that readers can try in the form for a new capture.
+//! Examples of captures that readers can run, or try in the form for a new capture.
 
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::credentials::Environment;
@@ -8,9 +8,18 @@ use crate::form::Form;
 use crate::grabs::options;
 use crate::paths::NEW_CAPTURE;
 
-/// The path of the form for a new capture, with the options of an example, in test mode. None if the example is not a
-/// `POST /v1/grabs` by curl, or if the form cannot be filled in with one of its members.
-pub(super) fn form_path(example: &str) -> Option<String> {
+/// An example of a capture that readers can run in test mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Example {
+    /// The fields of the form for a new capture.
+    pub(super) fields: Vec<(String, String)>,
+    /// The path of that form, filled in with them.
+    pub(super) form_path: String,
+}
+
+/// The capture of an example. None if the example is not a `POST /v1/grabs` by curl, or if the form cannot be filled in with
+/// one of its members.
+pub(super) fn parse(example: &str) -> Option<Example> {
     let mut request = CaptureRequest::default();
     for (name, value) in body(example)? {
         if !request.set(&name, serde_json::from_value(value).ok()?) {
@@ -20,8 +29,10 @@ pub(super) fn form_path(example: &str) -> Option<String> {
     let spec = CaptureSpec::parse(&request).ok()?;
     let query = options::to_query(&spec, Environment::Test);
     // A query has no secrets, and the form has no documents. Both would be missing in the capture.
-    let filled_in = CaptureSpec::parse(&options::request(&Form::parse(query.as_bytes()))).ok()?;
-    (filled_in == spec).then(|| format!("{NEW_CAPTURE}?{query}"))
+    let form = Form::parse(query.as_bytes());
+    let filled_in = CaptureSpec::parse(&options::request(&form)).ok()?;
+    let example = || Example { fields: form.fields().clone(), form_path: format!("{NEW_CAPTURE}?{query}") };
+    (filled_in == spec).then(example)
 }
 
 /// The body of a `POST /v1/grabs` by curl.
@@ -38,6 +49,10 @@ fn body(example: &str) -> Option<Map<String, Value>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn form_path(example: &str) -> Option<String> {
+        parse(example).map(|example| example.form_path)
+    }
 
     /// The example with this body.
     fn curl(body: &str) -> String {
@@ -90,5 +105,12 @@ mod tests {
         assert!(form_path(&example).is_some());
         assert_eq!(form_path(&example.replace("/v1/grabs", "/v1/grabs/batch")), None);
         assert_eq!(form_path(&example.replace("curl", "wget")), None);
+    }
+
+    #[test]
+    fn fields_are_those_of_the_form_in_test_mode() {
+        let example = parse(&curl(r#"{"url": "https://example.com", "full_page": true}"#)).unwrap();
+        let fields: Vec<(&str, &str)> = example.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
+        assert_eq!(fields, [("url", "https://example.com/"), ("full_page", "true"), ("environment", "test")]);
     }
 }

@@ -1,5 +1,5 @@
-//! Markdown to HTML: headings with anchors, tables that scroll, code blocks that can become tabs, and links that try
-//! examples.
+//! Markdown to HTML: headings with anchors, tables that scroll, code blocks that can become tabs, and places for the buttons
+//! that run examples.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-use super::example;
+use super::example::{self, Example};
 use super::passage::Passage;
 
 /// A heading with its anchor.
@@ -21,9 +21,15 @@ pub(super) struct Heading {
     pub(super) text: String,
 }
 
+/// Where a page has the buttons of an example. Markdown cannot contain it, since its HTML is shown as text.
+pub(super) const EXAMPLE_MARK: &str = "<!--example-->";
+
 /// A rendered page.
 pub(super) struct Rendered {
+    /// With an [`EXAMPLE_MARK`] for each example.
     pub(super) html: String,
+    /// The examples that can be run, in their order.
+    pub(super) examples: Vec<Example>,
     /// The headings of the second level.
     pub(super) outline: Vec<Heading>,
     /// The text, by heading.
@@ -78,7 +84,8 @@ fn headings(markdown: &str) -> Vec<(HeadingLevel, Heading)> {
 /// Renders a page without its first heading, which the template shows. `resolve` returns the target of a link, or None
 /// if only its text is shown. HTML in the Markdown is shown as text.
 pub(super) fn render(markdown: &str, resolve: impl Fn(&str) -> Option<String>) -> Rendered {
-    let mut writer = Writer { resolve, events: Vec::new(), links: Vec::new(), tables: 0, form_path: None, examples: 0 };
+    let mut writer =
+        Writer { resolve, events: Vec::new(), links: Vec::new(), tables: 0, example: None, examples: Vec::new() };
     let mut passages = Passages::new(title(markdown));
     let mut anchors = headings(markdown).into_iter();
     let mut skips_title = false;
@@ -138,8 +145,8 @@ pub(super) fn render(markdown: &str, resolve: impl Fn(&str) -> Option<String>) -
     }
     writer.end_example();
     let mut html = String::new();
-    html::push_html(&mut html, writer.events.into_iter());
-    Rendered { html, outline: outline(markdown), passages: passages.end() }
+    html::push_html(&mut html, std::mem::take(&mut writer.events).into_iter());
+    Rendered { html, examples: writer.examples, outline: outline(markdown), passages: passages.end() }
 }
 
 /// Collects the events to be rendered.
@@ -150,10 +157,10 @@ struct Writer<'a, R> {
     links: Vec<bool>,
     /// The number of tables so far. Each has a label of its own, since it can be scrolled.
     tables: u32,
-    /// Where the example can be tried whose code blocks were just written.
-    form_path: Option<String>,
-    /// The number of links to try an example so far. Each has a name of its own.
-    examples: u32,
+    /// The example whose code blocks were just written.
+    example: Option<Example>,
+    /// The examples so far.
+    examples: Vec<Example>,
 }
 
 impl<'a, R: Fn(&str) -> Option<String>> Writer<'a, R> {
@@ -169,23 +176,18 @@ impl<'a, R: Fn(&str) -> Option<String>> Writer<'a, R> {
             let _ = write!(block, "<figcaption>{}</figcaption>", escape(caption));
         }
         let _ = writeln!(block, "<pre tabindex=\"0\"><code>{}</code></pre></figure>", escape(text));
-        if let Some(form_path) = example::form_path(text) {
+        if let Some(example) = example::parse(text) {
             self.end_example();
-            self.form_path = Some(form_path);
+            self.example = Some(example);
         }
         self.raw(block);
     }
 
-    /// Writes the link to try the example below its last code block, so that it is below the tabs.
+    /// Marks the place of the buttons of the example below its last code block, so that they are below the tabs.
     fn end_example(&mut self) {
-        if let Some(form_path) = self.form_path.take() {
-            self.examples += 1;
-            self.raw(format!(
-                "<p class=\"run\"><a class=\"button\" href=\"{}\">Run it <span class=\"unseen\">(example {})</span></a> \
-                 <span class=\"small soft\">in test mode, without charge</span></p>\n",
-                escape(&form_path),
-                self.examples
-            ));
+        if let Some(example) = self.example.take() {
+            self.examples.push(example);
+            self.raw(format!("{EXAMPLE_MARK}\n"));
         }
     }
 
@@ -302,6 +304,15 @@ mod tests {
                 && shown.contains("<h2 id=\"two-words-here\">Two <code>words</code> here</h2>")
         );
         assert_eq!(title("# The title\n"), "The title");
+    }
+
+    #[test]
+    fn each_example_has_one_mark_and_text_has_none() {
+        let curl = "```sh\ncurl https://a.example/v1/grabs -d '{\"url\": \"https://example.com\"}'\n```\n";
+        let page = format!("# T\n\n{curl}\n```python\nprint()\n```\n\nText <!--example-->\n\n<!--example-->\n\n{curl}");
+        let rendered = render(&page, |_| None);
+        assert_eq!((rendered.examples.len(), rendered.html.matches(EXAMPLE_MARK).count()), (2, 2), "{}", rendered.html);
+        assert!(rendered.html.find("print()").unwrap() < rendered.html.find(EXAMPLE_MARK).unwrap());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `/docs`: the documentation, rendered once from the Markdown files of the repository and from the file of settings.
 //!
-//! The API reference at `/docs/api` belongs to the REST API, which has the OpenAPI document.
+//! The content of the API reference comes from the REST API, which has the OpenAPI document.
 
 mod example;
 mod library;
@@ -12,16 +12,16 @@ mod settings;
 mod show;
 
 pub(crate) use library::Library;
-pub use library::ReferencePassage;
-pub(crate) use show::{home, llms, search, show};
+pub use library::ReferencePage;
+pub(crate) use show::{home, llms, search, show, show_reference};
 
 /// The path of the first page. The others are below it.
 pub(crate) const PATH: &str = "/docs";
-/// The path of the API reference.
-pub(crate) const API_REFERENCE: &str = "/docs/api";
 /// The path of the search.
 pub(crate) const SEARCH: &str = "/docs/search";
 /// The path of one page. With the suffix `.md`, its Markdown.
 pub(crate) const ONE: &str = "/docs/{page}";
+/// The path of one page of the API reference. The first one is at `/docs/api`.
+pub(crate) const ONE_OF_REFERENCE: &str = "/docs/api/{page}";
 /// The list of all pages for language models, as described at llmstxt.org.
 pub(crate) const LLMS: &str = "/llms.txt";

@@ -7,18 +7,42 @@ pub(super) struct Source {
     /// The last part of the URL.
     pub(super) slug: &'static str,
     pub(super) section: &'static str,
+    pub(super) audience: Audience,
     /// One sentence for the lists of pages.
     pub(super) summary: &'static str,
     /// The content.
     pub(super) text: &'static str,
 }
 
+/// For whom a page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Audience {
+    /// Everybody who uses the service.
+    Customers,
+    /// Those who run it.
+    Operators,
+}
+
+impl Audience {
+    /// The heading of their pages.
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::Customers => "For customers",
+            Self::Operators => "For operators",
+        }
+    }
+}
+
 macro_rules! source {
     ($file:literal, $slug:literal, $section:expr, $summary:literal) => {
+        source!(Audience::Customers, $file, $slug, $section, $summary)
+    };
+    ($audience:expr, $file:literal, $slug:literal, $section:expr, $summary:literal) => {
         Source {
             file: $file,
             slug: $slug,
             section: $section,
+            audience: $audience,
             summary: $summary,
             text: include_str!(concat!("../../../../", $file)),
         }
@@ -27,11 +51,13 @@ macro_rules! source {
 
 const START: &str = "Start";
 const GUIDES: &str = "Guides";
-/// The section that begins with the API reference.
-pub(super) const REFERENCE: &str = "Reference";
-/// The section of the pages for operators.
-pub(super) const HOSTING: &str = "Self-hosting";
-/// The page before [`REFERENCE`].
+/// The section of the API reference, whose pages are after [`BEFORE_REFERENCE`].
+pub(super) const API: &str = "API";
+const REFERENCE: &str = "Reference";
+const OPERATORS: Audience = Audience::Operators;
+const SETUP: &str = "Set up";
+const OPERATION: &str = "Run";
+/// The page before the API reference.
 pub(super) const BEFORE_REFERENCE: &str = "cli";
 
 pub(super) const SOURCES: &[Source] = &[
@@ -55,25 +81,32 @@ pub(super) const SOURCES: &[Source] = &[
     source!("docs/OPTIONS.md", "options", REFERENCE, "All capture options with their types and limits."),
     source!("docs/guide/ERRORS.md", "errors", REFERENCE, "Each error code, its meaning, and what to do."),
     source!("CHANGELOG.md", "changelog", REFERENCE, "What has changed, by version."),
-    source!("docs/operating/README.md", "operating", HOSTING, "The pages for operators."),
-    source!("docs/operating/install.md", "install", HOSTING, "Build, settings, systemd, containers and proxies."),
+    source!(OPERATORS, "docs/operating/README.md", "operating", SETUP, "The pages for operators."),
     source!(
+        OPERATORS,
+        "docs/operating/install.md",
+        "install",
+        SETUP,
+        "Build, settings, systemd, containers and proxies."
+    ),
+    source!(
+        OPERATORS,
         "crates/grabd/src/config/default.toml",
         "settings",
-        HOSTING,
+        SETUP,
         "Every key with its default and its environment variable."
     ),
-    source!("docs/DEPLOYING.md", "deploying", HOSTING, "Installer, image, Compose and Kubernetes."),
-    source!("docs/operating/browser.md", "browser", HOSTING, "Its sandbox, resources and filter lists."),
-    source!("docs/operating/accounts.md", "accounts", HOSTING, "Teams, keys, people, apps and operators."),
-    source!("docs/operating/limits.md", "limits", HOSTING, "Limits of teams, clients and accounts."),
-    source!("docs/operating/mail.md", "mail", HOSTING, "The mail server and verified addresses."),
-    source!("docs/operating/billing.md", "billing", HOSTING, "Packages of credits with Stripe."),
-    source!("docs/operating/monitoring.md", "monitoring", HOSTING, "Health, metrics and capacity."),
-    source!("docs/RUNBOOK.md", "runbook", HOSTING, "What to do when an alert fires."),
-    source!("docs/operating/retention.md", "retention", HOSTING, "What is deleted when, and disk space."),
-    source!("docs/IMAGES.md", "images", HOSTING, "Images in a directory or in an object store."),
-    source!("docs/operating/backup.md", "backup", HOSTING, "Backup, restore and the key of secrets."),
-    source!("docs/operating/upgrade.md", "upgrade", HOSTING, "How to install another version."),
-    source!("docs/FLEET.md", "fleet", HOSTING, "Several processes on one PostgreSQL database."),
+    source!(OPERATORS, "docs/DEPLOYING.md", "deploying", SETUP, "Installer, image, Compose and Kubernetes."),
+    source!(OPERATORS, "docs/operating/browser.md", "browser", SETUP, "Its sandbox, resources and filter lists."),
+    source!(OPERATORS, "docs/operating/accounts.md", "accounts", SETUP, "Teams, keys, people, apps and operators."),
+    source!(OPERATORS, "docs/operating/limits.md", "limits", SETUP, "Limits of teams, clients and accounts."),
+    source!(OPERATORS, "docs/operating/mail.md", "mail", SETUP, "The mail server and verified addresses."),
+    source!(OPERATORS, "docs/operating/billing.md", "billing", SETUP, "Packages of credits with Stripe."),
+    source!(OPERATORS, "docs/operating/monitoring.md", "monitoring", OPERATION, "Health, metrics and capacity."),
+    source!(OPERATORS, "docs/RUNBOOK.md", "runbook", OPERATION, "What to do when an alert fires."),
+    source!(OPERATORS, "docs/operating/retention.md", "retention", OPERATION, "What is deleted when, and disk space."),
+    source!(OPERATORS, "docs/IMAGES.md", "images", OPERATION, "Images in a directory or in an object store."),
+    source!(OPERATORS, "docs/operating/backup.md", "backup", OPERATION, "Backup, restore and the key of secrets."),
+    source!(OPERATORS, "docs/operating/upgrade.md", "upgrade", OPERATION, "How to install another version."),
+    source!(OPERATORS, "docs/FLEET.md", "fleet", OPERATION, "Several processes on one PostgreSQL database."),
 ];

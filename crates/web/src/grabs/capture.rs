@@ -29,7 +29,7 @@ use crate::state::Web;
 use crate::team::TeamContext;
 
 /// The field with the idempotency key: a form that is sent twice makes one capture.
-pub(super) const IDEMPOTENCY_FIELD: &str = "once";
+pub(crate) const IDEMPOTENCY_FIELD: &str = "once";
 
 #[derive(Template)]
 #[template(path = "capture.html")]

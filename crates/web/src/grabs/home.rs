@@ -44,7 +44,7 @@ pub(crate) async fn capture(
 }
 
 /// The team that the user joined first.
-async fn first_team(web: &Web, user: &SignedIn) -> Result<TeamId, Problem> {
+pub(crate) async fn first_team(web: &Web, user: &SignedIn) -> Result<TeamId, Problem> {
     let teams = accounts::list_memberships(&web.core, user.session.user.id).await?;
     match teams.first() {
         Some(first) => Ok(first.team),

@@ -5,7 +5,7 @@ use futures::TryStreamExt;
 use grabd_domain::Day;
 use grabd_domain::credits::{EntryKind, LotKind};
 use grabd_engine::accounts;
-use grabd_engine::billing::{DAYS, EndedGrabs, grabs_by_day, holdings, ledger, ledger_csv};
+use grabd_engine::billing::{Captured, DAYS, EndedGrabs, grabs_by_day, holdings, ledger, ledger_csv};
 use grabd_tests::harness::TestApp;
 use serde_json::json;
 
@@ -34,23 +34,27 @@ async fn team_sees_only_its_own_lots_captures_and_entries() -> Result<()> {
     assert!(grabs_by_day(core, other).await?.iter().all(|day| day.live == EndedGrabs::default()));
 
     let page = ledger(core, team, None, 1).await?;
-    let [spend] = &page.entries[..] else { anyhow::bail!("{page:?}") };
+    let [spent] = &page.entries[..] else { anyhow::bail!("{page:?}") };
+    let host = app.site.origin().trim_start_matches("http://").split(':').next().context("a host")?.to_owned();
+    assert_eq!((spent.balance, &spent.captured, &spent.receipt), (2, &Some(Captured::Host(host.clone())), &None));
+    let spend = &spent.entry;
     assert_eq!((spend.kind, spend.amount), (EntryKind::Spend, -1));
     assert_eq!(spend.grab.map(|id| json!(id.to_string())), Some(grab["id"].clone()));
     let rest = ledger(core, team, page.before, 1000).await?;
     assert_eq!((rest.entries.len(), rest.before), (1, None));
-    assert_eq!(rest.entries[0].reference, Some(own.source_ref.clone()));
+    let granted = &rest.entries[0].entry;
+    assert_eq!((&granted.reference, rest.entries[0].balance), (&Some(own.source_ref.clone()), 3));
     assert_eq!(ledger(core, other, None, 9).await?.entries.len(), 1);
     // An entry id of another team is only a position in the list and reveals nothing.
-    let theirs = ledger(core, other, Some(i64::MAX), 9).await?.entries[0].id;
-    assert!(ledger(core, team, Some(theirs), 9).await?.entries.iter().all(|entry| entry.lot == own.lot.id));
+    let theirs = ledger(core, other, Some(i64::MAX), 9).await?.entries[0].entry.id;
+    assert!(ledger(core, team, Some(theirs), 9).await?.entries.iter().all(|row| row.entry.lot == own.lot.id));
 
     let file: Vec<_> = ledger_csv(core, team).try_collect().await?;
     let file = String::from_utf8(file.concat())?;
     let expected = [
-        "entry,at,kind,credits,lot,grab_id,reference".to_owned(),
-        format!("{},{},spend,-1,{},{},", spend.id, spend.at, own.lot.id.0, grab["id"].as_str().context("id")?),
-        format!("{},{},grant,3,{},,team:{team}", rest.entries[0].id, rest.entries[0].at, own.lot.id.0),
+        "entry,at,kind,credits,lot,grab_id,reference,host,balance".to_owned(),
+        format!("{},{},spend,-1,{},{},,{host},2", spend.id, spend.at, own.lot.id.0, grab["id"].as_str().context("id")?),
+        format!("{},{},grant,3,{},,team:{team},,3", granted.id, granted.at, own.lot.id.0),
     ];
     assert_eq!(file, expected.map(|line| line + "\r\n").concat());
     app.finish().await

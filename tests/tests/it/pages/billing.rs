@@ -57,7 +57,12 @@ impl BillingApp {
 
     /// Sends the event that a session is paid. Returns the result.
     async fn pay(&self, session: &Value) -> Result<String> {
-        let body = event("checkout.session.completed", &completed(session, true));
+        self.send("checkout.session.completed", &completed(session, true)).await
+    }
+
+    /// Sends a signed event about an object. Returns the result.
+    async fn send(&self, kind: &str, object: &Value) -> Result<String> {
+        let body = event(kind, object);
         let request = self.app.client.post(format!("{}/billing/stripe", self.app.base()));
         let request = request.header("stripe-signature", signature(WEBHOOK_SECRET, now(), &body)).body(body);
         let answer = request.send().await?;
@@ -126,13 +131,18 @@ async fn billing_page_shows_the_ledger() -> Result<()> {
     assert!(lot[0].starts_with("Prepaid from ") && lot[0].ends_with(" for ada@example.com"), "{lot:?}");
     assert_eq!(lot[1..], ["4 of 5", "Never"]);
 
-    // All entries with their amounts. Spent credits link to their grab.
+    // Three captures in the last seven days.
+    assert!(page.body.contains("<dt>Lasts about</dt><dd>9 days</dd>"), "{}", page.body);
+    // All entries with their amounts, and the balance after each. Spent credits link to their grab, by its host.
     let entries = store.credits().ledger(team, None, 100).await?;
     let shown = table(&page, "Latest ledger entries")?;
     let amounts: Vec<i32> =
         shown.iter().map(|row| row[2].replace('\u{2212}', "-").parse()).collect::<Result<_, _>>()?;
     assert_eq!(amounts, entries.iter().map(|entry| entry.amount).collect::<Vec<_>>());
     assert_eq!(amounts, [-1, -1, -1, 2, 5]);
+    assert_eq!(shown.iter().map(|row| row[3].as_str()).collect::<Vec<_>>(), ["4", "5", "6", "7", "5"]);
+    let host = app.site.origin().trim_start_matches("http://").split(':').next().context("a host")?.to_owned();
+    assert!(shown[0][1].starts_with(&format!("Capture {host} …")), "{:?}", shown[0]);
     assert_eq!(
         (shown[3][1].as_str(), shown[4][1].as_str()),
         ("Grant invoice &#60;7&#62;", "Grant for ada@example.com")
@@ -179,10 +189,13 @@ async fn ledger_is_paged_and_exported_completely() -> Result<()> {
     }
     let newest = ada.get(&path).await?;
     assert_eq!(table(&newest, "Latest ledger entries")?.len(), 8);
-    let (mut amounts, mut pages, mut next) = (Vec::new(), 0, format!("{path}/ledger"));
+    let (mut amounts, mut balances, mut pages, mut next) = (Vec::new(), Vec::new(), 0, format!("{path}/ledger"));
     loop {
         let page = ada.get(&next).await?;
-        amounts.extend(table(&page, "Ledger entries")?.into_iter().map(|row| row[2].clone()));
+        for row in table(&page, "Ledger entries")? {
+            amounts.push(row[2].clone());
+            balances.push(row[3].replace(',', "").parse::<u32>()?);
+        }
         pages += 1;
         let older = page.body.split("rel=\"next\" href=\"").nth(1).and_then(|rest| rest.split('"').next());
         let Some(older) = older else { break };
@@ -190,6 +203,9 @@ async fn ledger_is_paged_and_exported_completely() -> Result<()> {
     }
     assert_eq!(pages, 3);
     assert_eq!(amounts, (1..=103).rev().map(|credits| format!("+{credits}")).collect::<Vec<_>>());
+    // The balance after an entry is the sum of all entries up to it, on every page and in the file.
+    let sums: Vec<u32> = (1..=103).map(|credits| credits * (credits + 1) / 2).rev().collect();
+    assert_eq!(balances, sums);
     for place in ["x", "9223372036854775808"] {
         let answer = ada.get(&format!("{path}/ledger?before={place}")).await?;
         assert!(answer.status == 400 && answer.body.contains("Invalid page link"), "{place}");
@@ -204,8 +220,9 @@ async fn ledger_is_paged_and_exported_completely() -> Result<()> {
     assert_eq!(file.body.as_bytes(), expected.concat());
     let entries = store.credits().ledger(team, None, 1000).await?;
     let lines: Vec<&str> = file.body.split_terminator("\r\n").collect();
-    assert_eq!(lines[0], "entry,at,kind,credits,lot,grab_id,reference");
-    for (line, entry) in lines[1..].iter().zip(&entries) {
+    assert_eq!(lines[0], "entry,at,kind,credits,lot,grab_id,reference,host,balance");
+    for ((line, entry), sum) in lines[1..].iter().zip(&entries).zip(&sums) {
+        assert!(line.ends_with(&format!(",,{sum}")), "{line}");
         assert!(line.starts_with(&format!("{},{},grant,{},", entry.id, entry.at, entry.amount)), "{line}");
         assert!(line.contains(",\"'=order "), "{line}");
     }
@@ -220,7 +237,7 @@ async fn purchase_is_granted_once_by_the_event() -> Result<()> {
     let mut ada = Visitor::with_account(app, "ada@example.com").await?;
     let (store, team) = (app.service.store(), team_of(app, "ada@example.com", 0).await?);
     let page = ada.get(&format!("/teams/{team}/billing")).await?;
-    for words in ["25,000 credits", "50,000 credits", "125,000 credits", "Buy for 50 USD", "Buy for 250 USD"] {
+    for words in ["25,000 credits", "50,000 credits", "125,000 credits", "Buy for $50", "Buy for $250"] {
         assert!(page.body.contains(words), "{words}");
     }
     let policy = page.header("content-security-policy");
@@ -258,7 +275,29 @@ async fn purchase_is_granted_once_by_the_event() -> Result<()> {
     assert_eq!((entry.kind, entry.amount, entry.reference.as_ref()), (EntryKind::Grant, 50_000, Some(&reference)));
     let page = ada.get(&format!("/teams/{team}/billing")).await?;
     assert!(page.body.contains("<dt>Balance</dt><dd>50,000</dd>"), "{}", page.body);
-    assert_eq!(table(&page, "Latest ledger entries")?[0][1..], [format!("Purchase {reference}"), "+50,000".to_owned()]);
+    assert_eq!(
+        table(&page, "Latest ledger entries")?[0][1..],
+        ["Purchase ", "+50,000", "50,000"].map(|cell| if cell == "Purchase " {
+            format!("Purchase {reference}")
+        } else {
+            cell.to_owned()
+        })
+    );
+
+    // The receipt is linked as soon as Stripe has reported it.
+    let url = "https://pay.stripe.com/receipts/payment/CAcaFwoVYWNjdF8x?a=1&b=2";
+    for (address, result) in [("https://evil.example/", "ignored"), (url, "receipt")] {
+        let charge = json!({
+            "id": "ch_1", "object": "charge", "amount": 10_000, "amount_refunded": 0, "paid": true,
+            "payment_intent": payment_id(session), "receipt_url": address,
+        });
+        assert_eq!(billing_app.send("charge.succeeded", &charge).await?, result);
+    }
+    for path in [format!("/teams/{team}/billing"), format!("/teams/{team}/billing/ledger")] {
+        let page = ada.get(&path).await?;
+        assert!(page.body.contains("<a href=\"https://pay.stripe.com/receipts/payment/CAcaFwoVYWNjdF8x?a=1&#38;b=2\""));
+        assert!(page.body.contains(">Receipt <") && !page.body.contains("evil.example"), "{}", page.body);
+    }
 
     // An earlier purchase is not shown for the next one.
     let next = buy(&mut ada, team, "25k").await?;

@@ -29,6 +29,7 @@ mod one_grab;
 mod operator;
 mod operator_lists;
 mod passkeys;
+mod purchases;
 mod requests;
 mod second_factor;
 mod secrets;

@@ -280,7 +280,7 @@ async fn prices_match_the_pricing_packet() -> Result<()> {
     let app = start_app(&[]).await?;
     let (_, packet) = app.get("/pricing", app.test()).await?;
     let body = Visitor::new(&app).get("/").await?.body;
-    for words in ["0.002 USD", "25,000 credits", "50,000 credits", "125,000 credits", "50 USD", "100 USD", "250 USD"] {
+    for words in ["$0.002", "25,000 credits", "50,000 credits", "125,000 credits", "$50", "$100", "$250"] {
         assert!(body.contains(words), "{words}");
     }
     for words in ["billing_model", "test_mode"] {

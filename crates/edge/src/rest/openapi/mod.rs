@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document of the REST API. `docs` renders it as HTML.
+//! The OpenAPI 3.1 document of the REST API. `docs` renders pages of it.
 //!
 //! Schemas are derived from `grabd_api`. The operation of each endpoint is beside its handler; here is what they share. A test
 //! fails if the router and this document have different paths.

@@ -7,11 +7,17 @@ use grabd_domain::ids::TeamId;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use url::Url;
 
 use super::{CURRENCY, source_ref};
 
 /// Maximum length of an id in bytes. Stripe allows 255.
 const MAX_ID_BYTES: usize = 255;
+
+/// Maximum length of the address of a receipt in bytes. Those of Stripe have about 200.
+const MAX_RECEIPT_BYTES: usize = 2048;
+/// The domain of the pages with receipts, which are at `pay.stripe.com`.
+const RECEIPT_HOST: &str = "stripe.com";
 
 /// A Stripe event.
 #[derive(Debug, Deserialize)]
@@ -32,6 +38,8 @@ struct Data {
 pub(super) enum EventObject {
     /// A Checkout session that was completed, or whose delayed payment succeeded.
     Session(Session),
+    /// A charge that succeeded.
+    Charge(Charge),
     /// A charge that was refunded, in part or in full.
     Refund(Charge),
     /// A dispute that was opened or closed.
@@ -59,6 +67,8 @@ pub(super) struct Charge {
     payment_intent: Option<String>,
     pub(super) amount: u64,
     pub(super) amount_refunded: u64,
+    /// A page of Stripe.
+    receipt_url: Option<String>,
 }
 
 /// A dispute of a payment, also called a chargeback.
@@ -107,6 +117,7 @@ impl Event {
             "checkout.session.completed" | "checkout.session.async_payment_succeeded" => {
                 parse(self, EventObject::Session)
             }
+            "charge.succeeded" => parse(self, EventObject::Charge),
             "charge.refunded" => parse(self, EventObject::Refund),
             "charge.dispute.created" | "charge.dispute.closed" => parse(self, EventObject::Dispute),
             _ => Ok(EventObject::Other),
@@ -160,6 +171,24 @@ impl Charge {
     pub(super) fn source_ref(&self) -> Option<String> {
         self.payment_intent.as_deref().map(source_ref)
     }
+
+    /// The page with the receipt, if Stripe named one of its own.
+    pub(super) fn receipt(&self) -> Option<&str> {
+        self.receipt_url.as_deref().filter(|url| is_page_of_stripe(url))
+    }
+}
+
+/// Whether people can be sent to this address as to a page of Stripe.
+fn is_page_of_stripe(address: &str) -> bool {
+    if address.len() > MAX_RECEIPT_BYTES {
+        return false;
+    }
+    let Ok(url) = Url::parse(address) else { return false };
+    let is_own = |host: &str| host == RECEIPT_HOST || host.ends_with(&format!(".{RECEIPT_HOST}"));
+    url.scheme() == "https"
+        && url.username().is_empty()
+        && url.password().is_none()
+        && url.host_str().is_some_and(is_own)
 }
 
 impl Dispute {
@@ -202,7 +231,10 @@ mod tests {
         let event = json!({"id": "evt_1", "type": "checkout.session.completed", "data": {"object": object}});
         match Event::read(event.to_string().as_bytes()).unwrap().into_object().unwrap() {
             EventObject::Session(session) => session.classify(),
-            object @ (EventObject::Refund(_) | EventObject::Dispute(_) | EventObject::Other) => panic!("{object:?}"),
+            object @ (EventObject::Charge(_)
+            | EventObject::Refund(_)
+            | EventObject::Dispute(_)
+            | EventObject::Other) => panic!("{object:?}"),
         }
     }
 
@@ -270,6 +302,31 @@ mod tests {
             let EventObject::Dispute(dispute) = object else { panic!("{object:?}") };
             assert_eq!(dispute.state(), expected, "{status}");
             assert_eq!(dispute.source_ref().as_deref(), Some("stripe:pi_1"));
+        }
+    }
+
+    #[test]
+    fn only_pages_of_stripe_are_receipts() {
+        let long = format!("https://pay.stripe.com/receipts/{}", "x".repeat(MAX_RECEIPT_BYTES));
+        for (address, expected) in [
+            (json!("https://pay.stripe.com/receipts/payment/CAcaFwoVYWNjdF8x?s=ap"), true),
+            (json!("https://stripe.com/receipts/1"), true),
+            (json!("http://pay.stripe.com/receipts/1"), false),
+            (json!("https://pay.stripe.com.evil.example/"), false),
+            (json!("https://notstripe.com/"), false),
+            (json!("https://pay.stripe.com@evil.example/"), false),
+            (json!("javascript:alert(1)"), false),
+            (json!(long), false),
+            (json!(""), false),
+            (Value::Null, false),
+        ] {
+            let object =
+                json!({"payment_intent": "pi_1", "amount": 5000, "amount_refunded": 0, "receipt_url": address});
+            let event = json!({"id": "evt_1", "type": "charge.succeeded", "data": {"object": object}});
+            let object = Event::read(event.to_string().as_bytes()).unwrap().into_object().unwrap();
+            let EventObject::Charge(charge) = object else { panic!("{object:?}") };
+            assert_eq!(charge.receipt().is_some(), expected, "{address}");
+            assert_eq!(charge.source_ref().as_deref(), Some("stripe:pi_1"));
         }
     }
 

@@ -4,7 +4,7 @@
 use grabd_domain::Fault;
 use grabd_domain::credits::{DisputeState, LotKind};
 use grabd_domain::faults::Field;
-use grabd_store::credits::{Clawback, ClawbackOutcome, Grant, GrantOutcome, Share};
+use grabd_store::credits::{Clawback, ClawbackOutcome, Grant, GrantOutcome, Receipt, Share};
 
 use super::event::{Charge, Dispute, Event, EventObject, Purchase, Session, SessionOutcome};
 use super::{Stripe, signature};
@@ -40,6 +40,8 @@ pub enum Outcome {
     /// A refund or a dispute of a payment that has not granted anything. It is applied when it does; the sale may also
     /// not have been made by this service.
     Remembered,
+    /// The receipt of a payment was stored. The sale may also not have been made by this service.
+    Receipt,
     /// The event type is not handled.
     Ignored,
 }
@@ -58,6 +60,7 @@ impl Outcome {
             Self::Disputed => "disputed",
             Self::DisputeWon => "dispute_won",
             Self::Remembered => "remembered",
+            Self::Receipt => "receipt",
             Self::Ignored => "ignored",
         }
     }
@@ -92,6 +95,9 @@ async fn handle(core: &Core, stripe: &Stripe, signature: Option<&str>, body: &[u
     let id = event.id.clone();
     match event.into_object().map_err(unreadable)? {
         EventObject::Session(session) => grant_purchase(core, &id, &session).await,
+        EventObject::Charge(charge) => {
+            Ok(if store_receipt(core, &charge).await? { Outcome::Receipt } else { Outcome::Ignored })
+        }
         EventObject::Refund(charge) => refund(core, &id, &charge).await,
         EventObject::Dispute(disputed) => dispute(core, &id, &disputed).await,
         EventObject::Other => Ok(Outcome::Ignored),
@@ -152,8 +158,17 @@ fn unexpected(event: &str, session: &Session, why: &str) -> Outcome {
     Outcome::Unexpected
 }
 
+/// Stores the receipt of a charge. Returns whether it has one.
+async fn store_receipt(core: &Core, charge: &Charge) -> Result<bool, Error> {
+    let (Some(source_ref), Some(url)) = (charge.source_ref(), charge.receipt()) else { return Ok(false) };
+    let receipt = Receipt { source_ref, url: url.to_owned(), now: core.clock.now() };
+    core.store.credits().store_receipt(receipt).await?;
+    Ok(true)
+}
+
 async fn refund(core: &Core, event: &str, charge: &Charge) -> Result<Outcome, Error> {
     let Some(source_ref) = charge.source_ref() else { return Ok(Outcome::Foreign) };
+    store_receipt(core, charge).await?;
     let share = Share { parts: charge.amount_refunded, of: charge.amount };
     let reference = format!("refund of {source_ref}");
     let change = Clawback { source_ref, share, reference: reference.clone(), now: core.clock.now() };

@@ -29,7 +29,7 @@ const PURGE: u32 = 1000;
 /// delete, so that no table grows faster than its rows are deleted.
 const TIME: Duration = Duration::from_secs(3);
 
-/// Time for which a refund or dispute without a lot is kept. Stripe repeats an event for three days, and an operator
+/// Time for which a refund, a dispute or a receipt without a lot is kept. Stripe repeats an event for three days, and an operator
 /// can send it again for thirty.
 const FOREIGN_REVERSALS_KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
@@ -73,6 +73,7 @@ async fn clean_up(core: &Core, clock: &mut ClockCheck) {
     step(core, "disputes", async { store.credits().settle_disputes(now, BATCH).await.map(drop) }).await;
     let reversals_kept = now - FOREIGN_REVERSALS_KEPT;
     step(core, "reversals", purge(TIME, || store.credits().purge_reversals(reversals_kept, PURGE))).await;
+    step(core, "receipts", purge(TIME, || store.credits().purge_receipts(reversals_kept, PURGE))).await;
     let audit_kept = now - core.settings.operations.audit_retention;
     step(core, "audit", purge(TIME, || store.audit().purge_audit(audit_kept, PURGE))).await;
     step(core, "deliveries", purge(TIME, || store.webhooks().purge_deliveries(now, PURGE))).await;

@@ -1,5 +1,6 @@
 //! Reads.
 
+pub(crate) mod balance;
 pub(crate) mod drift;
 pub(crate) mod entries;
 pub(crate) mod holdings;

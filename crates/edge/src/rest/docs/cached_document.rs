@@ -1,4 +1,4 @@
-//! The API reference, rendered once.
+//! The OpenAPI document, written once.
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
@@ -7,31 +7,16 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 use utoipa::openapi::OpenApi;
 
-use super::page;
-
-/// Both representations, rendered once.
-pub(in super::super) struct Reference {
-    pub(super) document: CachedDocument,
-    pub(super) page: CachedDocument,
-}
-
 /// A text and its tag.
-pub(super) struct CachedDocument {
+pub(in super::super) struct CachedDocument {
     bytes: Bytes,
     tag: HeaderValue,
 }
 
-impl Reference {
-    /// Renders the reference from the document.
-    pub(in super::super) fn render(document: &OpenApi) -> Self {
-        let json = serde_json::to_value(document).expect("an OpenAPI document has string keys");
-        let page = page::render(&json);
-        Self { document: CachedDocument::new(json.to_string()), page: CachedDocument::new(page) }
-    }
-}
-
 impl CachedDocument {
-    fn new(text: String) -> Self {
+    /// The document as JSON.
+    pub(in super::super) fn new(document: &OpenApi) -> Self {
+        let text = serde_json::to_string(document).expect("an OpenAPI document has string keys");
         Self { tag: etag_of_bytes(text.as_bytes()), bytes: text.into() }
     }
 
