@@ -197,6 +197,10 @@ async fn compare(api: &Api, args: &DiffArgs, keys: &Keys, earlier: Grab, path: O
     let url = earlier.fields.target_url.clone().into_owned();
     let result = async {
         let later = capture_again(api, args, keys, &earlier, &url).await?;
+        // A page that was not compared must not pass for one that did not change.
+        if later.fields.difference.is_none() {
+            return Err(Failure::NoImage(format!("capture {} was not compared with the baseline", later.fields.id)));
+        }
         let image = later.fields.difference.as_ref().and_then(|difference| difference_image(api, difference));
         let saved = match (path, image) {
             (Some(path), Some(image)) => {
@@ -232,8 +236,8 @@ fn print(
         }
         (false, Ok((later, saved))) => {
             let saved = saved.as_ref().map(|path| format!(" -> {}", path.display())).unwrap_or_default();
-            let difference = later.fields.difference.as_ref().map(describe);
-            output::line(&format!("{url}: {}{saved}", difference.unwrap_or_else(|| "not compared".to_owned())))
+            let difference = later.fields.difference.as_ref().map(describe).unwrap_or_default();
+            output::line(&format!("{url}: {difference}{saved}"))
         }
         (false, Err(_)) => Ok(()),
     }

@@ -66,9 +66,11 @@ impl Transaction for CopyRows {
         }
         let mut copied = Vec::new();
         for name in &order {
-            let rows = copy_table(&source, tx, name, &tables[name]).await?;
+            copy_table(&source, tx, name, &tables[name]).await?;
+            let rows = count(&source, DbBackend::Sqlite, name).await?;
             if count(tx, DbBackend::Postgres, name).await? != rows {
-                return Err(Error::Inconsistent("the target has not as many rows as were copied"));
+                tracing::error!(table = name, source_rows = rows, "the row counts of both databases differ");
+                return Err(Error::Inconsistent("the target does not have as many rows as the source"));
             }
             copied.push(CopiedTable { name: name.clone(), rows });
         }
@@ -193,8 +195,9 @@ async fn check_columns(source: &Tx, tables: &Tables) -> Result<()> {
     }
 }
 
-async fn copy_table(source: &Tx, target: &Tx, name: &str, columns: &[Column]) -> Result<u64> {
-    let names: Vec<String> = columns.iter().map(|column| format!("\"{}\"", column.name)).collect();
+/// Copies the rows of a table in chunks.
+async fn copy_table(source: &Tx, target: &Tx, name: &str, columns: &[Column]) -> Result<()> {
+    let names = columns.iter().map(|column| format!("\"{}\"", column.name)).collect::<Vec<_>>().join(", ");
     // Without a declared type, SQLite returns values as they are cast.
     let selected: Vec<String> = columns
         .iter()
@@ -205,23 +208,20 @@ async fn copy_table(source: &Tx, target: &Tx, name: &str, columns: &[Column]) ->
             Class::Json | Class::Text => format!("CAST(\"{name}\" AS TEXT)"),
         })
         .collect();
-    let has_rowid = source
-        .query_all_raw(Statement::from_string(DbBackend::Sqlite, format!("SELECT rowid FROM \"{name}\" LIMIT 0")))
-        .await
-        .is_ok();
-    let (mut rows, mut last) = (0, i64::MIN);
+    let selected = selected.join(", ");
+    let by_row_number = has_row_numbers(source, name).await?;
+    let (mut copied, mut last) = (0, i64::MIN);
     loop {
-        // The tables without row numbers are short.
-        let page = match has_rowid {
-            true => format!(
-                "SELECT {}, rowid FROM \"{name}\" WHERE rowid > {last} ORDER BY rowid LIMIT {CHUNK}",
-                selected.join(", ")
-            ),
-            false => format!("SELECT {} FROM \"{name}\" ORDER BY 1 LIMIT {CHUNK} OFFSET {rows}", selected.join(", ")),
+        let page = match by_row_number {
+            true => {
+                format!("SELECT {selected}, rowid FROM \"{name}\" WHERE rowid > {last} ORDER BY rowid LIMIT {CHUNK}")
+            }
+            // No two rows are equal in all columns, so the order is the same for every chunk.
+            false => format!("SELECT {selected} FROM \"{name}\" ORDER BY {names} LIMIT {CHUNK} OFFSET {copied}"),
         };
         let found = source.query_all_raw(Statement::from_string(DbBackend::Sqlite, page)).await?;
-        let Some(end) = found.last() else { return Ok(rows) };
-        if has_rowid {
+        let Some(end) = found.last() else { return Ok(()) };
+        if by_row_number {
             last = end.try_get_by_index(columns.len())?;
         }
         let mut values: Vec<Value> = Vec::with_capacity(found.len() * columns.len());
@@ -236,10 +236,18 @@ async fn copy_table(source: &Tx, target: &Tx, name: &str, columns: &[Column]) ->
             format!("({})", places.join(", "))
         };
         let inserted: Vec<String> = (0..found.len()).map(row).collect();
-        let insert = format!("INSERT INTO \"{name}\" ({}) VALUES {}", names.join(", "), inserted.join(", "));
+        let insert = format!("INSERT INTO \"{name}\" ({names}) VALUES {}", inserted.join(", "));
         target.execute_raw(Statement::from_sql_and_values(DbBackend::Postgres, insert, values)).await?;
-        rows += found.len() as u64;
+        copied += found.len();
     }
+}
+
+/// Whether a table of SQLite has row numbers, which tables declared `WITHOUT ROWID` lack.
+async fn has_row_numbers(source: &Tx, table: &str) -> Result<bool> {
+    let sql = "SELECT wr FROM pragma_table_list WHERE schema = 'main' AND name = ?";
+    let row = source.query_one_raw(Statement::from_sql_and_values(DbBackend::Sqlite, sql, [table.into()])).await?;
+    let is_without: i64 = row.ok_or(Error::Inconsistent("a table of the source was not found"))?.try_get_by_index(0)?;
+    Ok(is_without == 0)
 }
 
 /// A value of SQLite as one of PostgreSQL.

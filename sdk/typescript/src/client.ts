@@ -261,8 +261,8 @@ export class Grabd {
   }
 
   /**
-   * Waits until all of these grabs have ended, and returns them in the same order: `done` or `failed`. A request waits for
-   * up to 100 grabs, so that a whole batch needs one connection. Limits are obeyed as by `wait`.
+   * Waits until all of these grabs have ended, and returns them in the same order, each once: `done` or `failed`. A request
+   * waits for up to 100 grabs, so that a whole batch needs one connection. Limits are obeyed as by `wait`.
    *
    * @throws WaitTimeoutError, with the id of one of them, if not all have ended in time.
    * @throws NotFoundError if there is no grab with one of the ids.

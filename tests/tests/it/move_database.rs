@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
+use futures::{StreamExt as _, TryStreamExt as _};
 use grabd::config::Config;
 use grabd_tests::harness::{PASSWORD, TestApp};
 use grabd_tests::visitor::Visitor;
@@ -26,6 +27,21 @@ async fn move_to(data_dir: &Path, database: &str, to: &str) -> Result<bool> {
     grabd::admin::run(&Config::with(&settings)?, args).await
 }
 
+/// Grabs with idempotency keys: more rows of both tables than one statement copies, in one table with row numbers and one
+/// without.
+const MANY: u64 = 1_100;
+
+/// Creates [`MANY`] grabs with the test key.
+async fn create_many(app: &TestApp) -> Result<()> {
+    let created = futures::stream::iter(0..MANY).map(|number| async move {
+        let body = json!({ "url": format!("https://example.com/{number}") });
+        let create = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test()).json(&body);
+        create.header("Idempotency-Key", number.to_string()).send().await?.error_for_status()?;
+        anyhow::Ok(())
+    });
+    created.buffer_unordered(16).try_collect().await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn moved_service_has_keys_users_credits_images_and_pending_grabs() -> Result<()> {
     let dir = tempfile::tempdir()?;
@@ -37,6 +53,7 @@ async fn moved_service_has_keys_users_credits_images_and_pending_grabs() -> Resu
     let created = app.client.post(format!("{}/webhooks", app.base())).bearer_auth(app.live()).json(&webhook).send();
     let webhook: serde_json::Value = created.await?.error_for_status()?.json().await?;
     let (grab, image) = app.capture("/tiny", json!({ "metadata": { "order": "1" }, "also": ["text"] })).await?;
+    create_many(&app).await?;
     let running = move_to(dir.path(), "", &target.url()).await.err().context("a service that runs is not moved")?;
     ensure!(format!("{running:#}").contains("stop the service"), "{running:#}");
     let key = app.live().to_owned();
@@ -62,6 +79,13 @@ async fn moved_service_has_keys_users_credits_images_and_pending_grabs() -> Resu
     let url = format!("{}{}", app.service.public_url(), url.path());
     let file = app.client.get(url).send().await?.error_for_status()?.bytes().await?;
     ensure!(file == image, "another image");
+    // Each key answers with the grab that it created before the move.
+    for number in [0, MANY - 1] {
+        let body = json!({ "url": format!("https://example.com/{number}") });
+        let create = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test()).json(&body);
+        let replayed = create.header("Idempotency-Key", number.to_string()).send().await?;
+        ensure!(replayed.headers().contains_key("idempotent-replayed"), "{number}: {replayed:?}");
+    }
     let (_, usage) = app.get("/usage", &key).await?;
     ensure!(usage["credits"]["prepaid"] == json!(4), "{usage}");
     let path = format!("/webhooks/{}", webhook["id"].as_str().context("id")?);

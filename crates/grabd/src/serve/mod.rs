@@ -118,11 +118,14 @@ impl Signals {
 
 /// Drains. A second signal or the end of the grace period exits immediately, after the browser is shut down.
 async fn finish(drained: impl Future<Output = ()>, browser: Option<Chromium>, signals: &mut Signals) {
-    let reason = tokio::select! {
-        () = drained => return,
-        () = signals.recv() => "second signal",
-        () = tokio::time::sleep(SHUTDOWN_GRACE) => "the grace period has ended",
+    let drained_or_signal = async {
+        tokio::select! {
+            () = drained => None,
+            () = signals.recv() => Some("second signal"),
+        }
     };
+    let result = tokio::time::timeout(SHUTDOWN_GRACE, drained_or_signal).await;
+    let Some(reason) = result.unwrap_or(Some("the grace period has ended")) else { return };
     tracing::warn!(why = reason, "stopping immediately; unfinished grabs continue at the next start");
     if let Some(browser) = browser {
         browser.shutdown().await;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use sea_orm::sqlx::postgres::PgConnectOptions;
 use sea_orm::sqlx::{self, Connection, PgConnection};
 use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -121,20 +122,18 @@ impl ServiceLock {
     /// Takes the lock. Waits up to `wait` for a service that is about to exit.
     pub(super) async fn acquire(server: &Server, mode: LockMode, wait: Duration) -> Result<Result<Self, OtherService>> {
         let locking = Arc::new(Locking { server: server.clone(), mode });
-        let last_attempt = tokio::time::sleep(wait);
-        tokio::pin!(last_attempt);
-        let mut is_last = false;
+        let deadline = Instant::now() + wait;
+        let mut attempts = tokio::time::interval(CHECK_EVERY);
+        attempts.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            attempts.tick().await;
+            let is_last = Instant::now() >= deadline;
             match attempt(&locking).await? {
                 Attempt::Locked(connection, session) => return Ok(Ok(Self::hold(locking, connection, session))),
                 Attempt::HeldBy(Session { since, .. }, address) if is_last => {
                     return Ok(Err(OtherService { address, since }));
                 }
                 Attempt::HeldBy(..) | Attempt::Unclear => {}
-            }
-            tokio::select! {
-                () = &mut last_attempt, if !is_last => is_last = true,
-                () = tokio::time::sleep(CHECK_EVERY) => {}
             }
         }
     }

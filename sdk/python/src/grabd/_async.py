@@ -225,7 +225,7 @@ class AsyncGrabd:
         wait_timeout: float = _core.WAIT_TIMEOUT,
         timeout: float | None = None,
     ) -> list[Grab]:
-        """Waits until all of these grabs have ended, and returns them in the same order: `done` or `failed`.
+        """Waits until all of these grabs have ended, and returns them in the same order, each once: `done` or `failed`.
 
         A request waits for up to 100 grabs, so that a whole batch needs one connection. Limits are obeyed as by `wait`.
         Raises WaitTimeoutError, with the id of one of them, if not all have ended in time, and NotFoundError if there is no
