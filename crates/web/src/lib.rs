@@ -57,5 +57,5 @@ mod webhooks;
 
 pub use billing::PAGE as TOP_UP;
 pub use client_ip::Address;
-pub use docs::ReferencePassage;
+pub use docs::{ClientPackages, ReferencePassage};
 pub use routes::{form_paths, not_found_page, router};

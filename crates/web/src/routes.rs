@@ -9,7 +9,7 @@ use grabd_engine::Core;
 use grabd_engine::oauth::DEVICE_PATH;
 
 use crate::assets::{self, Assets};
-use crate::docs::ReferencePassage;
+use crate::docs::{ClientPackages, ReferencePassage};
 use crate::page::Layout;
 use crate::problem::Problem;
 use crate::response::{self, FORM, READ, WRITE};
@@ -20,9 +20,15 @@ use crate::{
 };
 
 /// The router of the web app and the OAuth endpoints. Each address may make `requests_per_minute` requests (at least 1)
-/// to pages, and as many to the OAuth endpoints. `reference` returns what the search finds in the API reference.
-pub fn router(core: Core, requests_per_minute: u32, reference: fn() -> Vec<ReferencePassage>) -> Router {
-    let web = Arc::new(Web::new(core, requests_per_minute, reference));
+/// to pages, and as many to the OAuth endpoints. `reference` returns what the search finds in the API reference, and `packages`
+/// are offered for download.
+pub fn router(
+    core: Core,
+    requests_per_minute: u32,
+    reference: fn() -> Vec<ReferencePassage>,
+    packages: ClientPackages,
+) -> Router {
+    let web = Arc::new(Web::new(core, requests_per_minute, reference, packages));
     let pages = routes(&web)
         .into_iter()
         .fold(Router::new(), |router, (path, allowed, methods)| router.route(&path, response::only(allowed, methods)));
@@ -33,7 +39,7 @@ pub fn router(core: Core, requests_per_minute: u32, reference: fn() -> Vec<Refer
 
 /// The paths that accept forms, with parameters in braces. A test sends a forged form to each of them.
 pub fn form_paths(core: Core) -> Vec<String> {
-    let web = Arc::new(Web::new(core, 1, Vec::new));
+    let web = Arc::new(Web::new(core, 1, Vec::new, ClientPackages::default()));
     let accepts_forms = |(path, allowed): (String, &str)| [FORM, WRITE].contains(&allowed).then_some(path);
     let pages = routes(&web).into_iter().map(|(path, allowed, _)| (path, allowed));
     let operator_pages = operator::routes().into_iter().map(|(path, allowed, _)| (path.to_owned(), allowed));
@@ -195,6 +201,7 @@ fn routes(web: &Web) -> Vec<Route> {
         (docs::PATH.to_owned(), READ, get(docs::home)),
         (docs::SEARCH.to_owned(), READ, get(docs::search)),
         (docs::ONE.to_owned(), READ, get(docs::show)),
+        (docs::PACKAGE.to_owned(), READ, get(docs::package)),
         (docs::LLMS.to_owned(), READ, get(docs::llms)),
         (billing::PAGE.to_owned(), READ, get(billing::show::show)),
         (billing::LEDGER.to_owned(), READ, get(billing::ledger::show)),

@@ -10,7 +10,7 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use grabd_engine::Core;
 use grabd_proto::reason::ERROR_CAUSE;
-use grabd_web::Address;
+use grabd_web::{Address, ClientPackages};
 use ipnet::IpNet;
 
 use crate::config::Config;
@@ -35,10 +35,11 @@ pub(super) async fn html_not_found(
     page
 }
 
-/// The routes of the pages.
-pub(super) fn router(config: &Config, core: Core, public_url: &str) -> Router {
+/// The routes of the pages, which offer these packages.
+pub(super) fn router(config: &Config, core: Core, public_url: &str, packages: ClientPackages) -> Router {
     let proxies: Arc<[IpNet]> = config.http.trusted_proxies.clone().into();
-    let pages = grabd_web::router(core, config.limits.requests_per_minute, grabd_edge::reference_passages);
+    let requests_per_minute = config.limits.requests_per_minute;
+    let pages = grabd_web::router(core, requests_per_minute, grabd_edge::reference_passages, packages);
     let pages = pages.layer(middleware::from_fn(move |mut request: Request, next: Next| {
         let address = Address(grabd_http::client_address(&request, &proxies));
         request.extensions_mut().insert(address);

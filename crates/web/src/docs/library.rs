@@ -1,5 +1,6 @@
 //! All pages of the documentation, rendered.
 
+use super::client_packages::{self, ClientPackages};
 use super::markdown::{self, Heading};
 use super::pages::{HOSTING, SOURCES, Source};
 use super::passage::Passage;
@@ -36,9 +37,10 @@ pub(crate) struct Library {
 pub type ReferencePassage = (String, String, String);
 
 impl Library {
-    /// Renders all pages, for the service at `origin`. The search also finds the passages of the API reference.
-    pub(crate) fn render(origin: &str, reference: Vec<ReferencePassage>) -> Self {
-        let pages = SOURCES.iter().map(|source| render(source, origin)).collect();
+    /// Renders all pages, for the service at `origin` that offers these packages. The search also finds the passages of the API
+    /// reference.
+    pub(crate) fn render(origin: &str, packages: &ClientPackages, reference: Vec<ReferencePassage>) -> Self {
+        let pages = SOURCES.iter().map(|source| render(source, origin, packages)).collect();
         let reference = reference.into_iter().map(|(anchor, heading, text)| Passage::new(anchor, heading, text));
         Self { pages, reference: reference.collect() }
     }
@@ -130,10 +132,13 @@ fn path(slug: &str) -> String {
     format!("{}/{slug}", super::PATH)
 }
 
-fn render(source: &Source, origin: &str) -> DocPage {
+fn render(source: &Source, origin: &str, packages: &ClientPackages) -> DocPage {
     let markdown = match source.file.ends_with(".toml") {
         true => settings::markdown(source.text),
-        false => source.text.replace(EXAMPLE_ORIGIN, origin),
+        false => {
+            let text = source.text.replace(EXAMPLE_ORIGIN, origin);
+            text.replace(client_packages::PLACEHOLDER, packages.markdown(origin).trim_end())
+        }
     };
     let rendered = markdown::render(&markdown, |link| resolve(source.file, link));
     DocPage {
@@ -155,9 +160,14 @@ mod tests {
 
     use super::*;
 
+    fn library() -> Library {
+        let package = ("grabd-0.2.0.tgz".to_owned(), Vec::new());
+        Library::render("https://grabs.example.com", &ClientPackages::new(vec![package]), Vec::new())
+    }
+
     #[test]
     fn links_between_pages_lead_to_existing_pages_and_headings() {
-        let library = Library::render("https://grabs.example.com", Vec::new());
+        let library = library();
         let anchors: HashSet<String> = library
             .pages
             .iter()
@@ -184,7 +194,7 @@ mod tests {
 
     #[test]
     fn anchors_of_a_page_are_unique() {
-        for page in Library::render("https://grabs.example.com", Vec::new()).pages {
+        for page in library().pages {
             let ids: Vec<&str> = page.html.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
             let unique: HashSet<&&str> = ids.iter().collect();
             assert_eq!(unique.len(), ids.len(), "{}: {ids:?}", page.path);
@@ -193,14 +203,14 @@ mod tests {
 
     #[test]
     fn tables_have_headers() {
-        for page in Library::render("https://grabs.example.com", Vec::new()).pages {
+        for page in library().pages {
             assert!(!page.html.contains("<th></th>"), "{}: a table has a column without a header", page.path);
         }
     }
 
     #[test]
     fn slugs_are_unique_and_examples_have_the_origin_of_the_service() {
-        let library = Library::render("https://grabs.example.com", Vec::new());
+        let library = library();
         let slugs: HashSet<_> = library.pages.iter().map(|page| page.slug).collect();
         assert_eq!(slugs.len(), library.pages.len());
         let quickstart = library.find("quickstart").unwrap();
@@ -210,7 +220,7 @@ mod tests {
 
     #[test]
     fn former_chapters_for_operators_lead_to_their_headings() {
-        let library = Library::render("https://grabs.example.com", Vec::new());
+        let library = library();
         for (slug, path) in [
             ("installing", "/docs/install"),
             ("the-network-jail", "/docs/browser#the-network-jail"),
@@ -225,7 +235,7 @@ mod tests {
 
     #[test]
     fn search_finds_all_words_and_ranks_headings_first() {
-        let library = Library::render("https://grabs.example.com", Vec::new());
+        let library = library();
         let found = library.search("Idempotency-Key retry");
         assert!(found.iter().any(|found| found.path.starts_with("/docs/retries")), "{}", found.len());
         let found = library.search("render_blocked");

@@ -2,6 +2,7 @@
 //!
 //! The API reference at `/docs/api` belongs to the REST API, which has the OpenAPI document.
 
+mod client_packages;
 mod example;
 mod library;
 mod markdown;
@@ -11,9 +12,10 @@ mod search;
 mod settings;
 mod show;
 
+pub use client_packages::ClientPackages;
 pub(crate) use library::Library;
 pub use library::ReferencePassage;
-pub(crate) use show::{home, llms, search, show};
+pub(crate) use show::{home, llms, package, search, show};
 
 /// The path of the first page. The others are below it.
 pub(crate) const PATH: &str = "/docs";
@@ -23,5 +25,9 @@ pub(crate) const API_REFERENCE: &str = "/docs/api";
 pub(crate) const SEARCH: &str = "/docs/search";
 /// The path of one page. With the suffix `.md`, its Markdown.
 pub(crate) const ONE: &str = "/docs/{page}";
+/// The directory of the packages of the client libraries.
+const PACKAGES: &str = "/docs/packages";
+/// The path of one package.
+pub(crate) const PACKAGE: &str = "/docs/packages/{name}";
 /// The list of all pages for language models, as described at llmstxt.org.
 pub(crate) const LLMS: &str = "/llms.txt";
