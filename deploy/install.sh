@@ -157,6 +157,11 @@ for program in grabd grab; do
   run install -m 0755 "$content/bin/$program" "/usr/local/bin/.$program.new"
   run mv "/usr/local/bin/.$program.new" "/usr/local/bin/$program"
 done
+# What /docs/sdks offers. Packages of the former version are not offered any more.
+run rm -rf /usr/local/share/grabd/packages
+if [ -d "$content/share/grabd/packages" ]; then
+  run install -D -m 0644 -t /usr/local/share/grabd/packages "$content"/share/grabd/packages/*
+fi
 run install -d -m 0755 /etc/grabd
 [ -e /etc/grabd/grabd.toml ] || run install -m 0640 -g grabd "$content/grabd.toml" /etc/grabd/grabd.toml
 run install -m 0644 "$content/grabd.service" /etc/systemd/system/grabd.service

@@ -62,6 +62,6 @@ mod webhooks;
 
 pub use billing::PAGE as TOP_UP;
 pub use client_ip::Address;
-pub use docs::ReferencePage;
+pub use docs::{ClientPackages, ReferencePage};
 pub use routes::{form_paths, not_found_page, router};
 pub use state::Options;

@@ -31,7 +31,12 @@ pub fn router(core: Core, options: Options) -> Router {
 
 /// The paths that accept forms, with parameters in braces. A test sends a forged form to each of them.
 pub fn form_paths(core: Core) -> Vec<String> {
-    let options = Options { requests_per_minute: 1, hides_self_hosting: false, reference: Box::new(Vec::new) };
+    let options = Options {
+        requests_per_minute: 1,
+        hides_self_hosting: false,
+        reference: Box::new(Vec::new),
+        packages: ClientPackages::default(),
+    };
     let web = Arc::new(Web::new(core, options));
     let accepts_forms = |(path, allowed): (String, &str)| [FORM, WRITE].contains(&allowed).then_some(path);
     let pages = routes(&web).into_iter().map(|(path, allowed, _)| (path, allowed));
@@ -206,6 +211,7 @@ fn routes(web: &Web) -> Vec<Route> {
         (docs::SEARCH.to_owned(), READ, get(docs::search)),
         (docs::ONE.to_owned(), READ, get(docs::show)),
         (docs::ONE_OF_REFERENCE.to_owned(), READ, get(docs::show_reference)),
+        (docs::PACKAGE.to_owned(), READ, get(docs::package)),
         (docs::LLMS.to_owned(), READ, get(docs::llms)),
         (billing::HOME.to_owned(), READ, get(billing::home::show)),
         (billing::PAGE.to_owned(), READ, get(billing::show::show)),

@@ -1,12 +1,12 @@
 //! The state that all requests share.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use grabd_engine::Core;
 
 use crate::assets::Assets;
 use crate::cookies::Cookies;
-use crate::docs::{Library, ReferencePage};
+use crate::docs::{ClientPackages, Library, ReferencePage};
 use crate::rate_limits::Limits;
 use crate::used_forms::UsedForms;
 
@@ -18,6 +18,8 @@ pub struct Options {
     pub hides_self_hosting: bool,
     /// Makes the pages of the API reference. Called at most once, at the first request for the documentation.
     pub reference: Box<dyn FnOnce() -> Vec<ReferencePage> + Send>,
+    /// The packages of the client libraries, which are offered for download.
+    pub packages: ClientPackages,
 }
 
 /// The shared state of all requests.
@@ -28,6 +30,7 @@ pub(crate) struct Web {
     pub(crate) docs: LazyLock<Library, Box<dyn FnOnce() -> Library + Send>>,
     /// Whether only operators see the documentation about running the service.
     pub(crate) hides_self_hosting: bool,
+    pub(crate) packages: Arc<ClientPackages>,
     pub(crate) cookies: Cookies,
     pub(crate) limits: Limits,
     /// The forms that have made an API key.
@@ -36,12 +39,15 @@ pub(crate) struct Web {
 
 impl Web {
     pub(crate) fn new(core: Core, options: Options) -> Self {
-        let Options { requests_per_minute, hides_self_hosting, reference } = options;
+        let Options { requests_per_minute, hides_self_hosting, reference, packages } = options;
         let origin = core.public_url().to_owned();
+        let packages = Arc::new(packages);
+        let listed = Arc::clone(&packages);
         Self {
             assets: Assets::load(),
-            docs: LazyLock::new(Box::new(move || Library::render(&origin, reference(), hides_self_hosting))),
+            docs: LazyLock::new(Box::new(move || Library::render(&origin, &listed, reference(), hides_self_hosting))),
             hides_self_hosting,
+            packages,
             cookies: Cookies::of(&core.oauth().issuer),
             limits: Limits::new(requests_per_minute, core.oauth().registrations_per_hour),
             used_forms: UsedForms::default(),

@@ -7,8 +7,10 @@ use anyhow::{Context, Result, ensure};
 use grabd_tests::harness::TestApp;
 use grabd_tests::programs::{node, root, run};
 
+use crate::crash_recovery::service::grabd_binary;
+
 /// The pages with examples for callers.
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "README.md",
     "docs/BLOCKING.md",
     "docs/FILES.md",
@@ -21,6 +23,7 @@ const PAGES: [&str; 12] = [
     "docs/guide/PICTURE.md",
     "docs/guide/QUICKSTART.md",
     "docs/guide/RETRIES.md",
+    "sdk/skill/grabd/SKILL.md",
 ];
 
 /// Examples that are not run here, by what is in them, and why.
@@ -29,7 +32,7 @@ const NOT_RUN: [(&str, &str); 7] = [
     ("admin user create", "a command of the operator, which other tests run"),
     ("export GRAB_API_KEY=", "sets the key by hand"),
     ("export GRAB_BASE_URL=", "sets the variables by hand; the programs of its page are run"),
-    ("grab --from", "the command line client's own tests run it"),
+    ("grab --from tests/", "the command line client's own tests run it"),
     ("int(one[\"phash\"], 16)", "a line within a program"),
     ("app.post(", "a part of a server, which the tests of webhooks verify with the same library"),
 ];
@@ -53,12 +56,14 @@ fn examples(page: &'static str) -> Result<Vec<Example>> {
     Ok(found)
 }
 
-/// A directory with a `curl` that fails for responses of failure.
+/// A directory with a `curl` that fails for responses of failure. The client `grab` of this build is in the path as well.
 fn failing_curl(dir: &Path) -> Result<String> {
     let path = dir.join("curl");
     std::fs::write(&path, "#!/bin/sh\nexec /usr/bin/curl --fail-with-body \"$@\"\n")?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
-    Ok(format!("PATH={}:{}", dir.display(), std::env::var_os("PATH").unwrap_or_default().to_string_lossy()))
+    let programs = grabd_binary()?.with_file_name("");
+    let system = std::env::var_os("PATH").unwrap_or_default();
+    Ok(format!("PATH={}:{}:{}", dir.display(), programs.display(), system.to_string_lossy()))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -38,6 +38,7 @@ mod object_store;
 mod one_service;
 mod openapi;
 mod opt_out;
+mod packages;
 mod pages;
 mod phash;
 mod reuse;

@@ -8,6 +8,7 @@ use grabd_engine::clock::Clock;
 use grabd_tests::harness::{ALLOWED, REFUSED, TestApp};
 use grabd_tests::programs::{node, root, run};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 /// Set to write the generated files instead of checking them.
 const UPDATE: &str = "GRABD_UPDATE_SDK";
@@ -29,6 +30,28 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
+/// Builds the packages as `script/package` does, in a directory of their own. Returns it.
+async fn build_packages(dir: &Path) -> Result<String> {
+    let packages = text(&dir.join("packages"));
+    run_ok(root().join("script/sdk"), &[&packages]).await?;
+    Ok(packages)
+}
+
+/// The command on the service's page of client libraries that begins so.
+async fn shown_command(app: &TestApp, start: &str) -> Result<String> {
+    let url = format!("{}/docs/sdks.md", app.service.public_url());
+    let page = app.client.get(url).send().await?.error_for_status()?.text().await?;
+    let command = page.lines().find(|line| line.starts_with(start)).map(str::to_owned);
+    command.with_context(|| format!("no command begins with {start}: {page}"))
+}
+
+/// Runs a command of the page in a directory, as a user does, with these variables.
+async fn run_command(dir: &Path, variables: &[&str], command: &str) -> Result<()> {
+    let dir = text(dir);
+    let arguments = [&["--chdir", &dir][..], variables, &["sh", "-c", command]].concat();
+    run_ok("env", &arguments).await.map(drop)
+}
+
 /// The only file in a directory whose name ends so.
 fn file_ending_in(dir: &Path, end: &str) -> Result<String> {
     let mut found = Vec::new();
@@ -42,9 +65,16 @@ fn file_ending_in(dir: &Path, end: &str) -> Result<String> {
     Ok(found.remove(0))
 }
 
-/// A service that delivers webhooks to receivers on [`ALLOWED`].
-async fn start() -> Result<TestApp> {
-    TestApp::start(20, &[("webhooks.allow_http", "true")]).await
+/// A service that offers these packages, and delivers webhooks to receivers on [`ALLOWED`].
+async fn start(packages: &str) -> Result<TestApp> {
+    TestApp::start(20, &[("webhooks.allow_http", "true"), ("service.packages_dir", packages)]).await
+}
+
+/// Installs the package that a service offers into a directory. npm can download nothing else.
+async fn install_typescript(app: &TestApp, dir: &Path) -> Result<()> {
+    let command = shown_command(app, "npm install ").await?;
+    let nowhere = "npm_config_registry=http://127.0.0.1:9";
+    run_command(dir, &["npm_config_audit=false", "npm_config_fund=false", nowhere], &command).await
 }
 
 /// What an exercise needs: the service, its keys, and pages to capture.
@@ -100,12 +130,10 @@ async fn check_charges(app: &TestApp, output: &str) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn typescript_package_installs_and_works_with_the_service() -> Result<()> {
-    let app = start().await?;
     let dir = tempfile::tempdir()?;
+    let app = start(&build_packages(dir.path()).await?).await?;
     let (path, sdk) = (text(dir.path()), root().join("sdk/typescript"));
-    run_ok("npm", &["pack", "./sdk/typescript", "--pack-destination", &path]).await?;
-    let package = file_ending_in(dir.path(), ".tgz")?;
-    run_ok("npm", &["install", "--prefix", &path, "--offline", "--no-audit", "--no-fund", &package]).await?;
+    install_typescript(&app, dir.path()).await?;
     for name in ["exercise.mts", "tsconfig.json"] {
         std::fs::copy(sdk.join("e2e").join(name), dir.path().join(name))?;
     }
@@ -121,17 +149,25 @@ async fn typescript_package_installs_and_works_with_the_service() -> Result<()> 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn python_package_installs_and_works_with_the_service() -> Result<()> {
-    let app = start().await?;
     let dir = tempfile::tempdir()?;
-    let path = text(dir.path());
-    run_ok(python(), &["-m", "build", "--wheel", "--no-isolation", "--outdir", &path, "sdk/python"]).await?;
-    let package = file_ending_in(dir.path(), ".whl")?;
+    let app = start(&build_packages(dir.path()).await?).await?;
     let environment = dir.path().join("environment");
     run_ok(python(), &["-m", "venv", "--without-pip", &text(&environment)]).await?;
     let fresh = environment.join("bin/python");
-    let wheels = text(&root().join("target/python/wheels"));
-    let install = ["--python", &text(&fresh), "install", "--no-index", "--find-links", &wheels, &package];
-    run_ok(python(), &[&["-m", "pip", "--disable-pip-version-check"][..], &install].concat()).await?;
+    // pip is not in the fresh environment, and the dependencies are on this machine.
+    let target = root().canonicalize()?.join("target/python");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = format!("PATH={}:{}", target.join("bin").display(), path.to_string_lossy());
+    let links = format!("PIP_FIND_LINKS={}", target.join("wheels").display());
+    let interpreter = format!("PIP_PYTHON={}", text(&fresh));
+    let variables = [&*path, &*interpreter, &*links, "PIP_NO_INDEX=1"];
+    let command = shown_command(&app, "pip install ").await?;
+    run_command(dir.path(), &variables, &command).await?;
+    // A package with another content is refused.
+    let (url, sum) = command.rsplit_once("#sha256=").context("a checksum")?;
+    let wrong = sum.replace(|digit: char| digit.is_ascii_hexdigit(), "0");
+    let other = format!("{} --force-reinstall --no-deps", [url, &wrong].join("#sha256="));
+    assert!(run_command(dir.path(), &variables, &other).await.is_err(), "{other}");
     let exercise = dir.path().join("exercise.py");
     std::fs::copy(root().join("sdk/python/e2e/exercise.py"), &exercise)?;
     let examples = write_examples(&app, "sdk/python/README.md", "python", dir.path(), ".py")?;
@@ -147,9 +183,64 @@ async fn python_package_installs_and_works_with_the_service() -> Result<()> {
     app.finish().await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn service_offers_its_packages_and_nothing_else() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let packages = build_packages(dir.path()).await?;
+    std::fs::write(dir.path().join("packages/notes.txt"), "x")?;
+    let app = TestApp::start_without_browser(0, &[("service.packages_dir", &packages)]).await?;
+    let docs = format!("{}/docs", app.service.public_url());
+    let page = app.client.get(format!("{docs}/sdks")).send().await?.error_for_status()?.text().await?;
+    for (end, media_type) in [
+        (".whl", "application/zip"),
+        (".tgz", "application/gzip"),
+        ("-protos.tar.gz", "application/gzip"),
+        ("-skill.tar.gz", "application/gzip"),
+    ] {
+        let file = file_ending_in(Path::new(&packages), end)?;
+        let name = Path::new(&file).file_name().context("a name")?.to_string_lossy().into_owned();
+        let url = format!("{docs}/packages/{name}");
+        let response = app.client.get(&url).send().await?.error_for_status()?;
+        assert_eq!(response.headers()["content-type"], media_type, "{name}");
+        assert_eq!(response.headers()["cache-control"], "public, max-age=300", "{name}");
+        let tag = response.headers()["etag"].clone();
+        let content = response.bytes().await?;
+        ensure!(content == std::fs::read(&file)?, "{name} is another file");
+        let sum = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        ensure!(page.contains(&format!("href=\"{url}\"")) && page.contains(&sum), "{name}: {page}");
+        assert_eq!(app.client.get(&url).header("if-none-match", tag).send().await?.status(), 304, "{name}");
+        let head = app.client.head(&url).send().await?;
+        assert_eq!(head.headers()["content-length"], content.len().to_string(), "{name}");
+    }
+    for name in ["notes.txt", "grabd-9.9.9.tgz", "..%2Fgrabd.db", "%2Fetc%2Fpasswd"] {
+        assert_eq!(app.client.get(format!("{docs}/packages/{name}")).send().await?.status(), 404, "{name}");
+    }
+    // The pages of both libraries name the file that exists.
+    for library in ["python", "typescript"] {
+        let page = app.client.get(format!("{docs}/{library}.md")).send().await?.error_for_status()?.text().await?;
+        let url = page.split_whitespace().find(|word| word.contains("/docs/packages/")).context("a package")?;
+        app.client.get(url).send().await?.error_for_status()?;
+    }
+    // The contract compiles as it was downloaded.
+    let command = shown_command(&app, "curl ").await?;
+    run_command(dir.path(), &[], &command).await?;
+    run_ok(root().join("node_modules/.bin/buf"), &["build", &text(&dir.path().join("proto"))]).await?;
+    ensure!(!dir.path().join("proto/grabd/internal").exists(), "the protocol of renderers is not for callers");
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn service_without_packages_says_how_they_are_built() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let command = shown_command(&app, "script/").await?;
+    ensure!(command == "script/sdk" && root().join(&command).is_file(), "{command}");
+    app.finish().await
+}
+
 /// A service with the limits of requests that it has by default, and what the scripts need that queue fifty pages.
-async fn start_with_default_limits() -> Result<(TestApp, String)> {
-    let app = TestApp::start(50, &[("limits.requests_per_minute", "60")]).await?;
+async fn start_with_default_limits(packages: &str) -> Result<(TestApp, String)> {
+    let settings = [("limits.requests_per_minute", "60"), ("service.packages_dir", packages)];
+    let app = TestApp::start(50, &settings).await?;
     let mut task = json!({ "base_url": app.base(), "key": app.live(), "page": app.site.url("/tiny") });
     for name in ["other_key", "third_key"] {
         let team = accounts::create_team(app.service.store(), name, 50, Clock::system().now()).await?;
@@ -160,7 +251,7 @@ async fn start_with_default_limits() -> Result<(TestApp, String)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn python_waits_for_fifty_queued_pages_at_the_default_limits() -> Result<()> {
-    let (app, task) = start_with_default_limits().await?;
+    let (app, task) = start_with_default_limits("").await?;
     let (sources, script) = (root().join("sdk/python/src"), root().join("sdk/python/e2e/queue_many.py"));
     let path = format!("PYTHONPATH={}", text(&sources));
     let output = run_ok("env", &[&path, &text(&python()), &text(&script), &task]).await?;
@@ -170,12 +261,10 @@ async fn python_waits_for_fifty_queued_pages_at_the_default_limits() -> Result<(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn typescript_waits_for_fifty_queued_pages_at_the_default_limits() -> Result<()> {
-    let (app, task) = start_with_default_limits().await?;
     let dir = tempfile::tempdir()?;
+    let (app, task) = start_with_default_limits(&build_packages(dir.path()).await?).await?;
     let (path, sdk) = (text(dir.path()), root().join("sdk/typescript"));
-    run_ok("npm", &["pack", "./sdk/typescript", "--pack-destination", &path]).await?;
-    let package = file_ending_in(dir.path(), ".tgz")?;
-    run_ok("npm", &["install", "--prefix", &path, "--offline", "--no-audit", "--no-fund", &package]).await?;
+    install_typescript(&app, dir.path()).await?;
     for name in ["queue_many.mts", "tsconfig.json"] {
         std::fs::copy(sdk.join("e2e").join(name), dir.path().join(name))?;
     }

@@ -1,5 +1,7 @@
 //! Section `service`.
 
+use std::path::PathBuf;
+
 use grabd_domain::contact_link::{ContactLink, ServiceLinks};
 use serde::Deserialize;
 
@@ -15,11 +17,12 @@ pub struct Service {
     pub privacy: String,
     pub imprint: String,
     pub status: String,
+    pub packages_dir: PathBuf,
 }
 
 impl Service {
     pub(super) fn validate(&self, problems: &mut Problems) {
-        let Self { support, terms, privacy, imprint, status } = self;
+        let Self { support, terms, privacy, imprint, status, packages_dir: _ } = self;
         for (name, text) in [
             ("service.support", support),
             ("service.terms", terms),

@@ -10,7 +10,7 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use grabd_engine::Core;
 use grabd_proto::reason::ERROR_CAUSE;
-use grabd_web::Address;
+use grabd_web::{Address, ClientPackages};
 use ipnet::IpNet;
 
 use crate::config::{Config, SelfHosting};
@@ -35,8 +35,8 @@ pub(super) async fn html_not_found(
     page
 }
 
-/// The routes of the pages.
-pub(super) fn router(config: &Config, core: Core, public_url: &str) -> Router {
+/// The routes of the pages, which offer these packages.
+pub(super) fn router(config: &Config, core: Core, public_url: &str, packages: ClientPackages) -> Router {
     let proxies: Arc<[IpNet]> = config.http.trusted_proxies.clone().into();
     let (origin, auth_url) = (public_url.to_owned(), core.oauth().issuer.clone());
     let options = grabd_web::Options {
@@ -45,6 +45,7 @@ pub(super) fn router(config: &Config, core: Core, public_url: &str) -> Router {
         reference: Box::new(move || {
             grabd_edge::reference_pages(&origin, &auth_url).into_iter().map(page_of_reference).collect()
         }),
+        packages,
     };
     let pages = grabd_web::router(core, options);
     let pages = pages.layer(middleware::from_fn(move |mut request: Request, next: Next| {

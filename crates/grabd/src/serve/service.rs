@@ -126,6 +126,7 @@ impl Service {
         let guard = wiring::guard(config)?;
         let memory = wiring::image_memory(config);
         let lists = wiring::filter_lists(config);
+        let packages = wiring::client_packages(config)?;
         let core =
             wiring::start_core(config, store.clone(), guard.clone(), memory.clone(), &lists, &public_url, http).await?;
         let browser = match rendering {
@@ -171,7 +172,7 @@ impl Service {
         };
         let rest = grabd_edge::router(transport::in_process(public.gated()), options);
         let mcp = grabd_edge::mcp::router(transport::in_process(public.gated()), mcp_options);
-        let pages = pages::router(config, core.clone(), &public_url);
+        let pages = pages::router(config, core.clone(), &public_url, packages);
         let health = health::router(core.clone(), role, browser.clone());
         let router = rest.merge(mcp).merge(pages).merge(grabd_edge::common_headers(
             images

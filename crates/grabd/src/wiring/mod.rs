@@ -1,6 +1,7 @@
 //! Builds all components, which are passed by argument.
 
 mod browser;
+mod client_packages;
 mod core_parts;
 mod database;
 mod egress;
@@ -8,6 +9,7 @@ mod images;
 mod services;
 
 pub use browser::{browser, browser_options, browser_user, filter_lists, filter_lists_dir};
+pub use client_packages::client_packages;
 pub use core_parts::start_core;
 pub use database::{describe_database, lock_service, open_store};
 pub use egress::guard;

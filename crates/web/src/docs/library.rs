@@ -1,5 +1,6 @@
 //! All pages of the documentation, rendered.
 
+use super::client_packages::{self, ClientPackages};
 use super::example::Example;
 use super::markdown::{self, EXAMPLE_MARK, Heading};
 use super::pages::{API, Audience, BEFORE_REFERENCE, SOURCES, Source};
@@ -66,13 +67,18 @@ pub struct ReferencePage {
 }
 
 impl Library {
-    /// Renders all pages, for the service at `origin`, with those of the API reference. If `hides_self_hosting`, only
-    /// operators see the pages for operators, and the others have no links to them.
-    pub(crate) fn render(origin: &str, reference: Vec<ReferencePage>, hides_self_hosting: bool) -> Self {
+    /// Renders all pages, for the service at `origin` that offers these packages, with those of the API reference. If
+    /// `hides_self_hosting`, only operators see the pages for operators, and the others have no links to them.
+    pub(crate) fn render(
+        origin: &str,
+        packages: &ClientPackages,
+        reference: Vec<ReferencePage>,
+        hides_self_hosting: bool,
+    ) -> Self {
         let mut reference = Some(reference);
         let mut pages = Vec::new();
         for source in SOURCES {
-            pages.push(render(source, origin, hides_self_hosting));
+            pages.push(render(source, origin, packages, hides_self_hosting));
             if source.slug == BEFORE_REFERENCE {
                 pages.extend(reference.take().into_iter().flatten().map(DocPage::of_reference));
             }
@@ -204,10 +210,13 @@ fn path(slug: &str) -> String {
     format!("{}/{slug}", super::PATH)
 }
 
-fn render(source: &Source, origin: &str, hides_self_hosting: bool) -> DocPage {
+fn render(source: &Source, origin: &str, packages: &ClientPackages, hides_self_hosting: bool) -> DocPage {
     let markdown = match source.file.ends_with(".toml") {
         true => settings::markdown(source.text),
-        false => source.text.replace(EXAMPLE_ORIGIN, origin),
+        false => {
+            let text = source.text.replace(EXAMPLE_ORIGIN, origin);
+            text.replace(client_packages::PLACEHOLDER, packages.markdown(origin).trim_end())
+        }
     };
     let rendered = markdown::render(&markdown, |link| resolve(source, link, hides_self_hosting));
     DocPage {
@@ -232,7 +241,8 @@ mod tests {
     use super::*;
 
     fn library() -> Library {
-        Library::render("https://grabs.example.com", Vec::new(), false)
+        let package = ("grabd-0.2.0.tgz".to_owned(), Vec::new());
+        Library::render("https://grabs.example.com", &ClientPackages::new(vec![package]), Vec::new(), false)
     }
 
     /// The paths of what customers find, in their order.

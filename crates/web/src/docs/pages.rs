@@ -73,7 +73,7 @@ pub(super) const SOURCES: &[Source] = &[
     source!("docs/MCP.md", "mcp", GUIDES, "Screenshots for assistants and agents."),
     source!("docs/CONNECTING.md", "connecting", GUIDES, "Sign-in of apps by OAuth."),
     source!("docs/GRPC.md", "grpc", GUIDES, "The same services over gRPC, for callers inside your network."),
-    source!("docs/SDKS.md", "sdks", GUIDES, "Client libraries for TypeScript and Python."),
+    source!("docs/SDKS.md", "sdks", GUIDES, "Client libraries for TypeScript and Python, and their packages."),
     source!("sdk/python/README.md", "python", GUIDES, "Installation, examples and reference for Python."),
     source!("sdk/typescript/README.md", "typescript", GUIDES, "The same for TypeScript and JavaScript."),
     source!("docs/guide/AUTOMATION.md", "automation", GUIDES, "Captures in GitHub Actions and in other tools."),

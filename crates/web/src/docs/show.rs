@@ -123,6 +123,18 @@ pub(crate) async fn show_reference(
     show_slug(&web, client, &format!("api/{name}"), &headers).await
 }
 
+/// A package of a client library.
+pub(crate) async fn package(
+    State(web): State<Arc<Web>>,
+    client: ClientIp,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    web.limits.pages.take(client.0)?;
+    let response = web.packages.response(&name, &headers);
+    response.ok_or_else(|| Problem::not_found("The packages of this service are listed at /docs/sdks."))
+}
+
 /// The search. It needs no script, and nothing outside this service.
 pub(crate) async fn search(
     State(web): State<Arc<Web>>,
