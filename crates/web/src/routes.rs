@@ -9,6 +9,7 @@ use grabd_engine::Core;
 use grabd_engine::oauth::DEVICE_PATH;
 
 use crate::assets::{self, Assets};
+use crate::docs::ClientPackages;
 use crate::page::Layout;
 use crate::problem::Problem;
 use crate::response::{self, FORM, READ, WRITE};

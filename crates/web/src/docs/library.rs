@@ -367,7 +367,7 @@ mod tests {
         };
         let reference =
             vec![page("", "", "API reference", "REST"), page("grabs", "listGrabs", "List grabs", "GET ending_before")];
-        let library = Library::render("https://grabs.example.com", reference, true);
+        let library = Library::render("https://grabs.example.com", &ClientPackages::default(), reference, true);
         assert_eq!(search(&library, "list grabs get")[0], "/docs/api/grabs#listGrabs");
         let first = library.find("api", Reader::Customer).unwrap();
         let (before, after) = library.neighbours(first, Reader::Customer);
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn hidden_pages_for_operators_are_seen_by_operators_alone() {
-        let library = Library::render("https://grabs.example.com", Vec::new(), true);
+        let library = Library::render("https://grabs.example.com", &ClientPackages::default(), Vec::new(), true);
         assert!(library.find("install", Reader::Customer).is_none());
         assert!(library.find("install", Reader::Operator).is_some());
         assert_eq!(library.moved("the-network-jail", Reader::Customer), None);
