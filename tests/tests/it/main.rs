@@ -40,6 +40,7 @@ mod openapi;
 mod opt_out;
 mod pages;
 mod phash;
+mod reading;
 mod reuse;
 mod sdk;
 mod secrets;

@@ -48,7 +48,9 @@ async fn files_have_what_the_page_shows_whatever_its_scripts_do() {
     let site = Site::start(2, [("/", html(PAGE))]).await;
     let rig = Rig::start().await;
     let kinds = [FileKind::Links, FileKind::Html, FileKind::Markdown, FileKind::Text];
-    let capture = rig.render(CaptureRequest { also: also(&kinds), ..request(&site.url("/")) }).await.unwrap();
+    let content = Some("page".to_owned());
+    let asked = CaptureRequest { also: also(&kinds), content, ..request(&site.url("/")) };
+    let capture = rig.render(asked).await.unwrap();
     let made: Vec<FileKind> = capture.files.iter().map(|file| file.kind).collect();
     assert_eq!(made, [FileKind::Html, FileKind::Text, FileKind::Markdown, FileKind::Links]);
     assert_eq!(capture.metadata.warnings, []);
@@ -91,7 +93,9 @@ async fn long_files_are_cut_with_a_warning_and_large_html_fails() {
     let site = Site::start(2, [("/many", html(many)), ("/large", html(large))]).await;
     let rig = Rig::start().await;
     let kinds = [FileKind::Text, FileKind::Markdown, FileKind::Links];
-    let capture = rig.render(CaptureRequest { also: also(&kinds), ..request(&site.url("/many")) }).await.unwrap();
+    let content = Some("page".to_owned());
+    let asked = CaptureRequest { also: also(&kinds), content, ..request(&site.url("/many")) };
+    let capture = rig.render(asked).await.unwrap();
     assert!(capture.metadata.warnings.contains(&Warning::AlsoTruncated), "{:?}", capture.metadata.warnings);
     for kind in [FileKind::Text, FileKind::Markdown] {
         assert_eq!(text(&capture, kind).len(), 2 << 20, "{kind:?}");
