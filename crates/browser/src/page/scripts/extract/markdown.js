@@ -24,6 +24,35 @@ const wrap = (text, mark) => {
   return `${/^\s/.test(text) ? ' ' : ''}${mark}${inner}${mark}${/\s$/.test(text) ? ' ' : ''}`;
 };
 
+// The source of a formula: of MathML, of KaTeX and MathJax, which both have MathML in them or its source, or of an image. Null
+// if the element is no formula, or has no source.
+const MATH_CLASSES = /(?:^|\s)(?:katex|katex-display|MathJax|MathJax_Display|mwe-math-element)(?:\s|$)/;
+const formula = (element) => {
+  const name = localName(element);
+  const isMath = name === 'math' || name === 'mjx-container' || MATH_CLASSES.test(attribute(element, 'class') ?? '');
+  if (!isMath) return null;
+  const math = name === 'math' ? element : selectIn(element, 'math')[0];
+  const source = selectIn(element, 'annotation[encoding="application/x-tex" i]')[0];
+  const given = source ? textContent(source) : (math && (attribute(math, 'alttext') || attribute(math, 'data-latex'))) || attribute(element, 'data-latex');
+  const tex = (given ?? '').replace(/\s+/g, ' ').trim().replace(/^\{\\displaystyle (.*)\}$/, '$1').trim();
+  if (!tex || tex.length > MAX_URL) return null;
+  const isBlock = (math && attribute(math, 'display') === 'block') || attribute(element, 'display') === 'true' || /display/i.test(attribute(element, 'class') ?? '');
+  return { tex, isBlock };
+};
+
+// The language of code, by the names that highlighters give.
+const LANGUAGE = /(?:^|\s)(?:lang(?:uage)?-|highlight-(?:source|text)-|brush:\s*)([\w+#-]{1,30})/;
+const languageOf = (element) => {
+  const parent = parentElement(element);
+  const outer = parent ? parentElement(parent) : null;
+  const around = [element, ...selectIn(element, 'code').slice(0, 1), parent, outer].filter(Boolean);
+  for (const of of around) {
+    const named = LANGUAGE.exec(attribute(of, 'class') ?? '')?.[1] ?? attribute(of, 'data-lang') ?? attribute(of, 'data-language');
+    if (named && /^[\w+#-]{1,30}$/.test(named)) return named.toLowerCase();
+  }
+  return '';
+};
+
 const markdown = ({ most, main }) => {
   const found = main ? mainContent() : null;
   const removed = found?.removed ?? new Set();
@@ -58,6 +87,8 @@ const markdown = ({ most, main }) => {
     if (isLeftOut(node, style)) return '';
     const name = localName(node);
     const shown = style.visibility === 'visible';
+    const math = formula(node);
+    if (math) return shown ? count(`$${math.tex}$`) : '';
     if (name === 'br') return '\n';
     if (name === 'img' && node instanceof HTMLImageElement) return shown ? image(node) : '';
     if (CODE.has(name)) {
@@ -141,10 +172,8 @@ const markdown = ({ most, main }) => {
   const preformatted = (element) => {
     const code = (element instanceof HTMLElement ? innerText(element) : textContent(element)).replace(/\u0000/g, '').replace(/^\n|\s+$/g, '');
     if (!code) return '';
-    const classes = [element, ...selectIn(element, 'code')].map((of) => attribute(of, 'class') ?? '').join(' ');
-    const language = /(?:^|\s)lang(?:uage)?-([\w+#-]{1,30})/.exec(classes)?.[1] ?? '';
     const mark = fence(code, 3);
-    return count(`${mark}${language}\n${code}\n${mark}`);
+    return count(`${mark}${languageOf(element)}\n${code}\n${mark}`);
   };
 
   // The blocks of an element that is a block, or has some.
@@ -200,7 +229,13 @@ const markdown = ({ most, main }) => {
       if (isLeftOut(child, style)) continue;
       const name = localName(child);
       // A link or a span around blocks is left out, so that they are written as such; links around text stay.
-      const isBlock = !isInline(style) || (name !== 'a' && hasBlocks(child, depth));
+      const math = formula(child);
+      if (math?.isBlock && style.visibility === 'visible') {
+        flush();
+        found.push(count(`$$\n${math.tex}\n$$`));
+        continue;
+      }
+      const isBlock = !math && (!isInline(style) || (name !== 'a' && hasBlocks(child, depth)));
       if (isBlock && name !== 'br' && name !== 'img') {
         flush();
         found.push(...block(child, depth + 1));
