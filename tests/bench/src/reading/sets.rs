@@ -131,9 +131,18 @@ fn markdown(folder: &Path) -> anyhow::Result<Vec<Page>> {
         let Ok(expected) = fs::read_to_string(tests.join("expected").join(format!("{name}.md"))) else { continue };
         let html = String::from_utf8_lossy(&fs::read(&file)?).into_owned();
         let base = Some(url_of(&name, &html));
-        pages.push(Page { name, file, base, expected: Expected::Markdown(expected) });
+        let expected = Expected::Markdown(without_metadata(&expected).to_owned());
+        pages.push(Page { name, file, base, expected });
     }
     Ok(pages)
+}
+
+/// The Markdown without the block of JSON before it, which is about the page.
+fn without_metadata(markdown: &str) -> &str {
+    match markdown.strip_prefix("```json\n").and_then(|rest| rest.split_once("\n```\n")) {
+        Some((_, rest)) => rest,
+        None => markdown,
+    }
 }
 
 /// The URL of a page is in a comment at its beginning, or made of its name.
@@ -152,6 +161,12 @@ fn url_of(name: &str, html: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn metadata_before_the_markdown_is_left_out() {
+        assert_eq!(without_metadata("```json\n{}\n```\n\n# A\n"), "\n# A\n");
+        assert_eq!(without_metadata("# A\n```json\n{}\n```\n"), "# A\n```json\n{}\n```\n");
+    }
 
     #[test]
     fn url_of_a_page_is_in_its_comment_or_its_name() {
