@@ -27,8 +27,13 @@ const wrap = (text, mark) => {
 // The source of a formula: of MathML, of KaTeX and MathJax, which both have MathML in them or its source, or of an image. Null
 // if the element is no formula, or has no source.
 const MATH_CLASSES = /(?:^|\s)(?:katex|katex-display|MathJax|MathJax_Display|mwe-math-element)(?:\s|$)/;
+const MATH_IMAGES = /(?:^|\s)(?:latex|tex|mathtex|mwe-math-fallback-image[\w-]*)(?:\s|$)/;
 const formula = (element) => {
   const name = localName(element);
+  if (name === 'img') {
+    const tex = MATH_IMAGES.test(attribute(element, 'class') ?? '') ? oneLine(attribute(element, 'alt') ?? '', MAX_URL) : '';
+    return tex ? { tex: tex.replace(/^\{\\displaystyle (.*)\}$/, '$1'), isBlock: false } : null;
+  }
   const isMath = name === 'math' || name === 'mjx-container' || MATH_CLASSES.test(attribute(element, 'class') ?? '');
   if (!isMath) return null;
   const math = name === 'math' ? element : selectIn(element, 'math')[0];
@@ -156,7 +161,29 @@ const markdown = ({ most, main }) => {
     const widest = Math.max(...rows.slice(0, 1000).map((row) => cellsOf(row).length));
     return widest > 1 && widest <= 100 && (rows.length > 1 || selectIn(table, 'th').length > 0);
   };
+  // Markdown has no cells that span others, so that tables with them are written as HTML.
+  const spanOf = (cell, name) => {
+    const span = Number.parseInt(attribute(cell, name) ?? '1', 10);
+    return span > 1 && span <= 1000 ? ` ${name}="${span}"` : '';
+  };
+  const hasSpans = (rows) => rows.some((row) => cellsOf(row).some((cell) => spanOf(cell, 'colspan') || spanOf(cell, 'rowspan')));
+  const escapeHtml = (text) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+  const tableWithSpans = (rows, depth) => {
+    const lines = [];
+    for (const row of rows) {
+      if (!enter(depth)) break;
+      if (isLeftOut(row, styleOf(row))) continue;
+      const cells = cellsOf(row).map((cell) => {
+        const name = localName(cell);
+        const shown = styleOf(cell).visibility === 'visible' && cell instanceof HTMLElement ? singleLine(innerText(cell)) : '';
+        return count(`<${name}${spanOf(cell, 'colspan')}${spanOf(cell, 'rowspan')}>${escapeHtml(shown.replace(/\u0000/g, ''))}</${name}>`);
+      });
+      if (cells.length > 0) lines.push(`<tr>${cells.join('')}</tr>`);
+    }
+    return lines.length > 0 ? `<table>\n${lines.join('\n')}\n</table>` : '';
+  };
   const tableOf = (table, rows, depth) => {
+    if (hasSpans(rows)) return tableWithSpans(rows, depth);
     const lines = [];
     for (const row of rows) {
       if (!enter(depth)) break;
