@@ -168,6 +168,19 @@ const markdown = ({ most, main }) => {
   };
   const hasSpans = (rows) => rows.some((row) => cellsOf(row).some((cell) => spanOf(cell, 'colspan') || spanOf(cell, 'rowspan')));
   const escapeHtml = (text) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+  const inlineHtml = (node, depth, isShown) => {
+    if (!enter(depth)) return '';
+    if (typeOf(node) === TEXT) return isShown && !removed.has(node) ? count(escapeHtml(codeOf(node).replace(/[\s\u0000]+/g, ' '))) : '';
+    if (typeOf(node) !== ELEMENT || isLeftOut(node, styleOf(node))) return '';
+    const name = localName(node);
+    if (name === 'br') return '<br>';
+    const shown = styleOf(node).visibility === 'visible';
+    let inner = '';
+    for (const child of childrenOf(node)) inner += inlineHtml(child, depth + 1, shown);
+    const url = node instanceof HTMLAnchorElement ? webUrl(anchorUrl(node)) : null;
+    if (url && inner.trim()) return count(`<a href="${escapeHtml(target(url)).replace(/"/g, '%22')}">${inner.trim()}</a>`);
+    return isInline(styleOf(node)) ? inner : ` ${inner} `;
+  };
   const tableWithSpans = (rows, depth) => {
     const lines = [];
     for (const row of rows) {
@@ -175,8 +188,8 @@ const markdown = ({ most, main }) => {
       if (isLeftOut(row, styleOf(row))) continue;
       const cells = cellsOf(row).map((cell) => {
         const name = localName(cell);
-        const shown = styleOf(cell).visibility === 'visible' && cell instanceof HTMLElement ? singleLine(innerText(cell)) : '';
-        return count(`<${name}${spanOf(cell, 'colspan')}${spanOf(cell, 'rowspan')}>${escapeHtml(shown.replace(/\u0000/g, ''))}</${name}>`);
+        const content = singleLine(inlineHtml(cell, depth + 2, true));
+        return count(`<${name}${spanOf(cell, 'colspan')}${spanOf(cell, 'rowspan')}>${content}</${name}>`);
       });
       if (cells.length > 0) lines.push(`<tr>${cells.join('')}</tr>`);
     }
