@@ -13,7 +13,7 @@ use crate::session::SignedIn;
 use crate::state::Web;
 
 /// The pages of a team in the order of the navigation: last path segment and label.
-const PAGES: [(&str, &str); 7] = [
+const PAGES: [(&str, &str); 8] = [
     ("grabs", "Captures"),
     ("capture", "New capture"),
     ("keys", "API keys"),

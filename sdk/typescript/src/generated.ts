@@ -351,6 +351,13 @@ export interface CaptureOptions {
    * `"https://bucket.example.com/shot.png?signature=6f2a"`.
    */
   upload_url?: string | undefined;
+  /**
+   * Which part of the page the text and the Markdown are: the article, or all of it. Only for the files `text` and
+   * `markdown` of `also`. `main` leaves out navigation, footers, comments, related links and the like. A page without
+   * an article is read as with `page`, and the grab has the warning `no_main_content`. docs/FILES.md describes it. Only
+   * with `also`. Default: `"main"`. Example: `"page"`.
+   */
+  content?: "main" | "page" | undefined;
 }
 
 /** The webhook to register. Unknown members are ignored. */
@@ -930,6 +937,7 @@ export const CAPTURE_OPTIONS: readonly string[] = [
   "phash",
   "viewports",
   "upload_url",
+  "content",
 ];
 
 /** Every error code of the REST API. */

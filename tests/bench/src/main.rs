@@ -14,6 +14,7 @@ mod measure;
 mod other_tools;
 mod peers;
 mod pictures;
+mod reading;
 mod resources;
 mod rest_api;
 mod service;
@@ -118,6 +119,8 @@ enum Command {
     Many(many::Args),
     /// Compares the speed of grabd with that of other tools.
     Peers(peers::Args),
+    /// Compares the text and the Markdown of public sets of pages with what should be read of them.
+    Reading(reading::Args),
     /// Serves a bare axum handler for comparison. Started by the measurement itself.
     BareAxum,
 }
@@ -161,6 +164,7 @@ async fn main() -> anyhow::Result<()> {
         Some(Command::Fleet(args)) => return fleet::measure(&args).await,
         Some(Command::Many(args)) => return many::measure(&args).await,
         Some(Command::Peers(args)) => return peers::measure(args).await,
+        Some(Command::Reading(args)) => return reading::measure(&args).await,
         Some(Command::Lists { grabs }) => return lists::measure(grabs).await,
         None => {}
     }

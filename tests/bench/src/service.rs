@@ -212,6 +212,13 @@ impl Service {
         Ok(self.client.get(url).send().await?.error_for_status()?.bytes().await?.to_vec())
     }
 
+    /// Deletes the image and the files of a grab of the live key.
+    pub(crate) async fn delete(&self, id: &str) -> anyhow::Result<()> {
+        let request = self.client.delete(format!("{}/grabs/{id}", self.base)).bearer_auth(&self.live_key);
+        request.send().await?.error_for_status()?.bytes().await?;
+        Ok(())
+    }
+
     async fn create(&self, key: &str, body: &Value) -> anyhow::Result<Value> {
         let (status, answer) = self.post(key, body).await?;
         anyhow::ensure!(status == 200, "{status}: {answer}");

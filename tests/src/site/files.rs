@@ -13,9 +13,10 @@ macro_rules! files {
 }
 
 /// Path, media type and content.
-const FILES: [(&str, &str, &[u8]); 14] = files! {
+const FILES: [(&str, &str, &[u8]); 15] = files! {
     "/tiny", HTML, "pages/tiny.html";
     "/article", HTML, "pages/article.html";
+    "/news", HTML, "pages/news.html";
     "/article/article.css", "text/css", "assets/article.css";
     "/article/article.js", "text/javascript", "assets/article.js";
     "/article/data.json", "application/json", "assets/article-data.json";

@@ -41,6 +41,7 @@ mod opt_out;
 mod packages;
 mod pages;
 mod phash;
+mod reading;
 mod reuse;
 mod sdk;
 mod secrets;

@@ -48,7 +48,9 @@ async fn files_have_what_the_page_shows_whatever_its_scripts_do() {
     let site = Site::start(2, [("/", html(PAGE))]).await;
     let rig = Rig::start().await;
     let kinds = [FileKind::Links, FileKind::Html, FileKind::Markdown, FileKind::Text];
-    let capture = rig.render(CaptureRequest { also: also(&kinds), ..request(&site.url("/")) }).await.unwrap();
+    let content = Some("page".to_owned());
+    let asked = CaptureRequest { also: also(&kinds), content, ..request(&site.url("/")) };
+    let capture = rig.render(asked).await.unwrap();
     let made: Vec<FileKind> = capture.files.iter().map(|file| file.kind).collect();
     assert_eq!(made, [FileKind::Html, FileKind::Text, FileKind::Markdown, FileKind::Links]);
     assert_eq!(capture.metadata.warnings, []);
@@ -80,6 +82,28 @@ async fn files_have_what_the_page_shows_whatever_its_scripts_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn formulas_spans_of_cells_and_languages_of_code_are_in_markdown() {
+    let page = r#"<!doctype html><p>Euler: <math><semantics><mi>e</mi><annotation encoding="application/x-tex">e^{i\pi}</annotation>
+</semantics></math> and <img class=latex alt="\frac{a}{b}" src=/none.png>.</p>
+<math display=block alttext="a_b"><mi>a</mi></math>
+<table><tr><th colspan=2>A &amp; B<tr><td>1<td>2 &lt; 3</table>
+<div class=highlight-source-rust><pre>fn x() {}</pre></div>"#;
+    let site = Site::start(2, [("/", html(page))]).await;
+    let rig = Rig::start().await;
+    let asked = CaptureRequest { also: also(&[FileKind::Markdown]), ..request(&site.url("/")) };
+    let capture = rig.render(asked).await.unwrap();
+    assert!(capture.metadata.warnings.contains(&Warning::NoMainContent), "{:?}", capture.metadata.warnings);
+    let parts = [
+        r"Euler: $e^{i\pi}$ and $\frac{a}{b}$.",
+        "$$\na_b\n$$",
+        "<table>\n<tr><th colspan=\"2\">A &amp; B</th></tr>\n<tr><td>1</td><td>2 &lt; 3</td></tr>\n</table>",
+        "```rust\nfn x() {}\n```\n",
+    ];
+    assert_eq!(text(&capture, FileKind::Markdown), parts.join("\n\n"));
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn long_files_are_cut_with_a_warning_and_large_html_fails() {
     let many = "<!doctype html><body><script>
         const part = 'word '.repeat(20000);
@@ -91,7 +115,9 @@ async fn long_files_are_cut_with_a_warning_and_large_html_fails() {
     let site = Site::start(2, [("/many", html(many)), ("/large", html(large))]).await;
     let rig = Rig::start().await;
     let kinds = [FileKind::Text, FileKind::Markdown, FileKind::Links];
-    let capture = rig.render(CaptureRequest { also: also(&kinds), ..request(&site.url("/many")) }).await.unwrap();
+    let content = Some("page".to_owned());
+    let asked = CaptureRequest { also: also(&kinds), content, ..request(&site.url("/many")) };
+    let capture = rig.render(asked).await.unwrap();
     assert!(capture.metadata.warnings.contains(&Warning::AlsoTruncated), "{:?}", capture.metadata.warnings);
     for kind in [FileKind::Text, FileKind::Markdown] {
         assert_eq!(text(&capture, kind).len(), 2 << 20, "{kind:?}");

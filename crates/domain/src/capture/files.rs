@@ -105,6 +105,33 @@ impl FileKind {
     }
 }
 
+/// Which part of a page its text and Markdown are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Content {
+    /// The article, or all of a page that has none.
+    #[default]
+    Main,
+    /// All of it.
+    Page,
+}
+
+impl Content {
+    const ALL: [Self; 2] = [Self::Main, Self::Page];
+
+    /// Its name in the APIs.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::Page => "page",
+        }
+    }
+
+    /// Parses the name in the APIs.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|content| content.as_str() == name)
+    }
+}
+
 /// Paper sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the standards")]

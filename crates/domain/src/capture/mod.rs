@@ -22,7 +22,7 @@ pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as Opti
 
 pub use self::class::Class;
 pub use self::device::Device;
-pub use self::files::{FileKind, Paper, PdfLayout};
+pub use self::files::{Content, FileKind, Paper, PdfLayout};
 pub use self::format::{Format, Scale};
 pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
@@ -116,6 +116,8 @@ pub struct CaptureSpec {
     pub phash: bool,
     /// Further viewports that the page is captured in.
     pub viewports: Vec<Viewport>,
+    /// Which part of the page its text and Markdown are.
+    pub content: Content,
     /// Long options that are no longer kept: their names, and the SHA-256 of their values. Empty unless it was stored.
     pub omitted: BTreeMap<String, String>,
 }
@@ -272,6 +274,7 @@ impl CaptureSpec {
             phash,
             viewports,
             upload_url: _,
+            content,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -343,6 +346,7 @@ impl CaptureSpec {
             compare_to: compare_to.as_deref().map(str::parse).transpose().ok()?,
             phash: phash.unwrap_or(false),
             viewports: viewports::read(viewports.as_deref().unwrap_or_default())?,
+            content: content.as_deref().map_or(Some(Content::default()), Content::parse)?,
             omitted: BTreeMap::new(),
         })
     }
@@ -414,6 +418,7 @@ impl CaptureSpec {
             compare_to,
             phash,
             viewports,
+            content,
             omitted: _,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
@@ -476,6 +481,7 @@ impl CaptureSpec {
             phash: phash.then_some(true),
             viewports: viewports::to_objects(viewports),
             upload_url: secrets.upload_url_option(),
+            content: (*content != Content::default()).then(|| content.as_str().to_owned()),
             unparsed: Vec::new(),
         }
     }

@@ -43,6 +43,8 @@ pub enum Warning {
     AreasBlank(u32),
     /// The beginning of the full page differs from the first screen.
     FirstScreenDiffers,
+    /// The page has no main content, so that its text and Markdown are those of the whole page.
+    NoMainContent,
 }
 
 impl Warning {
@@ -67,6 +69,7 @@ impl Warning {
             Self::SelectorMany(count) => ("selector_many", Some(count)),
             Self::AreasBlank(count) => ("areas_blank", Some(count)),
             Self::FirstScreenDiffers => ("first_screen_differs", None),
+            Self::NoMainContent => ("no_main_content", None),
         }
     }
 
@@ -97,6 +100,7 @@ impl Warning {
             Self::SelectorMany(number),
             Self::AreasBlank(number),
             Self::FirstScreenDiffers,
+            Self::NoMainContent,
         ]
         .into_iter()
         .find(|warning| warning.parts() == (word, count))

@@ -584,6 +584,19 @@ options! { $
         example: "\"https://bucket.example.com/shot.png?signature=6f2a\"",
         is_secret: true
     }
+    /// Which part of the page its text and Markdown are.
+    content: String = {
+        kind: Kind::Word(&["main", "page"]),
+        default: "\"main\"",
+        group: Group::Files,
+        label: "Content",
+        help: "Which part of the page the text and the Markdown are: the article, or all of it.",
+        description: "Only for the files `text` and `markdown` of `also`. `main` leaves out navigation, footers, comments, \
+                      related links and the like. A page without an article is read as with `page`, and the grab has the \
+                      warning `no_main_content`. docs/FILES.md describes it.",
+        example: "\"page\"",
+        requires: "also"
+    }
 }
 
 /// The option with this name.

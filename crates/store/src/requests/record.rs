@@ -82,7 +82,7 @@ impl Transaction for RecordRequests {
             .collect();
         let mut rows: Vec<_> = self.0.iter().filter(|request| existing.contains(&request.team.0)).map(row).collect();
         // Powers of two, because every number of rows is a different statement to parse and cache.
-        while let Some(size) = rows.len().checked_ilog2().map(|log| 1 << log.min(MAX_ROWS_LOG)) {
+        while let Some(size) = rows.len().checked_ilog2().map(|log| 1 << Ord::min(log, MAX_ROWS_LOG)) {
             let rest = rows.split_off(size);
             api_request::Entity::insert_many(rows).exec_without_returning(tx).await?;
             rows = rest;

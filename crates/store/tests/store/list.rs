@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use grabd_domain::credentials::Environment::{Live, Test};
+use grabd_domain::credentials::Principal;
 use grabd_domain::grabs::{Class, ImageKey, State, Status};
 use grabd_domain::ids::{GrabId, KeyId, TeamId};
 use grabd_store::grabs::{Cursor, FailureSource, GrabCounts, NewPlaceholder, PageRequest};
@@ -126,7 +127,7 @@ on_both! {
         let mut grabs = Vec::new();
         for (second, key) in (0..).zip([Some(keys[0]), Some(keys[1]), None, Some(keys[0])]) {
             let mut new = db.new_grab(team, Class::Sync);
-            (new.now, new.key) = (NOW + Duration::from_secs(second), key);
+            (new.now, new.creator) = (NOW + Duration::from_secs(second), key.map(Principal::Key));
             grabs.push(new.id);
             db.store.grabs().create(new).await.unwrap();
         }

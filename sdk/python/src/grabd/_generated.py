@@ -396,6 +396,12 @@ class CaptureOptions(TypedDict, total=False):
     when the grab has ended, and never shown. Never returned. Example:
     `"https://bucket.example.com/shot.png?signature=6f2a"`.
     """
+    content: Literal["main", "page"]
+    """Which part of the page the text and the Markdown are: the article, or all of it. Only for the files `text` and
+    `markdown` of `also`. `main` leaves out navigation, footers, comments, related links and the like. A page without
+    an article is read as with `page`, and the grab has the warning `no_main_content`. docs/FILES.md describes it.
+    Only with `also`. Default: `"main"`. Example: `"page"`.
+    """
 
 
 class CreateWebhookOptions(TypedDict, total=False):
@@ -1105,6 +1111,7 @@ CAPTURE_OPTIONS: frozenset[str] = frozenset(
         "phash",
         "viewports",
         "upload_url",
+        "content",
     }
 )
 """The names of all capture options."""

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use chromiumoxide::cdp::browser_protocol::io::{CloseParams, ReadParams, StreamHandle};
 use chromiumoxide::cdp::browser_protocol::page::{PrintToPdfParams, PrintToPdfTransferMode, Viewport as Clip};
-use grabd_domain::capture::{CaptureSpec, FileKind, PdfLayout};
+use grabd_domain::capture::{CaptureSpec, Content as PageContent, FileKind, PdfLayout};
 use grabd_domain::grabs::{RenderMetadata, Warning};
 use grabd_domain::render::CapturedFile;
 use grabd_memory::Reservation;
@@ -33,6 +33,14 @@ struct Limit {
     most: u64,
 }
 
+/// The argument of the scripts that read text and Markdown.
+#[derive(Serialize)]
+struct Reading {
+    most: u64,
+    /// Whether only the main content is read, if there is one.
+    main: bool,
+}
+
 /// What a script read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -42,6 +50,9 @@ struct Content {
     is_cut: bool,
     #[serde(default)]
     is_too_large: bool,
+    /// Whether the main content was asked for, and there is none.
+    #[serde(default)]
+    is_whole: bool,
 }
 
 #[derive(Deserialize)]
@@ -108,8 +119,8 @@ pub(in crate::page) async fn files(
     for kind in context.spec.also.iter().filter(|kind| kind.is_of_page()) {
         let (content, is_cut) = match kind {
             FileKind::Html => (html(context).await?, false),
-            FileKind::Text => text(context, *kind, "text").await?,
-            FileKind::Markdown => text(context, *kind, "markdown").await?,
+            FileKind::Text => text(context, *kind, "text", metadata).await?,
+            FileKind::Markdown => text(context, *kind, "markdown", metadata).await?,
             FileKind::Links => links(context).await?,
             FileKind::Elements => elements(context, image, clip).await?,
             FileKind::Pdf => (pdf(context).await?, false),
@@ -121,8 +132,8 @@ pub(in crate::page) async fn files(
         if bytes > kind.max_bytes() {
             return Err(too_large(*kind));
         }
-        if is_cut && !metadata.warnings.contains(&Warning::AlsoTruncated) {
-            metadata.warnings.push(Warning::AlsoTruncated);
+        if is_cut {
+            warn(metadata, Warning::AlsoTruncated);
         }
         let kept: Bytes = match memory.as_mut().and_then(|memory| memory.split(bytes)) {
             Some(own) => own.attach(content),
@@ -132,6 +143,13 @@ pub(in crate::page) async fn files(
         files.push(CapturedFile { kind: *kind, content: kept });
     }
     Ok(files)
+}
+
+/// Adds a warning once.
+fn warn(metadata: &mut RenderMetadata, warning: Warning) {
+    if !metadata.warnings.contains(&warning) {
+        metadata.warnings.push(warning);
+    }
 }
 
 fn too_large(kind: FileKind) -> CaptureError {
@@ -166,10 +184,18 @@ async fn html(context: &CaptureContext<'_>) -> Result<Vec<u8>, CaptureError> {
 }
 
 /// A text, which is cut at its maximum size.
-async fn text(context: &CaptureContext<'_>, kind: FileKind, function: &str) -> Result<(Vec<u8>, bool), CaptureError> {
-    let most = Limit { most: kind.max_bytes() };
-    let read = script::call_in::<Content>(context.tab, limit(context), EXTRACT, function, &most).await?;
-    let Some(Content { content: Some(mut content), is_cut, .. }) = read else { return Err(not_made(kind)) };
+async fn text(
+    context: &CaptureContext<'_>,
+    kind: FileKind,
+    function: &str,
+    metadata: &mut RenderMetadata,
+) -> Result<(Vec<u8>, bool), CaptureError> {
+    let reading = Reading { most: kind.max_bytes(), main: context.spec.content == PageContent::Main };
+    let read = script::call_in::<Content>(context.tab, limit(context), EXTRACT, function, &reading).await?;
+    let Some(Content { content: Some(mut content), is_cut, is_whole, .. }) = read else { return Err(not_made(kind)) };
+    if is_whole {
+        warn(metadata, Warning::NoMainContent);
+    }
     let longest = content.floor_char_boundary(usize::try_from(kind.max_bytes()).unwrap_or(usize::MAX));
     let is_cut = is_cut || longest < content.len();
     content.truncate(longest);

@@ -10,7 +10,14 @@ use crate::page::error::CaptureError;
 use crate::page::script;
 
 /// The scripts that read the page. They are sent only if files or slices are asked for.
-pub(in crate::page) const EXTRACT: &str = include_str!("../scripts/extract.js");
+pub(in crate::page) const EXTRACT: &str = concat!(
+    "(() => {\n",
+    include_str!("../scripts/extract/tree.js"),
+    include_str!("../scripts/extract/files.js"),
+    include_str!("../scripts/extract/main.js"),
+    include_str!("../scripts/extract/markdown.js"),
+    "return { html, text, links, elements, headings, markdown, height };\n})()"
+);
 
 /// How long one file may take, within the time of the capture.
 const FILE_LIMIT: Duration = Duration::from_secs(10);

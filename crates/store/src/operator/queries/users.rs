@@ -114,7 +114,7 @@ impl Operators<'_> {
         let mut sign_ins: BTreeMap<Uuid, i64> = BTreeMap::new();
         for (user, at) in on_devices.into_iter().chain(in_sessions) {
             let last = sign_ins.entry(user).or_insert(i64::MIN);
-            *last = (*last).max(at.unwrap_or(i64::MIN));
+            *last = Ord::max(*last, at.unwrap_or(i64::MIN));
         }
         let mut teams: BTreeMap<Uuid, Vec<UserSummaryTeam>> = BTreeMap::new();
         for (row, team) in memberships {
