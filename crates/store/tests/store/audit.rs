@@ -168,7 +168,7 @@ on_both! {
         let second = db.store.audit().search(&none(), Some(all[0].entry.id), 2).await.unwrap();
         assert_eq!(second, all[1..3]);
         // What was deleted has no name.
-        db.store.retention().delete_team(acme, None, NOW).await.unwrap();
+        assert!(db.store.retention().delete_team(acme, None, NOW).await.unwrap().is_ok());
         db.store.retention().delete_user(ada, NOW).await.unwrap();
         let after = search(AuditFilter { teams: Some(vec![acme]), ..none() }).await;
         let of_key = after.iter().find(|named| named.entry.target == key_id.to_string()).unwrap();

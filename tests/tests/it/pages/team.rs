@@ -12,7 +12,7 @@ use super::webhooks::{create_webhook, submit};
 
 /// All routes of a team, and whether they take forms. `{grab}` is a grab of the team, `{webhook}` one of its webhooks,
 /// and `{delivery}` a message sent to it.
-const ROUTES: [(&str, bool); 35] = [
+const ROUTES: [(&str, bool); 36] = [
     ("billing", false),
     ("billing/ledger", false),
     ("billing/ledger.csv", false),
