@@ -4,6 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use grabd_engine::accounts;
+use grabd_engine::clock::Clock;
 use grabd_tests::harness::TestApp;
 use grabd_tests::programs::{node, root, run};
 
@@ -77,16 +79,22 @@ async fn examples_for_callers_run_as_they_are_written_at_the_default_limits() ->
     let app = TestApp::start_without_browser(0, &overlay).await?;
     let path = failing_curl(dir.path())?;
     let sdk = format!("PYTHONPATH={}", root().join("sdk/python/src").display());
-    // A test key gets placeholders, so that nothing depends on other sites.
-    let variables = [
-        format!("GRAB_BASE_URL={}", app.base()),
-        format!("GRAB_API_KEY={}", app.test()),
-        "GRAB_LINK_KEY=lk_0123456789abcdef".to_owned(),
-        "GRAB_LINK_SECRET=gls_secret".to_owned(),
-    ];
-    let mut count = 0;
+    let (mut count, mut reader) = (0, None);
     for example in PAGES.into_iter().map(examples).collect::<Result<Vec<_>>>()?.into_iter().flatten() {
         let Example { page, language, code } = example;
+        // Each page has a reader of its own, with the limits of one. A test key gets placeholders, so that nothing depends on
+        // other sites.
+        let key = match reader.take() {
+            Some((of, key)) if of == page => key,
+            _ => accounts::create_team(app.service.store(), page, 0, Clock::system().now()).await?.test,
+        };
+        let variables = [
+            format!("GRAB_BASE_URL={}", app.base()),
+            format!("GRAB_API_KEY={}", key.expose()),
+            "GRAB_LINK_KEY=lk_0123456789abcdef".to_owned(),
+            "GRAB_LINK_SECRET=gls_secret".to_owned(),
+        ];
+        reader = Some((page, key));
         let code = code.replace("http://127.0.0.1:8080", app.service.public_url());
         let (program, extension) = match &*language {
             "sh" => ("/bin/sh".to_owned(), "sh"),
@@ -97,7 +105,7 @@ async fn examples_for_callers_run_as_they_are_written_at_the_default_limits() ->
         std::fs::write(&file, &code)?;
         let chdir = format!("--chdir={}", dir.path().display());
         let mut arguments = vec![chdir, path.clone(), sdk.clone()];
-        arguments.extend(variables.clone());
+        arguments.extend(variables);
         arguments.extend([program, file.display().to_string()]);
         let (is_success, output) = run(Path::new("env"), &arguments).await.context(page)?;
         ensure!(is_success, "{page}: {code}\n{output}");

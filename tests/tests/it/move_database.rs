@@ -56,7 +56,7 @@ async fn moved_service_has_keys_users_credits_images_and_pending_grabs() -> Resu
     create_many(&app).await?;
     let running = move_to(dir.path(), "", &target.url()).await.err().context("a service that runs is not moved")?;
     ensure!(format!("{running:#}").contains("stop the service"), "{running:#}");
-    let key = app.live().to_owned();
+    let (key, test_key) = (app.live().to_owned(), app.test().to_owned());
     app.finish().await?;
 
     ensure!(move_to(dir.path(), "", &target.url()).await?);
@@ -82,7 +82,7 @@ async fn moved_service_has_keys_users_credits_images_and_pending_grabs() -> Resu
     // Each key answers with the grab that it created before the move.
     for number in [0, MANY - 1] {
         let body = json!({ "url": format!("https://example.com/{number}") });
-        let create = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test()).json(&body);
+        let create = app.client.post(format!("{}/grabs", app.base())).bearer_auth(&test_key).json(&body);
         let replayed = create.header("Idempotency-Key", number.to_string()).send().await?;
         ensure!(replayed.headers().contains_key("idempotent-replayed"), "{number}: {replayed:?}");
     }

@@ -34,7 +34,7 @@ use grabd_images::Images;
 use grabd_limiters::Turns;
 use grabd_memory::MemoryBudget;
 
-use self::compare::existing::Comparisons;
+use self::compare::comparisons::Comparisons;
 use self::compare::placeholders::Differences;
 use crate::domains::DomainPolicy;
 use crate::placeholder::Placeholder;

@@ -55,6 +55,7 @@ mod tests {
     async fn chunks_have_all_entries_newest_first() {
         let now = Timestamp::from_ms(1_795_206_774_120);
         let store = Store::open("sqlite::memory:").await.unwrap();
+        store.migrate().await.unwrap();
         let acting = store.acting_as(Actor { name: "service".to_owned(), address: None, now });
         let team = accounts::create_team(&store, "a team", 0, now).await.unwrap().team;
         let count = usize::try_from(CHUNK).unwrap() + 3;

@@ -116,7 +116,7 @@ mod tests {
         assert!(!plain.contains("metadata"), "{plain}");
         grab.spec.metadata.insert("order".to_owned(), "8421".to_owned());
         let text = compose(&owed(Some(grab), Event::GrabFailed), "");
-        assert!(text.ends_with(r#","metadata":{"order":"8421"},"challenge":null}}"#), "{text}");
+        assert!(text.ends_with(r#","metadata":{"order":"8421"},"challenge":null,"words":null}}"#), "{text}");
     }
 
     #[test]

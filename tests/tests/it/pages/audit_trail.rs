@@ -127,7 +127,7 @@ async fn owners_see_the_trail_of_their_team_without_operators() -> Result<()> {
         assert!(!shown.body.contains(hidden), "{hidden}: {}", shown.body);
         assert!(!file.body.contains(hidden), "{hidden}: {}", file.body);
     }
-    assert!(ada.get(&format!("{team}/people")).await?.body.contains(&format!("{path}\">Show audit trail")));
+    assert!(ada.get(&format!("{team}/settings")).await?.body.contains(&format!("{path}\">Show audit trail")));
 
     // Filters: by member, action and day. Who is not a member, and what owners do not see, matches nothing.
     let option = shown.body.split("<option value=\"").find(|option| option.contains(">bob@example.com<"));

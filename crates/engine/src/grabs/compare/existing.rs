@@ -5,43 +5,22 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use grabd_domain::grabs::{Difference, Grab, ImageKey, RenderMetadata, State};
-use grabd_domain::ids::PayerId;
 use grabd_domain::limits::COMPARE_LIMIT;
-use grabd_limiters::Turns;
 use image::ImageError;
 use tokio::time::timeout;
 
 use super::measure::{Changed, figures};
 use crate::billing::find_payer;
-use crate::cache::Cache;
 use crate::error::internal_from;
 use crate::grabs::derived::Error;
 use crate::grabs::loaded;
 use crate::service::Core;
 
-/// Comparisons at the same time. They must not take the processors from captures.
-const MAX_CONCURRENT: usize = 1;
 /// How long a request may wait for its turn: longer than one comparison takes.
 const TURN_LIMIT: Duration = Duration::from_secs(COMPARE_LIMIT.as_secs() + 2);
 /// Time limit of loading both images.
 const LOAD_LIMIT: Duration = Duration::from_secs(5);
-/// Size of the figures in memory: those of hundreds of comparisons.
-const CACHE_BYTES: usize = 1 << 20;
-
-/// Figures of comparisons, and the turns to make them.
-pub(crate) struct Comparisons {
-    /// Differences as JSON, by the earlier and the later image.
-    cache: Cache<(ImageKey, ImageKey), Bytes>,
-    turns: Turns<PayerId>,
-}
-
-impl Default for Comparisons {
-    fn default() -> Self {
-        Self { cache: Cache::new(CACHE_BYTES), turns: Turns::new(MAX_CONCURRENT, 1) }
-    }
-}
 
 /// Why two grabs were not compared.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -95,24 +74,20 @@ pub async fn compare_existing(core: &Core, earlier: &Grab, later: &Grab) -> Resu
     }
     let comparisons = &core.grabs.comparisons;
     let pair = (earlier_key.clone(), key.clone());
-    let found =
-        || -> Option<Difference> { comparisons.cache.get(&pair).and_then(|json| serde_json::from_slice(&json).ok()) };
-    if let Some(known) = found() {
+    if let Some(known) = comparisons.find(&pair) {
         return Ok(known);
     }
     let payer = find_payer(core, later.team).await?;
     let _turn = timeout(TURN_LIMIT, comparisons.turns.take(&payer.id)).await.map_err(|_| CompareError::Busy)?;
     // A concurrent request for the same pair may have been first.
-    if let Some(known) = found() {
+    if let Some(known) = comparisons.find(&pair) {
         return Ok(known);
     }
     let load = async { Ok::<_, Error>((loaded::load(core, earlier_key).await?, loaded::load(core, key).await?)) };
     let (before, after) = timeout(LOAD_LIMIT, load).await.map_err(|_| CompareError::Busy)??;
     let Changed { ppm, regions } = figures(&core.tasks, &core.grabs.memory, before, after).await?;
     let difference = Difference { compared_to: earlier.id, changed_ppm: ppm, regions };
-    if let Ok(json) = serde_json::to_vec(&difference) {
-        comparisons.cache.put(pair.clone(), &Bytes::from(json));
-    }
+    comparisons.keep(pair, &difference);
     Ok(difference)
 }
 

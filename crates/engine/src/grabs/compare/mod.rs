@@ -2,6 +2,7 @@
 //!
 //! `measure` compares them within limits, `placeholders` with test keys, and `existing` those of two grabs that exist.
 
+pub(crate) mod comparisons;
 pub(crate) mod existing;
 mod measure;
 pub(crate) mod placeholders;
