@@ -41,6 +41,8 @@ pub(crate) const CODE: &str = "/code";
 /// The forms, as selectors.
 const SAMPLE_FORM: &str = "form.samples";
 const OWN_FORM: &str = ".own-url";
+/// What visitors read who try the URL that simulates a team without credits.
+const NO_CREDITS: &str = "The team has no credits left.";
 
 #[derive(Template)]
 #[template(path = "start.html")]
@@ -146,7 +148,11 @@ fn trial(preview: Preview) -> Trial {
 
 /// The form has a single field, so each error belongs to it.
 fn field_error(fault: Fault) -> Result<FieldError, Fault> {
-    options::field_error(fault).map(|field_error| FieldError { field: "url", ..field_error })
+    match fault {
+        // One of the URLs that simulate failures.
+        Fault::CreditsExhausted => Ok(FieldError { field: "url", message: NO_CREDITS.to_owned() }),
+        fault => options::field_error(fault).map(|field_error| FieldError { field: "url", ..field_error }),
+    }
 }
 
 /// What a visitor asked for.

@@ -61,7 +61,7 @@ impl Passage {
             _ => 0,
         };
         // The passage with the heading of the page stands for the page.
-        let of_title = if self.anchor.is_empty() { of_phrase(&title, 100, 40) } else { 0 };
+        let of_title = if self.anchor.is_empty() { of_phrase(&title, 100, 60) } else { 0 };
         Some(of_words + of_title + of_phrase(heading, 80, 30) + of_phrase(text, 10, 10))
     }
 }

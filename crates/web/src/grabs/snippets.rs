@@ -344,6 +344,6 @@ mod tests {
     fn request_that_is_not_valid_has_no_programs() {
         let request = CaptureRequest { url: Some("ftp://example.com".into()), ..CaptureRequest::default() };
         let why = of_request("https://grabd.example", &request).err().unwrap();
-        assert!(why.contains("http(s)"), "{why}");
+        assert!(why.contains("web address"), "{why}");
     }
 }

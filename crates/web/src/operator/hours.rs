@@ -162,11 +162,11 @@ mod tests {
         let first = &hours.bars[0];
         let segments: Vec<_> = first.segments.iter().map(|of| (of.class, of.y.as_str(), of.height.as_str())).collect();
         assert_eq!(segments, [("live", "9.6", "38.4"), ("failed", "0.0", "9.6")]);
-        assert_eq!(first.title, "From 19 Nov 2026, 20:32 UTC. Done: 40. Failed: 10");
+        assert_eq!(first.title, "From 19 Nov 2026, 20:32. Done: 40. Failed: 10");
         // One capture is visible.
         assert_eq!(hours.bars[23].segments[0].height, "2.0");
         let (latest, earliest) = (&hours.rows[0], &hours.rows[23]);
-        assert_eq!((latest.done.as_str(), latest.from.human.as_str()), ("2", "20 Nov 2026, 19:32 UTC"));
+        assert_eq!((latest.done.as_str(), latest.from.human.as_str()), ("2", "20 Nov 2026, 19:32"));
         assert_eq!((earliest.done.as_str(), earliest.failed.as_str()), ("40", "10"));
     }
 

@@ -261,7 +261,7 @@ async fn placeholders_are_compared_afterwards_too() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn live_capture_without_credits_says_so_once_and_offers_test_mode() -> Result<()> {
-    let app = start_app(&[("service.support", "mailto:help@example.com")]).await?;
+    let app = start_app(&[("service.support", "help@example.com")]).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     let team = team_of(&app, "ada@example.com", 0).await?;
     let fields = [("url", "https://example.com/"), ("environment", "live")];

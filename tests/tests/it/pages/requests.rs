@@ -1,6 +1,7 @@
 //! The recorded API requests of a team: what is listed, what never is, and for whom.
 
 use anyhow::{Context, Result, ensure};
+use grabd_engine::clock::Clock;
 use grabd_proto::v1::CreateGrabRequest;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
 use grabd_tests::agent::{Agent, MODERN};
@@ -16,7 +17,7 @@ const ADA: &str = "ada@example.com";
 
 /// A service without a browser, whose team has a member.
 async fn start() -> Result<TestApp> {
-    let app = TestApp::start_without_browser(5, &[]).await?;
+    let app = TestApp::start_without_browser(5, &[("accounts.sign_up", "true")]).await?;
     app.create_member(ADA).await?;
     Ok(app)
 }
@@ -63,8 +64,10 @@ async fn refused_requests_are_listed_with_their_reason_and_without_secrets() -> 
     let empty = ada.get(&list(&app)).await?;
     assert!(empty.status == 200 && empty.body.contains("No requests yet"), "{} {}", empty.status, empty.body);
 
+    let with_password = json!({ "url": "https://user:pass-1@shop.example/" });
+    assert_eq!(create(&app, "with-password", with_password).await?, 400);
     let secret = json!({
-        "url": "https://user:pass-1@shop.example/hidden-path?token=hidden-token",
+        "url": "https://shop.example/hidden-path?token=hidden-token",
         "headers": { "X-Token": "hidden-header" },
         "width": 1,
     });
@@ -80,7 +83,7 @@ async fn refused_requests_are_listed_with_their_reason_and_without_secrets() -> 
     assert_eq!(app.get("/usage", &unknown).await?.0, 401);
 
     let page = ada.get(&list(&app)).await?.body;
-    assert_eq!(paths(&page).len(), 3, "{page}");
+    assert_eq!(paths(&page).len(), 4, "{page}");
     for expected in ["POST /v1/grabs", "invalid_viewport", "`width` must be", "shop.example", "done.example", "404"] {
         assert!(page.contains(expected), "{expected}: {page}");
     }
@@ -92,7 +95,7 @@ async fn refused_requests_are_listed_with_their_reason_and_without_secrets() -> 
     for hidden in ["pass-1", "hidden-", "in-the-query", "forged", app.test()] {
         assert!(!pages.contains(hidden), "{hidden}: {pages}");
     }
-    let [missing, done, refused] = &*records else { anyhow::bail!("{records:?}") };
+    let [missing, done, refused, _] = &*records else { anyhow::bail!("{records:?}") };
     assert_eq!((&missing["status"], &missing["error"]["code"]), (&json!(404), &json!("not_found")));
     assert_eq!(missing["path"], "/v1/grabs/01993e1c-7b1a-7000-8000-0123456789ab");
     assert_eq!((&done["status"], &done["error"], &done["options"]), (&json!(200), &json!(null), &json!(["full_page"])));
@@ -106,12 +109,12 @@ async fn refused_requests_are_listed_with_their_reason_and_without_secrets() -> 
     let all = list(&app);
     for (query, expected) in [
         ("status=2xx", &[1][..]),
-        ("status=4xx", &[0, 2]),
+        ("status=4xx", &[0, 2, 3]),
         ("status=5xx", &[]),
         ("code=invalid_viewport", &[2]),
         ("request_id=second-request", &[1]),
         ("day=2001-01-01", &[]),
-        (&format!("key={}", app.team.test_id), &[0, 1, 2]),
+        (&format!("key={}", app.team.test_id), &[0, 1, 2, 3]),
         (&format!("key={}", app.team.live_id), &[]),
     ] {
         let filtered = ada.get(&format!("{all}?{query}")).await?.body;
@@ -147,7 +150,8 @@ async fn requests_are_recorded_over_every_interface() -> Result<()> {
     let batch = app.client.post(format!("{}/grabs/batch", app.base())).bearer_auth(app.test()).json(&body);
     assert_eq!(batch.send().await?.status(), 200);
     let signer = signer(&app, app.team.test_id).await?;
-    let link = sign(&signer, &[("url", "https://link.example/"), ("width", "1")]);
+    let expires = (Clock::system().now().as_ms() / 1000 + 3600).to_string();
+    let link = sign(&signer, &[("url", "https://link.example/"), ("width", "1"), ("expires", &expires)]);
     let opened = app.client.get(format!("{}/shot?{link}", app.base())).send().await?;
     assert_eq!(opened.status(), 400);
 

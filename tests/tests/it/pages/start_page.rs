@@ -155,7 +155,7 @@ async fn code_of_the_start_page_is_that_of_its_forms() -> Result<()> {
             "page=dashboard&device=phone&full_page=true",
             &["https://example.com/", "&#34;device&#34;:&#34;phone&#34;", "full_page"],
         ),
-        ("url=ftp%3A%2F%2Fexample.com", &["There is no code for this URL.", "http(s)"]),
+        ("url=ftp%3A%2F%2Fexample.com", &["There is no code for this URL.", "Enter a web address"]),
         // Only the fields of the forms count.
         ("url=example.org&width=1", &["https://example.org/"]),
     ] {

@@ -165,7 +165,7 @@ fn query_of_a_spec_prefills_the_form() {
     let Input::Choice(formats) = &field("format").input else { panic!("a choice") };
     assert!(formats[2].value == "webp" && formats[2].is_chosen);
     let open: Vec<_> = options.more.iter().filter(|group| group.is_open).map(|group| group.title).collect();
-    assert_eq!(open, ["Timing"], "the delay differs from its default");
+    assert_eq!(open, ["Page", "Timing"], "the selector and the delay differ from their defaults");
 }
 
 #[test]
