@@ -129,6 +129,7 @@ await page.goto(`${busy}/operator/audit?after=nowhere`);
 await audit("operator-audit-nowhere", 400);
 
 // People.
+await page.goto(`${busy}/operator`);
 await openTab("People");
 await audit("operator-people", 200);
 await fill({ "Search people": "rather.long" });

@@ -354,8 +354,8 @@ export interface CaptureOptions {
   /**
    * Which part of the page the text and the Markdown are: the article, or all of it. Only for the files `text` and
    * `markdown` of `also`. `main` leaves out navigation, footers, comments, related links and the like. A page without
-   * an article is read as with `page`, and the grab has the warning `no_main_content`. docs/FILES.md describes it. Only
-   * with `also`. Default: `"main"`. Example: `"page"`.
+   * an article is read as with `page`, and the grab has the warning `no_main_content`. docs/FILES.md describes it.
+   * Default: `"main"`. Example: `"page"`.
    */
   content?: "main" | "page" | undefined;
 }
@@ -542,8 +542,8 @@ export interface Grab {
    * What may be missing from the image, as machine-readable values, some with a count: `requests_in_flight:N`,
    * `images_failed:N`, `images_missing:N`, `fonts_failed:N`, `spinner_visible`, `blank`, `wide_cut`, `endless`,
    * `virtual_list`, `frame_unfinished`, `documents_denied:N`, `document_incomplete`, `work_pending`, `scroller_cut`,
-   * `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`. Null before the grab has ended;
-   * later versions may add values.
+   * `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`, `no_main_content`. Null before the
+   * grab has ended; later versions may add values.
    */
   warnings?: string[] | null | undefined;
   /** The error code of the failure, which a synchronous create returns. Only present if the grab has failed. */
