@@ -42,10 +42,8 @@ pub fn code(status: &Status) -> ErrorCode {
 
 /// The name of an error code in JSON.
 pub fn name(code: ErrorCode) -> String {
-    match code {
-        ErrorCode::Unspecified => name(ErrorCode::InternalError),
-        code => of(code).to_ascii_lowercase(),
-    }
+    let known = if code == ErrorCode::Unspecified { ErrorCode::InternalError } else { code };
+    of(known).to_ascii_lowercase()
 }
 
 /// The HTTP status of an error code.

@@ -223,12 +223,10 @@ fn other(url: &str) -> Client {
 
 /// A configuration with one server, whose members are each on a line.
 fn configuration(servers: &str, members: &[(&str, Value)]) -> String {
-    let line = |(name, value): &(&str, Value)| match value {
-        Value::Object(headers) => {
-            let headers = headers.iter().map(|(name, value)| format!("\"{name}\": {value}")).collect::<Vec<_>>();
-            format!("      \"{name}\": {{ {} }}", headers.join(", "))
-        }
-        other => format!("      \"{name}\": {other}"),
+    let line = |(name, value): &(&str, Value)| {
+        let Some(headers) = value.as_object() else { return format!("      \"{name}\": {value}") };
+        let headers = headers.iter().map(|(name, value)| format!("\"{name}\": {value}")).collect::<Vec<_>>();
+        format!("      \"{name}\": {{ {} }}", headers.join(", "))
     };
     let members = members.iter().map(line).collect::<Vec<_>>().join(",\n");
     format!("{{\n  \"{servers}\": {{\n    \"{SERVER}\": {{\n{members}\n    }}\n  }}\n}}")

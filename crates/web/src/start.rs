@@ -148,11 +148,11 @@ fn trial(preview: Preview) -> Trial {
 
 /// The form has a single field, so each error belongs to it.
 fn field_error(fault: Fault) -> Result<FieldError, Fault> {
-    match fault {
-        // One of the URLs that simulate failures.
-        Fault::CreditsExhausted => Ok(FieldError { field: "url", message: NO_CREDITS.to_owned() }),
-        fault => options::field_error(fault).map(|field_error| FieldError { field: "url", ..field_error }),
+    // One of the URLs that simulate failures.
+    if fault == Fault::CreditsExhausted {
+        return Ok(FieldError { field: "url", message: NO_CREDITS.to_owned() });
     }
+    options::field_error(fault).map(|field_error| FieldError { field: "url", ..field_error })
 }
 
 /// What a visitor asked for.

@@ -234,7 +234,7 @@ async fn check_installer(packages: &Packages) -> Result<()> {
         let planned = run_ok("sh", &[&installer, "--dry-run", "--sha256", sum, &file]).await;
         match start {
             "grabd-client_" => {
-                ensure!(format!("{:?}", planned.err()).contains("is the package grabd-client, and not grabd"))
+                ensure!(format!("{:?}", planned.err()).contains("is the package grabd-client, and not grabd"));
             }
             _ => ensure!(planned?.contains("would run: "), "{file}"),
         }

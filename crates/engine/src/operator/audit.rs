@@ -27,7 +27,10 @@ pub struct AuditSearch {
     pub day: Option<Day>,
 }
 
-/// What became of a search.
+/// Entries in chunks. An error ends the stream.
+pub type EntryChunks = BoxStream<'static, Result<Vec<NamedEntry>, Fault>>;
+
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuditSearchOutcome<T> {
     /// What was found.
@@ -67,7 +70,7 @@ pub async fn export_audit(
     core: &Core,
     _: &Operator,
     search: &AuditSearch,
-) -> Result<AuditSearchOutcome<BoxStream<'static, Result<Vec<NamedEntry>, Fault>>>, Error> {
+) -> Result<AuditSearchOutcome<EntryChunks>, Error> {
     Ok(match parse(core, search).await? {
         AuditSearchOutcome::Found(filter) => {
             AuditSearchOutcome::Found(trail::chunks(core.store.clone(), filter).map_err(Error::into_fault).boxed())

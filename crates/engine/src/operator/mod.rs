@@ -21,7 +21,7 @@ mod team;
 mod team_limits;
 mod teams;
 
-pub use audit::{AuditSearch, AuditSearchOutcome, export_audit, list_audit};
+pub use audit::{AuditSearch, AuditSearchOutcome, EntryChunks, export_audit, list_audit};
 pub use domains::{
     DOMAIN_RULES_INTERVAL, DomainRules, SetDomainRuleOutcome, list_domain_rules, remove_domain_rule, set_domain_rule,
 };

@@ -58,11 +58,11 @@ on_both! {
         let (team, other) = (db.team(0).await, db.team(0).await);
         let mut own: Vec<_> = (0..5).map(|second| refused(db, team, NOW + Duration::from_secs(second))).collect();
         let foreign = accepted(db, other, NOW);
-        record(db, &[own.as_slice(), &[foreign.clone()]].concat()).await;
+        record(db, &[own.as_slice(), std::slice::from_ref(&foreign)].concat()).await;
         record(db, &[]).await;
         own.reverse();
         assert_eq!(list(db, team, RequestFilter::default()).await, own);
-        assert_eq!(list(db, other, RequestFilter::default()).await, [foreign.clone()]);
+        assert_eq!(list(db, other, RequestFilter::default()).await, std::slice::from_ref(&foreign));
         let page = db.store.requests().list_requests(team, &RequestFilter::default(), Some(own[1].id), 2).await.unwrap();
         assert_eq!(page, own[2..4]);
 

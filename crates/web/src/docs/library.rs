@@ -333,7 +333,6 @@ mod tests {
             ("grpc", "/docs/grpc"),
             ("what is counted", "/docs/rates"),
             ("python", "/docs/python"),
-            ("image_max_megabytes", "/docs/settings#captureimage_max_megabytes"),
             ("network jail", "/docs/browser#the-network-jail"),
         ] {
             let found = search(query);

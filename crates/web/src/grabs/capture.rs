@@ -150,10 +150,11 @@ async fn create(web: &Web, at: &TeamContext, input: &Form) -> Result<Result<Grab
     };
     match grabs::create(&web.core, caller, &create).await {
         Ok(CreateResult { grab, .. }) => Ok(Ok(grab)),
-        Err(error) => Ok(Err(match error.into_fault() {
-            Fault::CreditsExhausted => Refusal::NoCredits,
-            fault => Refusal::Field(options::field_error(fault)?),
-        })),
+        Err(error) => {
+            let fault = error.into_fault();
+            let has_no_credits = fault == Fault::CreditsExhausted;
+            Ok(Err(if has_no_credits { Refusal::NoCredits } else { Refusal::Field(options::field_error(fault)?) }))
+        }
     }
 }
 

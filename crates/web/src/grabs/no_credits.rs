@@ -15,7 +15,7 @@ pub(super) struct NoCredits {
 
 impl NoCredits {
     pub(super) fn of(web: &Web, at: &TeamContext) -> Self {
-        let buy = billing::can_buy(&web.core).then(|| format!("{}#buy", at.path("billing"))).unwrap_or_default();
+        let buy = if billing::can_buy(&web.core) { format!("{}#buy", at.path("billing")) } else { String::new() };
         let support = web.core.service_links().support.as_ref().map(|link| link.href().to_owned()).unwrap_or_default();
         Self { buy, support }
     }

@@ -57,8 +57,9 @@ async fn create(
         Ok(CreateResult { grab, .. }) => return Ok(Ok(grab)),
         Err(error) => error.into_fault(),
     };
-    Ok(Err(match fault {
-        Fault::CreditsExhausted => Refusal::NoCredits(NoCredits::of(web, at)),
-        fault => Refusal::Other(options::field_error(fault)?.message),
+    Ok(Err(if fault == Fault::CreditsExhausted {
+        Refusal::NoCredits(NoCredits::of(web, at))
+    } else {
+        Refusal::Other(options::field_error(fault)?.message)
     }))
 }

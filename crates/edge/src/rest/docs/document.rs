@@ -132,7 +132,7 @@ fn groups(json: &Value) -> Vec<Group<'_>> {
 fn operations<'a>(json: &'a Value, tag: &'a str) -> impl Iterator<Item = Operation<'a>> {
     let paths = json["paths"].as_object().into_iter().flatten();
     let all = paths.flat_map(|(path, item)| {
-        METHODS.iter().map(move |method| Operation { method: *method, path: path.as_str(), json: &item[*method] })
+        METHODS.iter().map(move |method| Operation { method, path: path.as_str(), json: &item[method] })
     });
     all.filter(move |operation| operation.json["tags"][0] == tag)
 }

@@ -43,11 +43,14 @@ internal_from!(CompareError);
 
 impl From<Error> for CompareError {
     fn from(error: Error) -> Self {
-        match error {
-            Error::Deleted => Self::NoImage,
-            Error::TooLarge | Error::Undecodable(ImageError::Limits(_)) => Self::TooLarge,
-            error if error.is_busy() => Self::Busy,
-            error => Self::Internal(crate::Error::other(error)),
+        if matches!(error, Error::Deleted) {
+            Self::NoImage
+        } else if matches!(error, Error::TooLarge | Error::Undecodable(ImageError::Limits(_))) {
+            Self::TooLarge
+        } else if error.is_busy() {
+            Self::Busy
+        } else {
+            Self::Internal(crate::Error::other(error))
         }
     }
 }

@@ -177,7 +177,7 @@ fn field(option: &CaptureOption, form: &Form, error: Option<String>) -> OptionFi
     let bounds = |min: &str, max: &str| format!("{help} {min} to {max}.");
     let words = |words: &'static [&'static str], is_chosen: &dyn Fn(&str) -> bool| -> Vec<Word> {
         let word = |word: &&'static str| Word {
-            value: *word,
+            value: word,
             text: option.word_label(word).unwrap_or(*word),
             is_chosen: is_chosen(word),
         };
