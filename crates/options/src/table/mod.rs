@@ -3,30 +3,11 @@
 #[macro_use]
 mod declare;
 mod members;
+mod row;
 
 use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, PDF, VIEWPORT};
+use self::row::{FORM, OPTION};
 use crate::{CaptureOption, FormDetails, Group, Kind, Object, OptionType, Rectangle, Secret, Value};
-
-/// What a row has if it does not say otherwise.
-const OPTION: CaptureOption = CaptureOption {
-    name: "",
-    kind: Kind::Flag,
-    default: "",
-    default_of: "",
-    group: Group::Page,
-    label: "",
-    help: "",
-    description: "",
-    example: "",
-    excludes: &[],
-    requires: "",
-    is_secret: false,
-    form: FORM,
-    since: "0.1",
-};
-
-/// How an option is shown if its row does not say otherwise.
-const FORM: FormDetails = FormDetails::NONE;
 
 options! { $
     /// Target address; required.
