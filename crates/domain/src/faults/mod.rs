@@ -2,6 +2,7 @@
 
 mod link_refusal;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -151,8 +152,19 @@ impl fmt::Display for Field {
         let Self { name, seen, allowed } = self;
         match seen.is_empty() {
             true => write!(f, "`{name}` must be {allowed}."),
-            false => write!(f, "`{name}` must be {allowed}; got {seen}."),
+            false => write!(f, "`{name}` must be {allowed}{BEFORE_SEEN}{seen}."),
         }
+    }
+}
+
+/// Separates what is allowed from the received value, with which the message of an error ends.
+const BEFORE_SEEN: &str = "; got ";
+
+/// The message of an error without the received value, which may be secret: a URL with a password, for example.
+pub fn without_seen(message: &str) -> Cow<'_, str> {
+    match message.split_once(BEFORE_SEEN) {
+        Some((rule, _)) => Cow::Owned(format!("{rule}.")),
+        None => Cow::Borrowed(message),
     }
 }
 
@@ -489,6 +501,16 @@ mod tests {
             assert_eq!(Code::parse(code.as_str()), Some(code));
         }
         assert_eq!(Code::parse("teapot"), None);
+    }
+
+    #[test]
+    fn message_can_be_shown_without_the_received_value() {
+        let field = Field::new("url", "\"https://user:secret@a.example/; got x\"", "an absolute URL");
+        let fault = Fault::BadRequest(field);
+        assert!(fault.to_string().contains("secret"));
+        assert_eq!(without_seen(&fault.to_string()), "`url` must be an absolute URL.");
+        let missing = Fault::BadRequest(Field::new("url", "", "an absolute URL")).to_string();
+        assert_eq!(without_seen(&missing), missing);
     }
 
     #[test]
