@@ -131,6 +131,7 @@ pub(crate) async fn package(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     web.limits.pages.take(client.0)?;
+    web.limits.pages.take(client.0)?;
     let response = web.packages.response(&name, &headers);
     response.ok_or_else(|| Problem::not_found("The packages of this service are listed at /docs/sdks."))
 }
