@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use grabd_domain::Timestamp;
 use sea_orm::ActiveValue::Set;
-use sea_orm::sea_query::{OnConflict, Query};
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 
 use crate::Result;
@@ -89,21 +89,25 @@ impl Transaction for PurgeReceipts {
     type Outcome = u64;
 
     async fn apply(&self, tx: &Tx) -> Result<u64> {
-        let deleted_teams = Query::select()
-            .column(team::Column::Id)
-            .from(team::Entity)
-            .and_where(team::Column::DeletedAt.is_not_null())
-            .take();
+        // By the index of lots by their payment, whatever the number of lots.
         let lots = Query::select()
-            .column(lot::Column::SourceRef)
+            .expr(Expr::val(1))
             .from(lot::Entity)
-            .and_where(lot::Column::TeamId.not_in_subquery(deleted_teams))
+            .inner_join(
+                team::Entity,
+                Expr::col((team::Entity, team::Column::Id)).equals((lot::Entity, lot::Column::TeamId)),
+            )
+            .and_where(
+                Expr::col((lot::Entity, lot::Column::SourceRef))
+                    .equals((payment_receipt::Entity, payment_receipt::Column::SourceRef)),
+            )
+            .and_where(Expr::col((team::Entity, team::Column::DeletedAt)).is_null())
             .take();
         let old: Vec<String> = payment_receipt::Entity::find()
             .select_only()
             .column(payment_receipt::Column::SourceRef)
             .filter(payment_receipt::Column::CreatedAt.lt(self.before.as_ms()))
-            .filter(payment_receipt::Column::SourceRef.not_in_subquery(lots))
+            .filter(Expr::exists(lots).not())
             .limit(self.limit)
             .into_tuple()
             .all(tx)
