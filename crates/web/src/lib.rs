@@ -19,6 +19,7 @@
 mod account;
 mod apps;
 mod assets;
+mod bars;
 mod billing;
 mod client_ip;
 mod confirm;

@@ -1,11 +1,9 @@
 //! The captures of the last days, as a bar chart and as a table with the same figures.
-//!
-//! Horizontal positions are in hundredths of a percent, so that the chart is as wide as the page; vertical positions
-//! are in tenths of a pixel. So the chart is never scaled, and its text has the normal size.
 
 use grabd_domain::Day;
 use grabd_engine::billing::{DailyGrabs, EndedGrabs};
 
+use crate::bars::{Bar, WIDTH, percent, pixels, stacked};
 use crate::number::grouped;
 use crate::time_format::Date;
 
@@ -15,8 +13,7 @@ const BASELINE: u64 = 1800;
 const PLOT_HEIGHT: u64 = 1680;
 /// The minimum height of a non-zero segment, so that it is visible.
 const MIN_HEIGHT: u64 = 15;
-/// The total width, and the gap on either side of a bar in percent of the width per day.
-const WIDTH: u64 = 10_000;
+/// The gap on either side of a bar in percent of the width per day.
 const GAP: u64 = 12;
 /// Days between two labels of the horizontal axis.
 const LABEL_EVERY: usize = 10;
@@ -59,21 +56,6 @@ pub(super) struct Line {
     pub(super) label: String,
 }
 
-/// The bar of a day.
-pub(super) struct Bar {
-    pub(super) title: String,
-    pub(super) x: String,
-    pub(super) width: String,
-    pub(super) segments: Vec<Segment>,
-}
-
-/// One segment of a bar.
-pub(super) struct Segment {
-    pub(super) class: &'static str,
-    pub(super) y: String,
-    pub(super) height: String,
-}
-
 /// A label of the horizontal axis.
 pub(super) struct Label {
     pub(super) x: String,
@@ -105,7 +87,7 @@ impl Chart {
             name: name(days, &series),
             series,
             lines: [top, top / 2, 0].map(|value| Line::at(value, top)).into(),
-            bars: days.iter().enumerate().map(|(index, day)| Bar::of(index, day, days.len(), top)).collect(),
+            bars: days.iter().enumerate().map(|(index, day)| bar(index, day, days.len(), top)).collect(),
             labels: labels(days),
             rows: days.iter().enumerate().rev().map(row).collect(),
         })
@@ -124,28 +106,21 @@ impl Line {
     }
 }
 
-impl Bar {
-    fn of(index: usize, day: &DailyGrabs, days: usize, top: u64) -> Self {
-        let width = WIDTH / days as u64;
-        let gap = width * GAP / 100;
-        let mut y = BASELINE;
-        let mut segments = Vec::new();
-        for (_, class, figure) in SERIES {
-            let height = match figure(day) {
-                0 => continue,
-                count => scaled(count, top).max(MIN_HEIGHT),
-            };
-            y = y.saturating_sub(height);
-            segments.push(Segment { class, y: pixels(y), height: pixels(height) });
-        }
-        let figures = SERIES.map(|(name, _, figure)| format!("{name}: {}", grouped(figure(day))));
-        let so_far = if index + 1 == days { ", so far" } else { "" };
-        Self {
-            title: format!("{}{so_far}. {}", Date::from(day.day).human, figures.join(". ")),
-            x: percent(WIDTH * index as u64 / days as u64 + gap),
-            width: percent(width - 2 * gap),
-            segments,
-        }
+/// The bar of a day.
+fn bar(index: usize, day: &DailyGrabs, days: usize, top: u64) -> Bar {
+    let width = WIDTH / days as u64;
+    let gap = width * GAP / 100;
+    let heights = SERIES.map(|(_, class, figure)| match figure(day) {
+        0 => (class, 0),
+        count => (class, scaled(count, top).max(MIN_HEIGHT)),
+    });
+    let figures = SERIES.map(|(name, _, figure)| format!("{name}: {}", grouped(figure(day))));
+    let so_far = if index + 1 == days { ", so far" } else { "" };
+    Bar {
+        title: format!("{}{so_far}. {}", Date::from(day.day).human, figures.join(". ")),
+        x: percent(WIDTH * index as u64 / days as u64 + gap),
+        width: percent(width - 2 * gap),
+        segments: stacked(BASELINE, heights),
     }
 }
 
@@ -198,14 +173,6 @@ fn top(highest: u64) -> u64 {
 fn scaled(count: u64, top: u64) -> u64 {
     let scaled = u128::from(count) * u128::from(PLOT_HEIGHT) / u128::from(top.max(1));
     u64::try_from(scaled).unwrap_or(PLOT_HEIGHT)
-}
-
-fn pixels(tenths: u64) -> String {
-    format!("{}.{}", tenths / 10, tenths % 10)
-}
-
-fn percent(hundredths: u64) -> String {
-    format!("{}.{:02}%", hundredths / 100, hundredths % 100)
 }
 
 #[cfg(test)]

@@ -1,7 +1,4 @@
 //! The live captures of the last 24 hours by hour: a small bar chart, and a table with the same figures.
-//!
-//! Horizontal positions are in hundredths of a percent, so that the chart is as wide as the page; vertical positions are in
-//! tenths of a pixel. So the chart is never scaled.
 
 use std::time::Duration;
 
@@ -9,6 +6,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_engine::operator::{HOURS, OutcomeCount};
 
+use crate::bars::{Bar, WIDTH, percent, stacked};
 use crate::number::grouped;
 use crate::time_format::Moment;
 
@@ -16,8 +14,7 @@ use crate::time_format::Moment;
 const HEIGHT: u64 = 480;
 /// Minimum height of a segment, so that one capture is visible.
 const MIN_HEIGHT: u64 = 20;
-/// The total width, and the gap between two bars.
-const WIDTH: u64 = 10_000;
+/// The gap between two bars.
 const GAP: u64 = 60;
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -28,21 +25,6 @@ pub(super) struct Hours {
     pub(super) bars: Vec<Bar>,
     /// Latest hour first.
     pub(super) rows: Vec<Row>,
-}
-
-/// The bar of an hour.
-pub(super) struct Bar {
-    pub(super) title: String,
-    pub(super) x: String,
-    pub(super) width: String,
-    pub(super) segments: Vec<Segment>,
-}
-
-/// A part of a bar.
-pub(super) struct Segment {
-    pub(super) class: &'static str,
-    pub(super) y: String,
-    pub(super) height: String,
 }
 
 /// An hour in the table.
@@ -72,7 +54,7 @@ impl Hours {
             done: grouped(hour.done),
             failed: grouped(hour.failed),
         };
-        let bar = |(index, hour): (usize, &Ended)| Bar::of(index, *hour, hours.len(), highest, start(index));
+        let bar = |(index, hour): (usize, &Ended)| bar(index, *hour, hours.len(), highest, start(index));
         Some(Self {
             name: format!(
                 "Live captures of each of the last {HOURS} hours. Done: {done}. Failed: {failed}. Most in an hour: {}.",
@@ -100,34 +82,20 @@ fn by_hour(ended: &[OutcomeCount]) -> Vec<Ended> {
     hours
 }
 
-impl Bar {
-    fn of(index: usize, hour: Ended, hours: usize, highest: u64, from: Timestamp) -> Self {
-        let (index, hours) = (index as u64, hours as u64);
-        let mut y = HEIGHT;
-        let mut segments = Vec::new();
-        for (class, count) in [("live", hour.done), ("failed", hour.failed)] {
-            if count > 0 {
-                let height = (count.saturating_mul(HEIGHT) / highest).max(MIN_HEIGHT);
-                y = y.saturating_sub(height);
-                segments.push(Segment { class, y: pixels(y), height: pixels(height) });
-            }
-        }
-        let Ended { done, failed } = hour;
-        Self {
-            title: format!("From {}. Done: {}. Failed: {}", Moment::from(from).human, grouped(done), grouped(failed)),
-            x: percent(WIDTH * index / hours),
-            width: percent((WIDTH / hours).saturating_sub(GAP)),
-            segments,
-        }
+/// The bar of an hour.
+fn bar(index: usize, hour: Ended, hours: usize, highest: u64, from: Timestamp) -> Bar {
+    let (index, hours) = (index as u64, hours as u64);
+    let Ended { done, failed } = hour;
+    let heights = [("live", done), ("failed", failed)].map(|(class, count)| match count {
+        0 => (class, 0),
+        count => (class, (count.saturating_mul(HEIGHT) / highest).max(MIN_HEIGHT)),
+    });
+    Bar {
+        title: format!("From {}. Done: {}. Failed: {}", Moment::from(from).human, grouped(done), grouped(failed)),
+        x: percent(WIDTH * index / hours),
+        width: percent((WIDTH / hours).saturating_sub(GAP)),
+        segments: stacked(HEIGHT, heights),
     }
-}
-
-fn pixels(tenths: u64) -> String {
-    format!("{}.{}", tenths / 10, tenths % 10)
-}
-
-fn percent(hundredths: u64) -> String {
-    format!("{}.{:02}%", hundredths / 100, hundredths % 100)
 }
 
 #[cfg(test)]
