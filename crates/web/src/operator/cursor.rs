@@ -16,6 +16,15 @@ pub(super) fn format(at: Timestamp, id: impl Display) -> String {
     format!("{}.{id}", at.as_ms())
 }
 
+/// The path of a list with this text of the field of its search, after a cursor.
+pub(super) fn list_path(path: &str, (field, search): (&str, &str), after: Option<&str>) -> String {
+    let mut query: Vec<(&str, &str)> = Vec::new();
+    query.extend((!search.is_empty()).then_some((field, search)));
+    query.extend(after.map(|after| (AFTER, after)));
+    let query = Form::from_iter(query).to_query();
+    format!("{path}{}{query}", if query.is_empty() { "" } else { "?" })
+}
+
 /// The cursor in a query, if there is one.
 ///
 /// # Errors

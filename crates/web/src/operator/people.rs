@@ -8,7 +8,7 @@ use axum::response::Response;
 use grabd_engine::operator::{self, UserCursor, UserSummary, UserSummaryTeam};
 use http::StatusCode;
 
-use super::cursor::{self, AFTER};
+use super::cursor;
 use super::navigation::{AUDIT, PEOPLE, TEAMS};
 use crate::extract::OperatorContext;
 use crate::form::Form;
@@ -110,11 +110,7 @@ pub(super) async fn show(
     let operator::PeoplePage { people, next } = operator::list_people(&web.core, &at.operator, search, after).await?;
     let link = |after: Option<UserCursor>| {
         let after = after.map(|UserCursor { created_at, user }| cursor::format(created_at, user));
-        let mut query: Vec<(&str, &str)> = Vec::new();
-        query.extend((!search.is_empty()).then_some((SEARCH, search)));
-        query.extend(after.as_deref().map(|after| (AFTER, after)));
-        let query = Form::from_iter(query).to_query();
-        format!("{PEOPLE}{}{query}", if query.is_empty() { "" } else { "?" })
+        cursor::list_path(PEOPLE, (SEARCH, search), after.as_deref())
     };
     let template = PeoplePage {
         layout: at.layout(&web, PEOPLE),

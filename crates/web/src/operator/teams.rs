@@ -8,7 +8,7 @@ use axum::response::Response;
 use grabd_engine::operator::{self, TeamCursor, TeamRow};
 use http::StatusCode;
 
-use super::cursor::{self, AFTER};
+use super::cursor;
 use super::navigation::TEAMS;
 use crate::extract::OperatorContext;
 use crate::form::Form;
@@ -71,11 +71,7 @@ pub(super) async fn show(
     let operator::TeamsPage { teams, next } = operator::list_teams(&web.core, &at.operator, search, after).await?;
     let link = |after: Option<TeamCursor>| {
         let after = after.map(|TeamCursor { created_at, team }| cursor::format(created_at, team));
-        let mut query: Vec<(&str, &str)> = Vec::new();
-        query.extend((!search.is_empty()).then_some((SEARCH, search)));
-        query.extend(after.as_deref().map(|after| (AFTER, after)));
-        let query = Form::from_iter(query).to_query();
-        format!("{TEAMS}{}{query}", if query.is_empty() { "" } else { "?" })
+        cursor::list_path(TEAMS, (SEARCH, search), after.as_deref())
     };
     let template = TeamsPage {
         layout: at.layout(&web, TEAMS),
