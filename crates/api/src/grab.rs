@@ -166,7 +166,7 @@ pub struct Grab<'a> {
     pub words: Option<i32>,
 }
 
-/// A consent dialog, and what became of it.
+/// A consent dialog, and how it was handled.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Consent<'a> {
     /// The vendor of the dialog, such as `onetrust`, or `unknown`.

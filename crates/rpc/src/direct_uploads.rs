@@ -31,7 +31,7 @@ pub struct DirectUploads {
     skipped: AtomicU64,
 }
 
-/// What became of the images that could be uploaded, since the start.
+/// Results of the images that could be uploaded, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DirectUploadCounts {
     /// Uploaded.
@@ -49,7 +49,7 @@ impl DirectUploads {
         Self { uploader, retry_at, stored: zero(0), failed: zero(0), skipped: zero(0) }
     }
 
-    /// What became of the images so far.
+    /// Results of the images so far.
     pub fn counts(&self) -> DirectUploadCounts {
         let Self { stored, failed, skipped, .. } = self;
         let [stored, failed, skipped] = [stored, failed, skipped].map(|count| count.load(Ordering::Relaxed));

@@ -32,7 +32,7 @@ pub struct FilterLists {
     trackers: Option<List>,
 }
 
-/// What became of one file.
+/// The result of reading one file.
 #[derive(Debug)]
 pub struct ListReport {
     /// The file.

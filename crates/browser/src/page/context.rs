@@ -50,7 +50,7 @@ pub(super) struct CaptureContext<'a> {
     viewport: Mutex<Viewport>,
     /// True once answers of storage, encryption and service workers were waited for.
     pub(super) has_awaited_answers: AtomicBool,
-    /// What became of a consent dialog.
+    /// How a consent dialog was handled.
     pub(super) consent: ConsentProgress,
     /// The beginning of the capture.
     pub(super) began: Instant,

@@ -1,4 +1,4 @@
-//! What became of one page.
+//! The result of one page.
 
 use std::path::PathBuf;
 use std::time::Duration;

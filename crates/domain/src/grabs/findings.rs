@@ -97,12 +97,12 @@ impl<'de> Deserialize<'de> for Challenge {
     }
 }
 
-/// A consent dialog that was found, and what became of it.
+/// A consent dialog that was found, and how it was handled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Consent {
     /// The vendor of the dialog, in lower case, or `unknown`.
     pub cmp: String,
-    /// What became of it.
+    /// How it was handled.
     pub result: ConsentResult,
 }
 
@@ -116,7 +116,7 @@ impl Consent {
     }
 }
 
-/// What became of a consent dialog.
+/// How a consent dialog was handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ConsentResult {

@@ -20,7 +20,7 @@ use crate::mail::templates;
 use crate::random;
 use crate::service::Core;
 
-/// What became of a request for a verification link.
+/// The result of a request for a verification link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerificationRequest {
     /// The link is on its way.

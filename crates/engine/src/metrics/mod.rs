@@ -51,7 +51,7 @@ pub(crate) enum ImageWay {
     Direct,
 }
 
-/// What became of hints between processes.
+/// The results of hints between processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HintResult {
     Sent,

@@ -22,7 +22,7 @@ pub struct DomainRules {
     pub stored: Vec<StoredDomainRule>,
 }
 
-/// What became of a new rule.
+/// The result of adding a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetDomainRuleOutcome {
     /// It is stored. An operator's other rule for the domain is replaced.

@@ -32,7 +32,7 @@ pub struct FailureSearch {
     pub day: Option<Day>,
 }
 
-/// What became of a search.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailuresOutcome {
     /// A page of failures.

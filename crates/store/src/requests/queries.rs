@@ -14,7 +14,7 @@ use crate::areas::Requests;
 use crate::entities::{api_request, oauth_grant};
 use crate::padded::padded;
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestOutcome {
     /// It was accepted: a status below 400.

@@ -109,14 +109,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_are_told_in_a_sentence_with_or_without_figures() {
+    fn summary_is_a_sentence_with_or_without_figures() {
         let compared_to: GrabId = "01993e1c-7b1a-7000-8000-0123456789ab".parse().unwrap();
         let region = Region { x: 1, y: 2, width: 3, height: 4 };
         let of = |changed_ppm, regions| Difference { compared_to, changed_ppm, regions };
-        let told = |compared| Changes::of(compared, (800, 600)).map(|changes| (changes.summary, changes.regions.len()));
-        assert_eq!(told(Ok(of(38_000, vec![region; 6]))).unwrap(), ("3.8 % changed in 6 regions.".to_owned(), 6));
-        assert_eq!(told(Ok(of(0, Vec::new()))).unwrap(), ("Nothing changed.".to_owned(), 0));
-        let (busy, regions) = told(Err(CompareError::Busy)).unwrap();
+        let summary_of =
+            |compared| Changes::of(compared, (800, 600)).map(|changes| (changes.summary, changes.regions.len()));
+        assert_eq!(summary_of(Ok(of(38_000, vec![region; 6]))).unwrap(), ("3.8 % changed in 6 regions.".to_owned(), 6));
+        assert_eq!(summary_of(Ok(of(0, Vec::new()))).unwrap(), ("Nothing changed.".to_owned(), 0));
+        let (busy, regions) = summary_of(Err(CompareError::Busy)).unwrap();
         assert!(busy.contains("Reload") && regions == 0, "{busy}");
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Progress {
 }
 
 impl ConsentProgress {
-    /// What became of the dialog. `None` if there was none.
+    /// Whether the dialog was rejected or hidden. `None` if there was none.
     pub(in crate::page) fn result(&self) -> Option<Consent> {
         let Progress { found, result, .. } = self.lock().clone();
         Some(Consent::new(&found?, result.unwrap_or(ConsentResult::Failed)))
