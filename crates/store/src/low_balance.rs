@@ -12,13 +12,14 @@ use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, Role};
 use grabd_domain::credits::{ALERT_PERCENTS, ALERT_STAGES, Balance, Lot, alert_stage};
 use grabd_domain::ids::{DeliveryId, EndpointId, TeamId, UserId};
+use grabd_domain::permissions::Permission;
 use grabd_domain::webhooks::Event;
 use sea_orm::sea_query::{Expr, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select};
 use uuid::Uuid;
 
 use crate::accounts::TeamResult;
-use crate::accounts::team::lock_as_owner;
+use crate::accounts::team::lock_as_permitted;
 use crate::areas::Credits;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
@@ -265,7 +266,7 @@ impl Transaction for SetAlertBelow {
     const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
-        if let Err(error) = lock_as_owner(tx, self.team, self.by).await? {
+        if let Err(error) = lock_as_permitted(tx, self.team, self.by, Permission::ManageAlerts).await? {
             return Ok(Err(error));
         }
         let below = i32::try_from(self.below).unwrap_or(i32::MAX);

@@ -1,7 +1,6 @@
 //! Alerts of owners whose team's balance has fallen: below the number of credits that they chose, by e-mail and by the webhook
 //! message `credits.low`, and to a percentage of what was bought or granted, by e-mail.
 
-use grabd_domain::accounts::Role;
 use grabd_domain::credits::ALERT_BELOW_MAX;
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::Error;
@@ -21,8 +20,6 @@ const BATCH: u32 = 1000;
 pub struct BalanceAlert {
     /// Credits below which the owners get an alert; 0 means never.
     pub below: u32,
-    /// Whether this member may change it.
-    pub is_owner: bool,
 }
 
 /// Why a change of the alerts was rejected.
@@ -30,8 +27,8 @@ pub struct BalanceAlert {
 pub enum AlertError {
     /// Not a whole number from 0 to [`ALERT_BELOW_MAX`].
     Number,
-    /// Only owners may change it.
-    NotOwner,
+    /// The role of the user does not allow it.
+    NotAllowed,
     /// The database failed.
     Internal(crate::Error),
 }
@@ -43,11 +40,9 @@ internal_from!(AlertError);
 /// # Errors
 /// When the database fails.
 #[tracing::instrument(name = "billing.balance_alert", skip_all)]
-pub async fn balance_alert(core: &Core, user: UserId, team: TeamId) -> Result<BalanceAlert, crate::Error> {
+pub async fn balance_alert(core: &Core, team: TeamId) -> Result<BalanceAlert, crate::Error> {
     let below = core.store.credits().alert_below(team).await?;
-    let role = core.store.accounts().find_membership(team, user).await?;
-    let is_owner = matches!(role, Some((_, Role::Owner)));
-    Ok(BalanceAlert { below: below.unwrap_or(0), is_owner })
+    Ok(BalanceAlert { below: below.unwrap_or(0) })
 }
 
 /// Changes the number of credits below which the owners get an alert.
@@ -63,8 +58,8 @@ pub async fn set_balance_alert(core: &Core, user: UserId, team: TeamId, below: &
         Ok(_) | Err(_) => return Err(AlertError::Number),
     };
     let set = core.store_as(user).credits().set_alert_below(team, below, user, core.clock.now()).await?;
-    // The user is no owner, or no member any more.
-    set.map_err(|_| AlertError::NotOwner)
+    // The user has another role, or is no member any more.
+    set.map_err(|_| AlertError::NotAllowed)
 }
 
 /// Checks the next teams.

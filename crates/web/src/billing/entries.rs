@@ -1,6 +1,7 @@
 //! Ledger entries for display.
 
 use grabd_domain::credits::EntryKind;
+use grabd_domain::permissions::Permission;
 use grabd_engine::billing::{self, Captured, Entry, LedgerRow, stripe};
 
 use crate::number::{grouped, signed};
@@ -14,6 +15,7 @@ const TAIL: usize = 8;
 pub(super) struct Row {
     pub(super) at: Moment,
     pub(super) what: &'static str,
+    /// `None` also if the reader may not see captures.
     pub(super) capture: Option<Capture>,
     pub(super) reference: Option<String>,
     /// The page with the receipt of a purchase.
@@ -46,7 +48,8 @@ impl Row {
             EntryKind::Expire => "Expired",
             EntryKind::Adjust => "Adjustment",
         };
-        let capture = grab.map(|grab| {
+        // Which pages were captured is for those who may see captures.
+        let capture = grab.filter(|_| at.may(Permission::ViewCaptures)).map(|grab| {
             let id = grab.to_string();
             let tail = id[id.len() - TAIL..].to_owned();
             let path = captured.is_some().then(|| at.path(&format!("grabs/{id}")));

@@ -6,6 +6,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::credits::LotKind;
+use grabd_domain::permissions::Permission;
 use grabd_domain::{Day, Timestamp};
 use grabd_engine::billing::{self, Holding, MAX_HOLDINGS};
 use http::StatusCode;
@@ -38,7 +39,8 @@ struct BillingPage<'a> {
     notice: &'static str,
     errors: &'a [FieldError],
     alert_below: Field,
-    is_owner: bool,
+    /// Whether the reader may change the alert.
+    may_change_alert: bool,
     sends_mail: bool,
     total: String,
     held: String,
@@ -47,6 +49,8 @@ struct BillingPage<'a> {
     lots: Vec<Lot>,
     /// Whether there may be more lots than shown.
     is_cut: bool,
+    /// Whether the reader may buy credits. `can_buy`: also, they are sold on this page.
+    may_buy: bool,
     can_buy: bool,
     /// Whether the user has to verify their e-mail address before they can buy.
     is_unverified: bool,
@@ -58,7 +62,8 @@ struct BillingPage<'a> {
     chart: Option<Chart>,
     entries: Vec<Row>,
     has_more: bool,
-    capture: String,
+    /// The form for a new capture. `None`: the reader may not capture.
+    capture: Option<String>,
 }
 
 /// A lot in the table.
@@ -129,8 +134,9 @@ pub(super) async fn render(web: &Web, at: &TeamContext, status: StatusCode, show
     let holdings = billing::holdings(core, team).await?;
     let days = billing::grabs_by_day(core, team).await?;
     let newest = billing::ledger(core, team, None, NEWEST).await?;
-    let can_buy = billing::can_buy(core);
-    let alert = billing::balance_alert(core, at.team_member.user, team).await?;
+    let may_buy = at.may(Permission::BuyCredits);
+    let can_buy = may_buy && billing::can_buy(core);
+    let alert = billing::balance_alert(core, team).await?;
     let below = below.unwrap_or_else(|| grouped(alert.below.into()));
     let template = BillingPage {
         layout: web.team_layout(at, HERE),
@@ -141,13 +147,14 @@ pub(super) async fn render(web: &Web, at: &TeamContext, status: StatusCode, show
         notice,
         errors: &errors,
         alert_below: alert_field::field(below, &errors),
-        is_owner: alert.is_owner,
+        may_change_alert: at.may(Permission::ManageAlerts),
         sends_mail: core.sends_mail(),
         total: grouped(balance.total()),
         held: grouped(balance.held),
         forecast: Forecast::of(balance.total(), &days),
         is_cut: holdings.len() >= MAX_HOLDINGS as usize,
         lots: holdings.into_iter().map(|holding| Lot::of(holding, now)).collect(),
+        may_buy,
         can_buy,
         is_unverified: !at.signed_in.session.user.verified,
         external: external_top_up(web, core.top_up(team), &at.path(HERE)),
@@ -156,7 +163,7 @@ pub(super) async fn render(web: &Web, at: &TeamContext, status: StatusCode, show
         chart: Chart::of(&days),
         entries: newest.entries.into_iter().map(|entry| Row::of(entry, at)).collect(),
         has_more: newest.before.is_some(),
-        capture: at.path("capture"),
+        capture: at.may(Permission::Capture).then(|| at.path("capture")),
     };
     let form_target = if can_buy { checkout::STRIPE } else { "" };
     Ok(page_with(CspOptions { form_target, ..CspOptions::default() }, status, &template))

@@ -1,5 +1,6 @@
 //! An entry of the audit trail as a sentence: who did what to whom.
 
+use grabd_domain::accounts::Role;
 use grabd_domain::audit::{COMMAND_ACTOR, PAYMENTS_ACTOR, SERVICE_ACTOR, USER_ACTOR};
 use grabd_engine::trail::{NamedEntry, OPERATOR_ACTOR};
 
@@ -229,7 +230,12 @@ impl Sentence<'_> {
             "member.role" => {
                 self.text(" made ");
                 self.target_user();
-                self.about_team(if detail == Some("owner") { " an owner of " } else { " a member of " });
+                self.about_team(match detail.and_then(Role::parse) {
+                    Some(Role::Owner) => " an owner of ",
+                    Some(Role::Viewer) => " a viewer of ",
+                    Some(Role::Billing) => " a billing member of ",
+                    Some(Role::Member) | None => " a member of ",
+                });
             }
             _ => {
                 self.text(" removed ");
@@ -363,6 +369,18 @@ mod tests {
             (
                 entry(&anna, "member.invite", "(erased)", None),
                 "anna@example.com invited somebody whose data was erased to team Acme",
+            ),
+            (
+                entry(&anna, "member.invite", "bob@example.com", Some("billing")),
+                "anna@example.com invited bob@example.com to team Acme as billing",
+            ),
+            (
+                entry(&anna, "member.role", ID, Some("viewer")),
+                "anna@example.com made a deleted account a viewer of team Acme",
+            ),
+            (
+                entry(&anna, "member.role", ID, Some("billing")),
+                "anna@example.com made a deleted account a billing member of team Acme",
             ),
             (
                 entry(&anna, "credits.grant", "hand:operator:x:y", Some("25 credits: ref:sorry: again")),

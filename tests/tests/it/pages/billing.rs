@@ -216,7 +216,7 @@ async fn ledger_is_paged_and_exported_completely() -> Result<()> {
     let name = format!("attachment; filename=\"grabd-ledger-{}.csv\"", Day::of(now()));
     assert_eq!(file.header("content-type"), "text/csv; charset=utf-8; header=present");
     assert_eq!((file.header("content-disposition"), file.header("cache-control")), (&*name, "no-store"));
-    let expected: Vec<_> = billing::ledger_csv(app.service.core(), team).try_collect().await?;
+    let expected: Vec<_> = billing::ledger_csv(app.service.core(), team, true).try_collect().await?;
     assert_eq!(file.body.as_bytes(), expected.concat());
     let entries = store.credits().ledger(team, None, 1000).await?;
     let lines: Vec<&str> = file.body.split_terminator("\r\n").collect();

@@ -3,6 +3,7 @@
 
 use grabd_domain::accounts::Role;
 use grabd_domain::ids::{TeamId, UserId};
+use grabd_domain::permissions::Permission;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
@@ -10,7 +11,7 @@ use super::{TeamResult, TeamRuleError, allowed, find_role, is_last_owner, lock_a
 use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
-use crate::entities::{invitation, member};
+use crate::entities::{invitation, member, oauth_grant};
 use crate::{Result, codes};
 
 struct SetRole {
@@ -32,7 +33,7 @@ struct LeaveTeam {
 }
 
 impl Accounts<'_> {
-    /// Sets the role of a member.
+    /// Sets the role of a member. If the role allows no apps, their OAuth grants for the team are removed.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
@@ -68,7 +69,9 @@ impl Transaction for SetRole {
         allowed!(lock_as_owner(tx, team, by));
         match (find_role(tx, team, user).await?, new) {
             (None, _) => return Ok(Err(TeamRuleError::NotFound)),
-            (Some(Role::Owner), Role::Member) if is_last_owner(tx, team, user).await? => {
+            (Some(Role::Owner), Role::Member | Role::Viewer | Role::Billing)
+                if is_last_owner(tx, team, user).await? =>
+            {
                 return Ok(Err(TeamRuleError::LastOwner));
             }
             (Some(_), _) => {}
@@ -79,11 +82,19 @@ impl Transaction for SetRole {
             .filter(member::Column::UserId.eq(user.0))
             .exec(tx)
             .await?;
-        if new == Role::Member {
+        if new != Role::Owner {
             // Invitations require an owner, so those of a former owner are deleted.
             invitation::Entity::delete_many()
                 .filter(invitation::Column::TeamId.eq(team.0))
                 .filter(invitation::Column::InvitedBy.eq(user.0))
+                .exec(tx)
+                .await?;
+        }
+        if !new.allows(Permission::ConnectApps) {
+            // The apps of the member could do more than the member. Their codes, tokens and webhooks are deleted by cascade.
+            oauth_grant::Entity::delete_many()
+                .filter(oauth_grant::Column::TeamId.eq(team.0))
+                .filter(oauth_grant::Column::UserId.eq(user.0))
                 .exec(tx)
                 .await?;
         }
