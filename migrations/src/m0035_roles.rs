@@ -1,4 +1,4 @@
-//! Roles that only see, and that only pay.
+//! Roles that only see, and that only pay. Who gets the alerts about the balance.
 
 use sea_orm_migration::prelude::*;
 use sea_orm_migration::schema::small_integer;
@@ -25,6 +25,8 @@ impl MigrationTrait for Migration {
             manager.alter_table(Table::alter().table(table).drop_column("role").take()).await?;
             manager.alter_table(Table::alter().table(table).rename_column("new_role", "role").take()).await?;
         }
-        Ok(())
+        // 1: the member gets the alerts about the balance. If nobody does, the owners get them.
+        let gets_alerts = small_integer("gets_alerts").default(0).check(Expr::cust("gets_alerts IN (0, 1)")).take();
+        manager.alter_table(Table::alter().table("member").add_column(gets_alerts).take()).await
     }
 }

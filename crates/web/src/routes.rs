@@ -238,6 +238,12 @@ fn routes_of_teams() -> Vec<Route> {
         (billing::EXPORT.to_owned(), READ, Access::With(Permission::ViewUsage), get(billing::export::download)),
         (billing::CHECKOUT.to_owned(), WRITE, Access::With(Permission::BuyCredits), post(billing::checkout::submit)),
         (billing::ALERT.to_owned(), WRITE, Access::With(Permission::ManageAlerts), post(billing::alert::submit)),
+        (
+            billing::RECIPIENTS.to_owned(),
+            WRITE,
+            Access::With(Permission::ManageAlerts),
+            post(billing::recipients::submit),
+        ),
         (billing::PAID.to_owned(), READ, Access::With(Permission::ViewUsage), get(billing::paid::show)),
     ]
 }

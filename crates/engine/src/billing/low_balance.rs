@@ -4,6 +4,8 @@
 use grabd_domain::credits::ALERT_BELOW_MAX;
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::Error;
+use grabd_store::accounts::TeamRuleError;
+pub use grabd_store::low_balance::AlertCandidate;
 use grabd_store::low_balance::LowBalance;
 
 use crate::error::internal_from;
@@ -27,6 +29,8 @@ pub struct BalanceAlert {
 pub enum AlertError {
     /// Not a whole number from 0 to [`ALERT_BELOW_MAX`].
     Number,
+    /// More recipients than allowed, or one whose role does not let them get alerts.
+    Recipients,
     /// The role of the user does not allow it.
     NotAllowed,
     /// The database failed.
@@ -62,6 +66,37 @@ pub async fn set_balance_alert(core: &Core, user: UserId, team: TeamId, below: &
     set.map_err(|_| AlertError::NotAllowed)
 }
 
+/// The members whose role lets them get alerts, in the order they joined.
+///
+/// # Errors
+/// When the database fails.
+#[tracing::instrument(name = "billing.list_alert_candidates", skip_all)]
+pub async fn list_alert_candidates(core: &Core, team: TeamId) -> Result<Vec<AlertCandidate>, crate::Error> {
+    Ok(core.store.credits().list_alert_candidates(team).await?)
+}
+
+/// Chooses who gets alerts: up to [`ALERT_RECIPIENTS`](grabd_domain::credits::ALERT_RECIPIENTS) members, or all owners if none are given.
+///
+/// # Errors
+/// As [`AlertError`] says.
+#[tracing::instrument(name = "billing.set_alert_recipients", skip_all)]
+pub async fn set_alert_recipients(
+    core: &Core,
+    user: UserId,
+    team: TeamId,
+    recipients: Vec<UserId>,
+) -> Result<(), AlertError> {
+    let set = core.store_as(user).credits().set_alert_recipients(team, recipients, user).await?;
+    set.map_err(|refusal| match refusal {
+        TeamRuleError::NotFound | TeamRuleError::LimitReached => AlertError::Recipients,
+        TeamRuleError::NotMember
+        | TeamRuleError::NotOwner
+        | TeamRuleError::NotAllowed
+        | TeamRuleError::LastOwner
+        | TeamRuleError::AlreadyMember => AlertError::NotAllowed,
+    })
+}
+
 /// Checks the next teams.
 ///
 /// # Errors
@@ -85,8 +120,8 @@ pub(crate) async fn check(core: &Core) -> Result<(), Error> {
 fn send_mail(core: &Core, alert: &LowBalance) {
     if let Some(mailer) = &core.accounts.mailer {
         let link = format!("{}/teams/{}/billing", core.public_url(), alert.team);
-        for owner in &alert.owners {
-            let _ = mailer.enqueue(templates::low_balance(owner.clone(), alert, &core.host(), &link));
+        for recipient in &alert.recipients {
+            let _ = mailer.enqueue(templates::low_balance(recipient.clone(), alert, &core.host(), &link));
         }
     }
 }

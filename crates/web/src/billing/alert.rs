@@ -32,7 +32,7 @@ pub(crate) async fn submit(State(web): State<Arc<Web>>, TeamForm { at, form }: T
                 Shown { below: Some(entered), errors: vec![FieldError { field: FIELD, message }], ..Shown::default() };
             render(&web, &at, StatusCode::UNPROCESSABLE_ENTITY, shown).await
         }
-        Err(AlertError::NotAllowed) => Err(TeamError::NotAllowed.into()),
+        Err(AlertError::NotAllowed | AlertError::Recipients) => Err(TeamError::NotAllowed.into()),
         Err(AlertError::Internal(error)) => Err(error.into()),
     }
 }

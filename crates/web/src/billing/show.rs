@@ -5,10 +5,10 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use grabd_domain::credits::LotKind;
+use grabd_domain::credits::{ALERT_RECIPIENTS, LotKind};
 use grabd_domain::permissions::Permission;
 use grabd_domain::{Day, Timestamp};
-use grabd_engine::billing::{self, Holding, MAX_HOLDINGS};
+use grabd_engine::billing::{self, AlertCandidate, Holding, MAX_HOLDINGS};
 use http::StatusCode;
 
 use super::chart::Chart;
@@ -25,6 +25,8 @@ use crate::state::Web;
 use crate::team::TeamContext;
 use crate::time_format::{Date, Moment};
 
+/// The field with the id of a member who gets alerts, once for each.
+pub(super) const RECIPIENT_FIELD: &str = "recipient";
 /// Number of ledger entries on this page.
 const NEWEST: u32 = 8;
 
@@ -42,6 +44,10 @@ struct BillingPage<'a> {
     /// Whether the reader may change the alert.
     may_change_alert: bool,
     sends_mail: bool,
+    /// The members who can be chosen to get alerts, if the reader may choose.
+    candidates: Vec<Candidate>,
+    max_recipients: usize,
+    recipient_error: Option<String>,
     total: String,
     held: String,
     /// How long the credits last.
@@ -66,6 +72,13 @@ struct BillingPage<'a> {
     capture: Option<String>,
 }
 
+/// A member who can be chosen to get alerts.
+struct Candidate {
+    id: String,
+    email: String,
+    is_chosen: bool,
+}
+
 /// A lot in the table.
 struct Lot {
     kind: &'static str,
@@ -76,6 +89,12 @@ struct Lot {
     held: u32,
     expires: Option<Moment>,
     is_over: bool,
+}
+
+impl From<AlertCandidate> for Candidate {
+    fn from(AlertCandidate { user, email, is_chosen }: AlertCandidate) -> Self {
+        Self { id: user.to_string(), email: email.to_string(), is_chosen }
+    }
 }
 
 impl Lot {
@@ -137,6 +156,12 @@ pub(super) async fn render(web: &Web, at: &TeamContext, status: StatusCode, show
     let may_buy = at.may(Permission::BuyCredits);
     let can_buy = may_buy && billing::can_buy(core);
     let alert = billing::balance_alert(core, team).await?;
+    let may_change_alert = at.may(Permission::ManageAlerts);
+    // Without mail, nobody can get one.
+    let candidates = match may_change_alert && core.sends_mail() {
+        true => billing::list_alert_candidates(core, team).await?,
+        false => Vec::new(),
+    };
     let below = below.unwrap_or_else(|| grouped(alert.below.into()));
     let template = BillingPage {
         layout: web.team_layout(at, HERE),
@@ -147,7 +172,10 @@ pub(super) async fn render(web: &Web, at: &TeamContext, status: StatusCode, show
         notice,
         errors: &errors,
         alert_below: alert_field::field(below, &errors),
-        may_change_alert: at.may(Permission::ManageAlerts),
+        may_change_alert,
+        candidates: candidates.into_iter().map(Candidate::from).collect(),
+        max_recipients: ALERT_RECIPIENTS,
+        recipient_error: errors.iter().find(|error| error.field == RECIPIENT_FIELD).map(|error| error.message.clone()),
         sends_mail: core.sends_mail(),
         total: grouped(balance.total()),
         held: grouped(balance.held),

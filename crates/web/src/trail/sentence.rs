@@ -71,6 +71,7 @@ impl Sentence<'_> {
                 self.plain(": ", detail);
             }
             "team.alert_below" => self.balance_alert(detail),
+            "team.alert_recipients" => self.alert_recipients(detail),
             action if action.starts_with("member.") => self.member(action, detail),
             action if action.starts_with("key.") => self.key(action, detail),
             "webhook.secret" => self.about_team(" replaced the secret of a webhook of "),
@@ -215,6 +216,16 @@ impl Sentence<'_> {
             }
             None => self.about_team(" changed the balance alert of "),
         }
+    }
+
+    fn alert_recipients(&mut self, detail: Option<&str>) {
+        self.about_team(" changed who gets the balance alerts of ");
+        self.text(&match detail {
+            Some("0") => ": all owners".to_owned(),
+            Some("1") => ": 1 member".to_owned(),
+            Some(members) => format!(": {members} members"),
+            None => String::new(),
+        });
     }
 
     fn member(&mut self, action: &str, detail: Option<&str>) {
@@ -401,6 +412,10 @@ mod tests {
             (
                 entry(&anna, "team.alert_below", ID, Some("90")),
                 "anna@example.com set the balance alert of team Acme to 90 credits",
+            ),
+            (
+                entry(&anna, "team.alert_recipients", ID, Some("2")),
+                "anna@example.com changed who gets the balance alerts of team Acme: 2 members",
             ),
             (entry(&anna, "second_factor.off", ID, None), "anna@example.com turned off their second factor"),
             (entry(&anna, "domain.deny", "example.com", None), "anna@example.com denied captures of example.com"),

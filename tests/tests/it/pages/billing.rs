@@ -454,6 +454,19 @@ async fn owners_choose_when_they_get_an_alert_about_the_balance() -> Result<()> 
     let form_token = bob.get("/apps").await?.hidden_field("form_token")?;
     assert_eq!(save(&mut bob, &form_token, "7").await?.status, 403);
 
+    // One of those who may get it is chosen.
+    let page = ada.get(&path).await?;
+    let candidate = page.body.split("name=\"recipient\" value=\"").nth(1).and_then(|rest| rest.get(..36));
+    let candidate = candidate.with_context(|| page.body.clone())?.to_owned();
+    let form_token = page.hidden_field("form_token")?;
+    for (chosen, status) in [("nobody", 422), (&*candidate, 303)] {
+        let form = [("form_token", &*form_token), ("recipient", chosen)];
+        let answer = ada.post(&format!("{path}/alert/recipients"), &form).await?;
+        assert_eq!(answer.status, status, "{chosen}: {}", answer.body);
+    }
+    let page = ada.get(&path).await?;
+    assert!(page.body.contains(&format!("value=\"{candidate}\" checked")), "{}", page.body);
+
     // The balance falls to 4.
     let spec = CaptureRequest { url: Some("https://example.com/".to_owned()), ..CaptureRequest::default() };
     for _ in 0..2 {

@@ -13,7 +13,7 @@ use super::webhooks::create_webhook;
 type Row = (&'static str, &'static str, &'static str);
 
 /// All routes of a team.
-const ROUTES: [Row; 69] = [
+const ROUTES: [Row; 70] = [
     ("GET", "/teams/{team}", "omvb"),
     ("GET", "/teams/{team}/people", "omvb"),
     ("GET", "/teams/{team}/leave", "omvb"),
@@ -43,6 +43,7 @@ const ROUTES: [Row; 69] = [
     ("GET", "/teams/{team}/billing/paid", "omvb"),
     ("POST", "/teams/{team}/billing/checkout", "omb"),
     ("POST", "/teams/{team}/billing/alert", "ob"),
+    ("POST", "/teams/{team}/billing/alert/recipients", "ob"),
     ("GET", "/teams/{team}/secrets", "om"),
     ("GET", "/teams/{team}/keys", "om"),
     ("POST", "/teams/{team}/keys", "om"),
@@ -89,7 +90,7 @@ const ROUTES: [Row; 69] = [
 const UNKNOWN: &str = "01993e1c-7b1a-7000-8000-0123456789ab";
 
 /// Fields that no form accepts, so that allowed forms change nothing.
-const FIELDS: [(&str, &str); 11] = [
+const FIELDS: [(&str, &str); 12] = [
     ("once", "x"),
     ("email", "no address"),
     ("role", "member"),
@@ -101,6 +102,7 @@ const FIELDS: [(&str, &str); 11] = [
     ("package", "unknown"),
     ("url", ""),
     ("events", "*"),
+    ("recipient", "x"),
 ];
 
 /// Ada's team with a member of each role, signed in: ada owns it, bob is a member, vera a viewer, and bill has the role billing.

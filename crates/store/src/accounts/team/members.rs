@@ -33,7 +33,8 @@ struct LeaveTeam {
 }
 
 impl Accounts<'_> {
-    /// Sets the role of a member. If the role allows no apps, their OAuth grants for the team are removed.
+    /// Sets the role of a member. If the role allows no apps, their OAuth grants for the team are removed. If it
+    /// does not allow to set alerts, they get none.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
@@ -87,6 +88,14 @@ impl Transaction for SetRole {
             invitation::Entity::delete_many()
                 .filter(invitation::Column::TeamId.eq(team.0))
                 .filter(invitation::Column::InvitedBy.eq(user.0))
+                .exec(tx)
+                .await?;
+        }
+        if !new.allows(Permission::ManageAlerts) {
+            member::Entity::update_many()
+                .col_expr(member::Column::GetsAlerts, Expr::value(0_i16))
+                .filter(member::Column::TeamId.eq(team.0))
+                .filter(member::Column::UserId.eq(user.0))
                 .exec(tx)
                 .await?;
         }
