@@ -65,8 +65,8 @@ pub(crate) fn low_balance(to: Email, alert: &LowBalance, host: &str, link: &str)
     let text = format!(
         "The balance of {team} on grabd at {host} has fallen to {credits} {noun}, {limit}.\n\n\
          Without credits, live captures are refused. To add credits, or to change the alert, open this link:\n\n{link}\n\n\
-         You get this e-mail as an owner of the team, or because it was chosen to be sent to you. It is not repeated until the balance has been higher \
-         again.\n"
+         You get this e-mail because you are an owner of the team, or were chosen to get its alerts. It is not repeated \
+         until the balance has been higher again.\n"
     );
     MailMessage { to, subject: format!("Low balance: {credits} {noun} left for grabd at {host}"), text }
 }

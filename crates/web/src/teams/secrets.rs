@@ -1,5 +1,5 @@
-//! `/teams/{team}/secrets`: the secrets in use that people know who have no access to them any more. Also the list of what a leaving member knows, on
-//! the pages that ask for confirmation.
+//! `/teams/{team}/secrets`: the secrets in use that people know who have no access to them any more. Also the list of what a
+//! leaving member knows, on the pages that ask for confirmation.
 
 use std::sync::Arc;
 

@@ -12,13 +12,15 @@ use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{invitation, member, oauth_grant};
+use crate::team_lock::lock_team;
 use crate::{Result, codes};
 
 struct SetRole {
     team: TeamId,
     user: UserId,
     role: Role,
-    by: UserId,
+    /// `None`: an operator.
+    by: Option<UserId>,
 }
 
 struct RemoveTeamMember {
@@ -40,7 +42,16 @@ impl Accounts<'_> {
     /// Database errors only; a rejected change is an outcome.
     pub async fn set_role(self, team: TeamId, user: UserId, role: Role, by: UserId) -> Result<TeamResult> {
         let event = AuditEvent::new("member.role", &user, Some(team)).with(&role.as_str());
-        self.store.write_audited(SetRole { team, user, role, by }, event, TeamResult::is_ok).await
+        self.store.write_audited(SetRole { team, user, role, by: Some(by) }, event, TeamResult::is_ok).await
+    }
+
+    /// The same on behalf of an operator.
+    ///
+    /// # Errors
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn set_role_as_operator(self, team: TeamId, user: UserId, role: Role) -> Result<TeamResult> {
+        let event = AuditEvent::new("member.role", &user, Some(team)).with(&role.as_str());
+        self.store.write_audited(SetRole { team, user, role, by: None }, event, TeamResult::is_ok).await
     }
 
     /// Removes a member and their OAuth grants for the team, on behalf of an owner.
@@ -67,7 +78,11 @@ impl Transaction for SetRole {
 
     async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
         let &Self { team, user, role: new, by } = self;
-        allowed!(lock_as_owner(tx, team, by));
+        match by {
+            Some(by) => allowed!(lock_as_owner(tx, team, by)),
+            None if lock_team(tx, team).await?.is_none() => return Ok(Err(TeamRuleError::NotMember)),
+            None => {}
+        }
         match (find_role(tx, team, user).await?, new) {
             (None, _) => return Ok(Err(TeamRuleError::NotFound)),
             (Some(Role::Owner), Role::Member | Role::Viewer | Role::Billing)
