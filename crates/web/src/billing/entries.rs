@@ -18,7 +18,7 @@ pub(super) struct Row {
     /// `None` also if the reader may not see captures.
     pub(super) capture: Option<Capture>,
     pub(super) reference: Option<String>,
-    /// The page with the receipt of a purchase.
+    /// The page with the receipt of a purchase, if the reader may buy credits.
     pub(super) receipt: Option<String>,
     pub(super) credits: String,
     pub(super) is_gain: bool,
@@ -55,6 +55,8 @@ impl Row {
             let path = captured.is_some().then(|| at.path(&format!("grabs/{id}")));
             Capture { path, host: host(captured), tail }
         });
+        // A receipt has the address of the buyer.
+        let receipt = receipt.filter(|_| at.may(Permission::BuyCredits));
         let reference = reference.as_deref().and_then(billing::source).map(str::to_owned);
         // No lot can have less than nothing, so the sum of all lots cannot either.
         let balance = grouped(u64::try_from(balance).unwrap_or(0));
