@@ -7,6 +7,7 @@ mod format;
 mod metadata;
 mod network;
 mod page;
+mod pdf;
 mod request;
 mod secrets;
 mod slices;
@@ -22,10 +23,11 @@ pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as Opti
 
 pub use self::class::Class;
 pub use self::device::Device;
-pub use self::files::{Content, FileKind, Paper, PdfLayout};
+pub use self::files::{Content, FileKind};
 pub use self::format::{Format, Scale};
 pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
+pub use self::pdf::{Paper, PdfLayout};
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets, UploadUrl};
 pub use self::slices::{AttachmentName, SliceNumber};
 pub use self::stored::LONG_OPTION_BYTES;
