@@ -18,7 +18,7 @@ mod viewports;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use grabd_options::{CaptureOption, Kind, Problem, TABLE, Value};
+use grabd_options::{CaptureOption, Kind, Member, Problem, TABLE, Value};
 pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as OptionValue};
 
 pub use self::class::Class;
@@ -184,6 +184,9 @@ impl CaptureSpec {
             if let Some(seen) = unparsed(option.name) {
                 return Err(fault(Field::new(option.name, &option.seen(seen), option.kind.allowed())));
             }
+            if let Some((member, seen)) = unparsed_member(request, option) {
+                return Err(fault(field(option.member_problem(member, seen))));
+            }
             if option.name == "url" {
                 url = match (request.url.as_deref(), &request.html) {
                     (Some(text), None) => Some(TargetUrl::parse(text)?),
@@ -199,8 +202,7 @@ impl CaptureSpec {
                     }
                 };
             } else if let Some(value) = request.get(option.name) {
-                check(option, &value)
-                    .map_err(|Problem { name, seen, allowed }| fault(Field::new(name, &seen, allowed)))?;
+                check(option, &value).map_err(|problem| fault(field(problem)))?;
             }
         }
         check_combinations(request)?;
@@ -521,6 +523,18 @@ const DEFAULT_BASE_URL: &str = "https://html.example/";
 fn base_url(request: &CaptureRequest) -> Result<TargetUrl, Fault> {
     let text = request.base_url.as_deref().unwrap_or(DEFAULT_BASE_URL);
     TargetUrl::parse(text).map_err(|fault| fault.renamed("base_url"))
+}
+
+/// The member of an option that could not be read, and its value.
+fn unparsed_member<'a>(request: &'a CaptureRequest, option: &CaptureOption) -> Option<(&'static Member, &'a str)> {
+    request.unparsed.iter().find_map(|(name, seen)| {
+        let member = name.strip_prefix(option.name)?.strip_prefix('.')?;
+        Some((option.member(member)?, seen.as_str()))
+    })
+}
+
+fn field(Problem { name, member, seen, allowed }: Problem) -> Field {
+    Field::new(name, &seen, allowed).in_member(member)
 }
 
 /// Checks a value against the bounds of its option, and a time zone against the database of time zones.
