@@ -7,6 +7,7 @@ mod format;
 mod metadata;
 mod network;
 mod page;
+mod page_text;
 mod pdf;
 mod request;
 mod secrets;
@@ -27,7 +28,8 @@ pub use self::files::{Content, FileKind};
 pub use self::format::{Format, Scale};
 pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
-pub use self::pdf::{Paper, PdfLayout};
+pub use self::page_text::{PagePart, PageText};
+pub use self::pdf::{Length, Margins, Paper, PdfLayout, PrintScale};
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets, UploadUrl};
 pub use self::slices::{AttachmentName, SliceNumber};
 pub use self::stored::LONG_OPTION_BYTES;
@@ -571,6 +573,9 @@ fn check_combinations(request: &CaptureRequest) -> Result<(), Fault> {
         && !also.iter().any(|kind| kind == FileKind::Pdf.as_str())
     {
         return refuse("pdf", &pdf, "left out where `also` has no \"pdf\"".to_owned());
+    }
+    if let Some(Value::Object(pdf)) = used("pdf") {
+        PdfLayout::check(&pdf).map_err(Fault::BadRequest)?;
     }
     if let (Some(script), Some(false)) = (used("script"), request.javascript) {
         return refuse("script", &script, "left out where `javascript` is false".to_owned());

@@ -100,7 +100,7 @@ pub(in crate::page) async fn files(
             FileKind::Markdown => text(context, *kind, "markdown", metadata).await?,
             FileKind::Links => links(context).await?,
             FileKind::Elements => elements(context, image, clip).await?,
-            FileKind::Pdf => (pdf::print(context).await?, false),
+            FileKind::Pdf => (pdf::print(context, metadata).await?, false),
             FileKind::Report => (report::write(context, metadata), false),
             // The core makes them of images.
             FileKind::Marks | FileKind::Difference => return Err(not_made(*kind)),

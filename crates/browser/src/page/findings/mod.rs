@@ -3,6 +3,7 @@
 pub(super) mod extract;
 mod file_error;
 pub(super) mod metadata;
+mod page_text;
 mod pdf;
 pub(super) mod report;
 pub(super) mod state;
