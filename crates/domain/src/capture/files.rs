@@ -15,10 +15,14 @@ pub enum FileKind {
     Elements,
     /// A copy of the image with numbered marks on the elements, as PNG. Made by the core.
     Marks,
+    /// The page with what it shows, as MHTML.
+    Mhtml,
     /// The page as PDF.
     Pdf,
     /// What happened during the capture, as JSON.
     Report,
+    /// The requests of the page, as HTTP Archive.
+    Har,
     /// What changed since an earlier image, as PNG. Made by the core because of `compare_to`, not of `also`.
     Difference,
 }
@@ -28,15 +32,17 @@ const MEBIBYTE: u64 = 1 << 20;
 impl FileKind {
     /// All kinds, in the order in which files are made, stored and shown.
     /// A PDF changes the layout of the page, so that what depends on it is read before.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Html,
         Self::Text,
         Self::Markdown,
         Self::Links,
         Self::Elements,
         Self::Marks,
+        Self::Mhtml,
         Self::Pdf,
         Self::Report,
+        Self::Har,
         Self::Difference,
     ];
 
@@ -49,8 +55,10 @@ impl FileKind {
             Self::Links => "links",
             Self::Elements => "elements",
             Self::Marks => "marks",
+            Self::Mhtml => "mhtml",
             Self::Pdf => "pdf",
             Self::Report => "report",
+            Self::Har => "har",
             Self::Difference => "difference",
         }
     }
@@ -69,8 +77,10 @@ impl FileKind {
             Self::Links => "links.json",
             Self::Elements => "elements.json",
             Self::Marks => "marks.png",
+            Self::Mhtml => "page.mhtml",
             Self::Pdf => "page.pdf",
             Self::Report => "report.json",
+            Self::Har => "page.har",
             Self::Difference => "difference.png",
         }
     }
@@ -81,7 +91,9 @@ impl FileKind {
             Self::Html => "text/html; charset=utf-8",
             Self::Text => "text/plain; charset=utf-8",
             Self::Markdown => "text/markdown; charset=utf-8",
-            Self::Links | Self::Elements | Self::Report => "application/json",
+            Self::Links | Self::Elements | Self::Report | Self::Har => "application/json",
+            // A message with its header (RFC 2557).
+            Self::Mhtml => "message/rfc822",
             Self::Pdf => "application/pdf",
             Self::Marks | Self::Difference => "image/png",
         }
@@ -91,8 +103,9 @@ impl FileKind {
     pub const fn max_bytes(self) -> u64 {
         match self {
             // Those in JSON are bounded by the number and length of their entries.
-            Self::Html | Self::Links | Self::Elements | Self::Report => 8 * MEBIBYTE,
+            Self::Html | Self::Links | Self::Elements | Self::Report | Self::Har => 8 * MEBIBYTE,
             Self::Text | Self::Markdown => 2 * MEBIBYTE,
+            Self::Mhtml => 16 * MEBIBYTE,
             Self::Pdf | Self::Marks | Self::Difference => 32 * MEBIBYTE,
         }
     }
@@ -152,7 +165,7 @@ mod tests {
         let names = ["pdf", "html", "pdf"].map(str::to_owned);
         assert_eq!(kinds(&names), Some(vec![FileKind::Html, FileKind::Pdf]));
         assert_eq!(kinds(&["marks".to_owned()]), Some(vec![FileKind::Elements, FileKind::Marks]));
-        assert_eq!(kinds(&["mhtml".to_owned()]), None);
+        assert_eq!(kinds(&["warc".to_owned()]), None);
         assert_eq!(kinds(&["difference".to_owned()]), None);
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::file_error::{not_made, too_large};
-use crate::page::findings::{pdf, report};
+use crate::page::findings::{har, mhtml, pdf, report};
 use crate::page::picture::shown::{EXTRACT, ImageSize, limit, shown_part};
 use crate::page::script;
 
@@ -101,7 +101,9 @@ pub(in crate::page) async fn files(
             FileKind::Links => links(context).await?,
             FileKind::Elements => elements(context, image, clip).await?,
             FileKind::Pdf => (pdf::print(context, metadata).await?, false),
+            FileKind::Mhtml => (mhtml::save(context).await?, false),
             FileKind::Report => (report::write(context, metadata), false),
+            FileKind::Har => (har::write(context, metadata), false),
             // The core makes them of images.
             FileKind::Marks | FileKind::Difference => return Err(not_made(*kind)),
         };
@@ -195,5 +197,6 @@ mod tests {
         };
         assert_eq!((also(&[]), also(&["pdf"])), (0, 32 << 20));
         assert_eq!(also(&["html", "text"]), (8 + 2 + 16) << 20);
+        assert_eq!(also(&["mhtml", "pdf"]), (16 + 32 + 32) << 20);
     }
 }

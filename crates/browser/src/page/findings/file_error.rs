@@ -15,7 +15,9 @@ pub(super) fn too_large(kind: FileKind) -> CaptureError {
         | FileKind::Links
         | FileKind::Elements
         | FileKind::Marks
+        | FileKind::Mhtml
         | FileKind::Report
+        | FileKind::Har
         | FileKind::Difference => "Leave it out of `also`.",
     };
     CaptureError::failed(format!("The {name} of the page has more than {megabytes} MB. {advice}"))

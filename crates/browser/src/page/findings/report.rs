@@ -12,6 +12,9 @@ use crate::cdp::{CallError, Kind};
 use crate::page::context::CaptureContext;
 use crate::page::load::watch::{Record, RecordedRequest};
 
+/// The most requests in a report.
+const MAX_REQUESTS: usize = 1000;
+
 /// The browser's error for requests that the caller's options block.
 const BLOCKED_BY_CLIENT: &str = "net::ERR_BLOCKED_BY_CLIENT";
 
@@ -135,7 +138,9 @@ fn report<'a>(
     stopped_by: impl Fn(&RecordedRequest) -> Option<&'static str>,
 ) -> Report<'a> {
     let took = |request: &RecordedRequest| request.ended_at.map(|ended| milliseconds(request.started_at, ended));
-    let navigation = record.requests.iter().filter(|request| request.is_navigation);
+    let requests = &record.requests[..record.requests.len().min(MAX_REQUESTS)];
+    let further = u32::try_from(record.requests.len() - requests.len()).unwrap_or(u32::MAX);
+    let navigation = requests.iter().filter(|request| request.is_navigation);
     Report {
         navigation: navigation
             .map(|request| NavigationStep {
@@ -145,8 +150,7 @@ fn report<'a>(
                 error: request.error.as_deref(),
             })
             .collect(),
-        requests: record
-            .requests
+        requests: requests
             .iter()
             .map(|request| ReportedRequest {
                 url: &request.url,
@@ -159,10 +163,9 @@ fn report<'a>(
                 error: request.error.as_deref(),
             })
             .collect(),
-        requests_omitted: record.omitted,
+        requests_omitted: record.omitted.saturating_add(further),
         console: record.console.iter().map(|line| ConsoleLine { source: &line.source, text: &line.text }).collect(),
-        fonts_failed: record
-            .requests
+        fonts_failed: requests
             .iter()
             .filter(|request| request.kind == Kind::Font && has_failed(request))
             .map(|request| request.url.as_str())
@@ -177,7 +180,8 @@ fn has_failed(request: &RecordedRequest) -> bool {
     request.error.is_some() || request.status.is_some_and(|status| status >= 400)
 }
 
-const fn kind_name(kind: Kind) -> &'static str {
+/// The name of a type of request.
+pub(super) const fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Document => "document",
         Kind::Data => "data",
@@ -191,6 +195,7 @@ const fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-fn milliseconds(from: Instant, to: Instant) -> u64 {
+/// Milliseconds between two times.
+pub(super) fn milliseconds(from: Instant, to: Instant) -> u64 {
     u64::try_from(to.saturating_duration_since(from).as_millis()).unwrap_or(u64::MAX)
 }
