@@ -107,12 +107,13 @@ fn drawn_text(file: &[u8]) -> String {
 }
 
 /// A page of about three sheets of A4, with a text of one font.
-const LONG: &str = "<!doctype html><title>Report 7</title><style>@page { size: 100mm 120mm }</style>
+const LONG: &str = "<!doctype html><title>Report 7</title>
     <body style='margin:0;font-family:sans-serif'><h1 style='font-weight:400'>Heading</h1><div style='height:2800px'></div>";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn paper_has_the_requested_size() {
-    let site = Site::start(2, [("/", html(LONG))]).await;
+    let styled = "<!doctype html><style>@page { size: 100mm 120mm }</style><p>text";
+    let site = Site::start(2, [("/", html(LONG)), ("/styled", html(styled))]).await;
     let rig = Rig::start().await;
     for (layout, size) in [
         (r#"{"format": "a6"}"#, (105.0, 148.0)),
@@ -122,7 +123,8 @@ async fn paper_has_the_requested_size() {
         (r#"{"css_page_size": true}"#, (100.0, 120.0)),
         (r#"{"css_page_size": false}"#, (210.0, 297.0)),
     ] {
-        let file = print(&rig, &site.url("/"), layout).await;
+        let path = if layout.contains("css_page_size") { "/styled" } else { "/" };
+        let file = print(&rig, &site.url(path), layout).await;
         assert_size(&file, (points(size.0), points(size.1)), layout);
     }
     let roll = print(&rig, &site.url("/"), r#"{"width_mm": 80, "single_page": true, "margin_mm": 0}"#).await;
