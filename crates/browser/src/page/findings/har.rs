@@ -148,7 +148,7 @@ fn archive(record: &Record, title: &str, page_timings: PageTimings, filter: &Sec
     let most = usize::try_from(FileKind::Har.max_bytes().saturating_sub(FRAME_BYTES)).unwrap_or(usize::MAX);
     let (mut entries, mut bytes, mut omitted) = (Vec::new(), 0_usize, record.omitted);
     for request in &record.requests {
-        // A request without recorded heads began before they were recorded.
+        // All have heads where an archive was asked for.
         let Some(exchange) = &request.exchange else { continue };
         let Ok(entry) = entry(request, exchange, filter) else { continue };
         bytes = bytes.saturating_add(entry.get().len() + 1);

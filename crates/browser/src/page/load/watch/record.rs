@@ -45,7 +45,7 @@ pub(crate) struct RecordedRequest {
     pub(crate) bytes: u64,
     /// The browser's error code.
     pub(crate) error: Option<String>,
-    /// The heads of request and response, if they are archived.
+    /// The heads of request and response, if all are recorded or if it is for a document of the main frame.
     pub(crate) exchange: Option<Box<Exchange>>,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Record {
     pub(crate) console: Vec<RecordedLine>,
     /// The last request of each id.
     open: HashMap<String, usize>,
-    /// Whether the heads of requests and responses are recorded.
+    /// Whether the heads of all requests and responses are recorded.
     with_exchanges: bool,
     /// Bytes of all recorded headers.
     header_bytes: usize,
@@ -106,7 +106,9 @@ impl Record {
                     let is_navigation =
                         *kind == Kind::Document && request == loader && frame.as_deref() == Some(main_frame);
                     self.begin(request, url, *kind, is_navigation, now);
-                    self.add_request(request, details);
+                    if is_navigation || self.with_exchanges {
+                        self.add_request(request, details);
+                    }
                 }
             }
             Event::ResponseReceived { request, head, details, .. } => {
@@ -177,9 +179,9 @@ impl Record {
         });
     }
 
-    /// Adds the head of a request, if heads are recorded.
+    /// Adds the head of a request, unless there are too many.
     fn add_request(&mut self, request: &str, details: &RequestDetails) {
-        if !self.with_exchanges || !self.open.contains_key(request) {
+        if !self.open.contains_key(request) {
             return;
         }
         let headers: Map<String, Value> =
@@ -195,9 +197,9 @@ impl Record {
         }
     }
 
-    /// Adds the head of a response, if heads are recorded.
+    /// Adds the head of a response, if that of its request is recorded.
     fn add_answer(&mut self, request: &str, details: &ResponseDetails) {
-        if !self.with_exchanges || !self.open.contains_key(request) {
+        if self.open(request).is_none_or(|open| open.exchange.is_none()) {
             return;
         }
         let response_headers = self.take_headers(&details.headers);
@@ -281,6 +283,20 @@ mod tests {
         assert!(record.requests.iter().all(|of| of.ended_at.is_some()));
         assert_eq!(record.requests.iter().filter(|of| of.is_navigation).count(), 2);
         assert_eq!(record.requests[2].error.as_deref(), Some("net::ERR_FAILED"));
+        let has_heads: Vec<bool> = record.requests.iter().map(|of| of.exchange.is_some()).collect();
+        assert_eq!(has_heads, [true, true, false], "those of documents are always recorded");
+    }
+
+    #[test]
+    fn headers_are_bounded_one_by_one_and_together() {
+        let headers: Map<String, Value> =
+            (0..200).map(|at| (format!("{at}{}", "n".repeat(500)), "v".repeat(5000).into())).collect();
+        let mut record = Record::new(true);
+        let taken = record.take_headers(&headers);
+        assert_eq!(taken.len(), MAX_HEADERS);
+        assert!(taken.iter().all(|(name, value)| (name.len(), value.len()) == (MAX_NAME_CHARS, MAX_VALUE_CHARS)));
+        (0..100).for_each(|_| _ = record.take_headers(&headers));
+        assert!(record.take_headers(&headers).is_empty());
     }
 
     #[test]
