@@ -5,8 +5,8 @@ use grabd_options::{Object, Value};
 use super::page_text::PageText;
 use crate::faults::Field;
 
-/// The smallest margin that a header or a footer fits into.
-const TEXT_MARGIN: Length = Length::of_mm(8);
+/// The smallest margin that a header or a footer fits into. The browser leaves 15 points at the edge of the paper.
+const TEXT_MARGIN: Length = Length::of_mm(10);
 
 /// The smallest part of the paper that margins leave.
 const LEAST_AREA: Length = Length::of_mm(10);
@@ -321,11 +321,11 @@ impl PdfLayout {
             (layout.height.is_some() && layout.width.is_none(), "height_mm", "used together with `pdf.width_mm`"),
             (layout.css_page_size && layout.single_page, "css_page_size", "left out where `pdf.single_page` is used"),
             (layout.outline && !layout.tagged, "outline", "left out where `pdf.tagged` is false"),
-            (layout.header.is_some() && top < TEXT_MARGIN, "header", "used with a margin of at least 8 mm at the top"),
+            (layout.header.is_some() && top < TEXT_MARGIN, "header", "used with a margin of at least 10 mm at the top"),
             (
                 layout.footer.is_some() && bottom < TEXT_MARGIN,
                 "footer",
-                "used with a margin of at least 8 mm at the bottom",
+                "used with a margin of at least 10 mm at the bottom",
             ),
             (
                 is_narrow,
@@ -424,7 +424,7 @@ mod tests {
         for good in [
             r#"{"width_mm": 80, "height_mm": 120}"#,
             r#"{"width_mm": 80, "single_page": true, "margin_mm": 0}"#,
-            r#"{"header": "{title}", "margin_mm": 8}"#,
+            r#"{"header": "{title}", "margin_mm": 10}"#,
             r#"{"header": "{title}", "margin_mm": 0, "margin_top_mm": 15}"#,
             r#"{"outline": true}"#,
         ] {
@@ -437,7 +437,7 @@ mod tests {
             (r#"{"width_mm": 80, "height_mm": 80, "single_page": true}"#, "height_mm"),
             (r#"{"css_page_size": true, "single_page": true}"#, "css_page_size"),
             (r#"{"outline": true, "tagged": false}"#, "outline"),
-            (r#"{"header": "{title}", "margin_mm": 7}"#, "header"),
+            (r#"{"header": "{title}", "margin_mm": 9}"#, "header"),
             (r#"{"footer": "{page}", "margin_bottom_mm": 0}"#, "footer"),
             (r#"{"header": "{total}"}"#, "header"),
             (r#"{"footer": "a|b|c|d"}"#, "footer"),
