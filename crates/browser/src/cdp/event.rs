@@ -201,7 +201,7 @@ impl Event {
             "Network.responseReceived" => {
                 let ResponseReceived { request_id, loader_id, r#type, response } = serde_json::from_str(params)?;
                 let kind = Kind::parse(&r#type);
-                // Only the headers of documents are used.
+                // Only the headers of documents say something about the capture.
                 let only_status = || Head { status: response.status, ..Head::default() };
                 let head = if kind == Kind::Document { response.head() } else { only_status() };
                 let length = if kind == Kind::Data { response.length() } else { None };

@@ -301,8 +301,10 @@ impl PdfLayout {
         let Some(layout) = Self::of(object) else { return Ok(()) };
         let Margins { top, right, bottom, left } = layout.margins();
         let (width, height) = layout.sheet_inches();
-        let is_narrow = width - left.inches() - right.inches() < LEAST_AREA.inches();
-        let is_low = height - top.inches() - bottom.inches() < LEAST_AREA.inches();
+        // A little less, for what is lost by rounding.
+        let least = LEAST_AREA.inches() - 1e-6;
+        let is_narrow = width - left.inches() - right.inches() < least;
+        let is_low = height - top.inches() - bottom.inches() < least;
         let given = |members: [&'static str; 2]| {
             members.into_iter().find(|member| object.contains_key(*member)).unwrap_or("margin_mm")
         };
@@ -424,6 +426,7 @@ mod tests {
         for good in [
             r#"{"width_mm": 80, "height_mm": 120}"#,
             r#"{"width_mm": 80, "single_page": true, "margin_mm": 0}"#,
+            r#"{"width_mm": 30, "height_mm": 30}"#,
             r#"{"header": "{title}", "margin_mm": 10}"#,
             r#"{"header": "{title}", "margin_mm": 0, "margin_top_mm": 15}"#,
             r#"{"outline": true}"#,
