@@ -23,7 +23,6 @@ pub(crate) fn file(spec: &CaptureSpec, kind: FileKind) -> Option<Bytes> {
         FileKind::Pdf => pdf(),
         FileKind::Report => json!({
             "navigation": [{ "url": url, "status": 200, "ms": 0 }],
-            "response": { "protocol": "", "media_type": "text/html", "ttfb_ms": 0, "headers": [] },
             "requests": [],
             "requests_omitted": 0,
             "console": [],
