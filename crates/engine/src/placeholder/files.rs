@@ -36,7 +36,7 @@ pub(crate) fn file(spec: &CaptureSpec, kind: FileKind) -> Option<Bytes> {
         FileKind::Har => json!({
             "log": {
                 "version": "1.2",
-                "creator": { "name": "grabd", "version": env!("CARGO_PKG_VERSION") },
+                "creator": { "name": "grabd", "version": "test" },
                 "pages": [{ "startedDateTime": "1970-01-01T00:00:00.000Z", "id": "page_1", "title": "TEST", "pageTimings": {} }],
                 "entries": [],
                 "_requestsOmitted": 0,
