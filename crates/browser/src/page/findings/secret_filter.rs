@@ -13,6 +13,9 @@ const SECRET_HEADERS: [&str; 6] =
 /// The fewest characters of a secret that is looked for in texts. Shorter ones are in many texts by chance.
 const LEAST_CHARS: usize = 4;
 
+/// The fewest bytes of a text that may have been cut when it was recorded, and so may end within a secret.
+const LEAST_CUT_BYTES: usize = 2048;
+
 /// What replaces a secret.
 const REMOVED: &str = "removed";
 
@@ -68,7 +71,25 @@ impl SecretFilter {
                 text = text.replace(value, REMOVED);
             }
         }
+        if let Some(start) = self.incomplete_secret(&text) {
+            text.truncate(start);
+            text.push_str(REMOVED);
+        }
         text
+    }
+
+    /// Where a secret begins that a long text ends with, and that is not complete.
+    fn incomplete_secret(&self, text: &str) -> Option<usize> {
+        if text.len() < LEAST_CUT_BYTES {
+            return None;
+        }
+        let begins = |secret: &String| {
+            let earliest = text.len().saturating_sub(secret.len());
+            let latest = text.len() - LEAST_CHARS;
+            let mut starts = text.char_indices().map(|(at, _)| at).filter(|at| (earliest..=latest).contains(at));
+            starts.find(|at| secret.starts_with(&text[*at..]))
+        };
+        self.values.iter().filter_map(begins).min()
     }
 
     fn is_secret(&self, name: &str, value: &str) -> bool {
@@ -76,6 +97,7 @@ impl SecretFilter {
         SECRET_HEADERS.contains(&name.as_str())
             || self.names.contains(&name)
             || self.values.iter().any(|secret| value.contains(secret))
+            || self.incomplete_secret(value).is_some()
     }
 }
 
@@ -141,5 +163,15 @@ mod tests {
         assert_eq!(filter.url("https://u:p@example.com/x?sid=a+b%2Fcd"), "https://example.com/x?sid=removed");
         assert_eq!(filter.url("https://example.com/x@y"), "https://example.com/x@y");
         assert_eq!(filter.text("a b/cd x"), "removed x");
+    }
+
+    #[test]
+    fn secret_that_was_cut_with_its_text_is_found() {
+        let filter = filter(&[("headers", &format!(r#"{{"x-token": "{}"}}"#, "0123456789".repeat(300)))]);
+        let text = format!("{}{}", "a".repeat(1000), &"0123456789".repeat(300)[..1048]);
+        assert_eq!(filter.text(&text), format!("{}removed", "a".repeat(1000)));
+        assert_eq!(filter.headers(&[("x-echo".to_owned(), text)]), []);
+        let long = "a".repeat(3000);
+        assert_eq!(filter.text(&long), long);
     }
 }
