@@ -120,7 +120,8 @@ pub(crate) struct CaptureArgs {
 }
 
 /// Extensions of other files than images, and of images of formats that the service does not make.
-const OTHER_TYPES: [&str; 12] = ["avif", "bmp", "gif", "heic", "html", "ico", "jxl", "md", "pdf", "svg", "tif", "tiff"];
+const OTHER_TYPES: [&str; 14] =
+    ["avif", "bmp", "gif", "har", "heic", "html", "ico", "jxl", "md", "mhtml", "pdf", "svg", "tif", "tiff"];
 
 /// Image formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

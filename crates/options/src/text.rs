@@ -229,6 +229,7 @@ mod tests {
             ("block_urls", "https://a.example/*\n*.mp4"),
             ("also", "html, pdf"),
             ("pdf", "format=a5; landscape; background=false; margin_mm=0; pages=1-3, 5"),
+            ("pdf", "margin_top_mm=12.5; scale=0.8; header={title}|{date}; footer=a=b {page}; tagged=false; outline"),
         ] {
             let kind = find(name).unwrap().kind;
             let value = kind.parse(text).unwrap_or_else(|| panic!("{name}: {text}"));
@@ -252,6 +253,7 @@ mod tests {
             ("cookies", "a=b; path=/; path=/a"),
             ("pdf", "format=a5; colour"),
             ("pdf", "margin_mm=wide"),
+            ("pdf", "scale=NaN"),
         ] {
             assert_eq!(find(name).unwrap().kind.parse(text), None, "{name}: {text}");
         }

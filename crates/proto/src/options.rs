@@ -116,7 +116,19 @@ object_message!(Pdf {
     single_page: bool,
     background: bool,
     margin_mm: i64,
-    pages: String
+    pages: String,
+    width_mm: f64,
+    height_mm: f64,
+    margin_top_mm: f64,
+    margin_right_mm: f64,
+    margin_bottom_mm: f64,
+    margin_left_mm: f64,
+    scale: f64,
+    header: String,
+    footer: String,
+    css_page_size: bool,
+    tagged: bool,
+    outline: bool
 });
 
 impl<M: ObjectMessage> WireField<Option<M>> for Object {

@@ -63,12 +63,12 @@ export interface Clip {
 }
 
 /**
- * Paper and margins of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high as its content, up to
- * 5 metres. The styles are those of `media`.
+ * Paper, margins, header and footer of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high as
+ * its content, up to 5 metres. The styles are those of `media`. docs/FILES.md describes the members.
  */
 export interface Pdf {
   /** Paper size; `a4` by default. */
-  format?: "a3" | "a4" | "a5" | "letter" | "legal" | "tabloid" | undefined;
+  format?: "a3" | "a4" | "a5" | "letter" | "legal" | "tabloid" | "a0" | "a1" | "a2" | "a6" | "ledger" | undefined;
   /** Turn the paper by 90 degrees. */
   landscape?: boolean | undefined;
   /** One page, as high as the content. */
@@ -79,6 +79,33 @@ export interface Pdf {
   margin_mm?: number | undefined;
   /** The pages to print, such as `1-3, 5`; all by default. */
   pages?: string | undefined;
+  /** Width of the paper in millimetres, instead of `format`. From 25 to 2000. */
+  width_mm?: number | undefined;
+  /** Height of the paper in millimetres, together with `width_mm`. From 25 to 2000. */
+  height_mm?: number | undefined;
+  /** Margin at the top in millimetres; `margin_mm` by default. From 0 to 100. */
+  margin_top_mm?: number | undefined;
+  /** Margin on the right in millimetres; `margin_mm` by default. From 0 to 100. */
+  margin_right_mm?: number | undefined;
+  /** Margin at the bottom in millimetres; `margin_mm` by default. From 0 to 100. */
+  margin_bottom_mm?: number | undefined;
+  /** Margin on the left in millimetres; `margin_mm` by default. From 0 to 100. */
+  margin_left_mm?: number | undefined;
+  /** Size of the content; 1 by default. From 0.1 to 2. */
+  scale?: number | undefined;
+  /**
+   * Text in the top margin, with `{page}`, `{pages}`, `{title}`, `{url}` and `{date}`; `|` separates left, middle and
+   * right.
+   */
+  header?: string | undefined;
+  /** Text in the bottom margin, as in `header`. */
+  footer?: string | undefined;
+  /** Use the page size of the style sheets, if they have one. */
+  css_page_size?: boolean | undefined;
+  /** Add the structure of the document, for screen readers; true by default. */
+  tagged?: boolean | undefined;
+  /** Add the headings as bookmarks. */
+  outline?: boolean | undefined;
 }
 
 /** `Viewport` of the REST API. */
@@ -291,10 +318,11 @@ export interface CaptureOptions {
    * The capture fails, without charge, if one of them cannot be made. docs/FILES.md describes them. At most 8. Example:
    * `["markdown", "pdf"]`.
    */
-  also?: readonly ("html" | "text" | "markdown" | "links" | "elements" | "marks" | "pdf" | "report")[] | undefined;
+  also?: readonly ("html" | "text" | "markdown" | "links" | "elements" | "marks" | "pdf" | "report" | "mhtml" | "har")[] | undefined;
   /**
-   * Paper and margins of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high as its content, up
-   * to 5 metres. The styles are those of `media`. Example: `{"format": "letter", "landscape": true}`.
+   * Paper, margins, header and footer of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high as
+   * its content, up to 5 metres. The styles are those of `media`. docs/FILES.md describes the members. Example:
+   * `{"format": "letter", "landscape": true}`.
    */
   pdf?: Pdf | undefined;
   /**
@@ -421,7 +449,7 @@ export interface GrabFileViewport {
 
 /** A file beside the image of a grab. */
 export interface GrabFile {
-  kind: "html" | "text" | "markdown" | "links" | "elements" | "marks" | "pdf" | "report" | "slice" | "viewport" | "difference";
+  kind: "html" | "text" | "markdown" | "links" | "elements" | "marks" | "pdf" | "report" | "mhtml" | "har" | "slice" | "viewport" | "difference";
   /** Its public, unguessable URL; for test keys a path relative to the API's origin. */
   url: string;
   /** Its media type. */

@@ -46,8 +46,9 @@ pub(crate) async fn capture(
         tab.watch.start_requesters();
     }
     context.stages.reach(Stage::Navigating);
-    if task.spec.also.contains(&FileKind::Report) {
-        tab.watch.start_record();
+    let is_archived = task.spec.also.contains(&FileKind::Har);
+    if is_archived || task.spec.also.contains(&FileKind::Report) {
+        tab.watch.start_record(is_archived);
     }
     let mut events = std::pin::pin!(handle_events(&context));
     tokio::select! {

@@ -1,6 +1,8 @@
 //! Tests with a real Chromium, against pages like those on the web.
 
 #[cfg(test)]
+mod archives;
+#[cfg(test)]
 mod behaviour;
 #[cfg(test)]
 mod blocked;
@@ -29,6 +31,8 @@ mod lifecycle;
 #[cfg(test)]
 mod network;
 mod options;
+#[cfg(test)]
+mod paper;
 #[cfg(test)]
 mod program_copy;
 #[cfg(test)]

@@ -27,8 +27,17 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> CaptureOptions {
         }
     }
     let (options, unparsed) = options::encode(&request);
-    fields.unparsed.extend(unparsed.iter().map(|of| call::unparsed(&of.field, &of.seen)));
+    fields.unparsed.extend(unparsed.iter().map(|of| match invalid_member(&request, &of.field) {
+        Some((member, seen)) => call::unparsed(&format!("{}.{member}", of.field), &seen),
+        None => call::unparsed(&of.field, &of.seen),
+    }));
     options
+}
+
+/// The member of an option because of which the message cannot hold it, and its value.
+fn invalid_member(request: &CaptureRequest, name: &str) -> Option<(&'static str, String)> {
+    let problem = grabd_options::find(name)?.check(&request.get(name)?).err()?;
+    Some((problem.member?, problem.seen))
 }
 
 /// The value of a member. `Some(None)` for `null` where that is no value, `None` for another type.
@@ -203,7 +212,7 @@ mod tests {
         );
         assert_eq!(options, CaptureOptions::default());
         let names: Vec<&str> = unparsed.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["cookies", "headers", "basic_auth", "geolocation"]);
+        assert_eq!(names, ["cookies", "headers", "basic_auth", "geolocation.latitude"]);
         assert!(unparsed.iter().all(|(_, seen)| !seen.contains("hidden")), "{unparsed:?}");
     }
 }

@@ -36,7 +36,8 @@ pub fn create_body(body: &[u8]) {
     }
     let duplicate = named.iter().enumerate().find(|(at, name)| named[..*at].contains(name));
     assert!(
-        named.iter().all(|name| TABLE.iter().any(|option| option.name == *name)) && duplicate.is_none(),
+        named.iter().all(|name| TABLE.iter().any(|option| name.split('.').next() == Some(option.name)))
+            && duplicate.is_none(),
         "{named:?}"
     );
     match tolerant {

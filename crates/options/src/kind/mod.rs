@@ -295,6 +295,17 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// The first member of an object whose value is not within its bounds, and that value.
+    pub(crate) fn invalid_member<'a>(&self, value: &'a Value) -> Option<(&'static Member, &'a Value)> {
+        let (Self::Object { members, .. }, Value::Object(object)) = (*self, value) else { return None };
+        members.iter().find_map(|member| {
+            let value = object.get(member.name)?;
+            (!member.kind.accepts(value)).then_some((member, value))
+        })
+    }
+}
+
 fn quoted(words: &[&str]) -> String {
     words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
 }

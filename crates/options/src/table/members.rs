@@ -5,7 +5,7 @@ use crate::{Kind, Member};
 pub(super) const PDF: &[Member] = &[
     Member {
         name: "format",
-        kind: Kind::Word(&["a3", "a4", "a5", "letter", "legal", "tabloid"]),
+        kind: Kind::Word(&["a3", "a4", "a5", "letter", "legal", "tabloid", "a0", "a1", "a2", "a6", "ledger"]),
         is_required: false,
         help: "Paper size; `a4` by default.",
     },
@@ -29,6 +29,73 @@ pub(super) const PDF: &[Member] = &[
         is_required: false,
         help: "The pages to print, such as `1-3, 5`; all by default.",
     },
+    Member {
+        name: "width_mm",
+        kind: Kind::Number { min: 25.0, max: 2000.0 },
+        is_required: false,
+        help: "Width of the paper in millimetres, instead of `format`.",
+    },
+    Member {
+        name: "height_mm",
+        kind: Kind::Number { min: 25.0, max: 2000.0 },
+        is_required: false,
+        help: "Height of the paper in millimetres, together with `width_mm`.",
+    },
+    Member {
+        name: "margin_top_mm",
+        kind: Kind::Number { min: 0.0, max: 100.0 },
+        is_required: false,
+        help: "Margin at the top in millimetres; `margin_mm` by default.",
+    },
+    Member {
+        name: "margin_right_mm",
+        kind: Kind::Number { min: 0.0, max: 100.0 },
+        is_required: false,
+        help: "Margin on the right in millimetres; `margin_mm` by default.",
+    },
+    Member {
+        name: "margin_bottom_mm",
+        kind: Kind::Number { min: 0.0, max: 100.0 },
+        is_required: false,
+        help: "Margin at the bottom in millimetres; `margin_mm` by default.",
+    },
+    Member {
+        name: "margin_left_mm",
+        kind: Kind::Number { min: 0.0, max: 100.0 },
+        is_required: false,
+        help: "Margin on the left in millimetres; `margin_mm` by default.",
+    },
+    Member {
+        name: "scale",
+        kind: Kind::Number { min: 0.1, max: 2.0 },
+        is_required: false,
+        help: "Size of the content; 1 by default.",
+    },
+    Member {
+        name: "header",
+        kind: Kind::Chars { min: 1, max: 200, except: ";" },
+        is_required: false,
+        help: "Text in the top margin, with `{page}`, `{pages}`, `{title}`, `{url}` and `{date}`; `|` separates left, middle and right.",
+    },
+    Member {
+        name: "footer",
+        kind: Kind::Chars { min: 1, max: 200, except: ";" },
+        is_required: false,
+        help: "Text in the bottom margin, as in `header`.",
+    },
+    Member {
+        name: "css_page_size",
+        kind: Kind::Flag,
+        is_required: false,
+        help: "Use the page size of the style sheets, if they have one.",
+    },
+    Member {
+        name: "tagged",
+        kind: Kind::Flag,
+        is_required: false,
+        help: "Add the structure of the document, for screen readers; true by default.",
+    },
+    Member { name: "outline", kind: Kind::Flag, is_required: false, help: "Add the headings as bookmarks." },
 ];
 
 pub(super) const COOKIE: &[Member] = &[

@@ -452,10 +452,13 @@ options! { $
     }
     /// Files beside the image.
     also: Vec<String> = {
-        kind: Kind::Words(&["html", "text", "markdown", "links", "elements", "marks", "pdf", "report"]),
+        kind: Kind::Words(&["html", "text", "markdown", "links", "elements", "marks", "pdf", "report", "mhtml", "har"]),
         default: "[]",
         group: Group::Files,
-        form: FormDetails { words: &["HTML", "Text", "Markdown", "Links", "Elements", "Marks", "PDF", "Report"], ..FORM },
+        form: FormDetails {
+            words: &["HTML", "Text", "Markdown", "Links", "Elements", "Marks", "PDF", "Report", "MHTML", "HAR"],
+            ..FORM
+        },
         label: "Also",
         help: "Files that are made of the same page, beside the image and for the same credit.",
         description: "They are in `files` of the grab. The capture fails, without charge, if one of them cannot be made. \
@@ -467,9 +470,9 @@ options! { $
         kind: Kind::Object { members: PDF, separator: ';' },
         group: Group::Files,
         label: "PDF",
-        help: "Paper and margins of the PDF.",
+        help: "Paper, margins, header and footer of the PDF.",
         description: "Only if `also` has `pdf`. With `single_page`, the page is as high as its content, up to 5 metres. \
-                      The styles are those of `media`.",
+                      The styles are those of `media`. docs/FILES.md describes the members.",
         example: "{\"format\": \"letter\", \"landscape\": true}",
         requires: "also"
     }

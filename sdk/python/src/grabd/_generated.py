@@ -147,11 +147,11 @@ class Clip(TypedDict):
 
 
 class Pdf(TypedDict, total=False):
-    """Paper and margins of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high as its content,
-    up to 5 metres. The styles are those of `media`.
+    """Paper, margins, header and footer of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high
+    as its content, up to 5 metres. The styles are those of `media`. docs/FILES.md describes the members.
     """
 
-    format: Literal["a3", "a4", "a5", "letter", "legal", "tabloid"]
+    format: Literal["a3", "a4", "a5", "letter", "legal", "tabloid", "a0", "a1", "a2", "a6", "ledger"]
     """Paper size; `a4` by default."""
     landscape: bool
     """Turn the paper by 90 degrees."""
@@ -163,6 +163,32 @@ class Pdf(TypedDict, total=False):
     """Margin on all sides in millimetres; 10 by default. From 0 to 50."""
     pages: str
     """The pages to print, such as `1-3, 5`; all by default."""
+    width_mm: float
+    """Width of the paper in millimetres, instead of `format`. From 25 to 2000."""
+    height_mm: float
+    """Height of the paper in millimetres, together with `width_mm`. From 25 to 2000."""
+    margin_top_mm: float
+    """Margin at the top in millimetres; `margin_mm` by default. From 0 to 100."""
+    margin_right_mm: float
+    """Margin on the right in millimetres; `margin_mm` by default. From 0 to 100."""
+    margin_bottom_mm: float
+    """Margin at the bottom in millimetres; `margin_mm` by default. From 0 to 100."""
+    margin_left_mm: float
+    """Margin on the left in millimetres; `margin_mm` by default. From 0 to 100."""
+    scale: float
+    """Size of the content; 1 by default. From 0.1 to 2."""
+    header: str
+    """Text in the top margin, with `{page}`, `{pages}`, `{title}`, `{url}` and `{date}`; `|` separates left, middle and
+    right.
+    """
+    footer: str
+    """Text in the bottom margin, as in `header`."""
+    css_page_size: bool
+    """Use the page size of the style sheets, if they have one."""
+    tagged: bool
+    """Add the structure of the document, for screen readers; true by default."""
+    outline: bool
+    """Add the headings as bookmarks."""
 
 
 class Viewport(TypedDict):
@@ -341,14 +367,15 @@ class CaptureOptions(TypedDict, total=False):
     """The URL that the HTML document has: its origin, and the base of its relative URLs. It must be a URL of a public
     host, and is not requested. Default: `"https://html.example/"`. Example: `"https://example.com/invoices/42"`.
     """
-    also: Sequence[Literal["html", "text", "markdown", "links", "elements", "marks", "pdf", "report"]]
+    also: Sequence[Literal["html", "text", "markdown", "links", "elements", "marks", "pdf", "report", "mhtml", "har"]]
     """Files that are made of the same page, beside the image and for the same credit. They are in `files` of the grab.
     The capture fails, without charge, if one of them cannot be made. docs/FILES.md describes them. At most 8.
     Example: `["markdown", "pdf"]`.
     """
     pdf: Pdf
-    """Paper and margins of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high as its content,
-    up to 5 metres. The styles are those of `media`. Example: `{"format": "letter", "landscape": true}`.
+    """Paper, margins, header and footer of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high
+    as its content, up to 5 metres. The styles are those of `media`. docs/FILES.md describes the members. Example:
+    `{"format": "letter", "landscape": true}`.
     """
     max_age: int
     """Answer with an earlier image of the same options that is at most this old, in seconds, without charge. Only
@@ -474,7 +501,7 @@ class GrabFileViewport(Model):
 class GrabFile(Model):
     """A file beside the image of a grab."""
 
-    kind: Literal["html", "text", "markdown", "links", "elements", "marks", "pdf", "report", "slice", "viewport", "difference"]
+    kind: Literal["html", "text", "markdown", "links", "elements", "marks", "pdf", "report", "mhtml", "har", "slice", "viewport", "difference"]
     url: str
     """Its public, unguessable URL; for test keys a path relative to the API's origin."""
     media_type: str

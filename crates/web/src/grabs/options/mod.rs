@@ -373,7 +373,7 @@ pub(crate) fn field_error(fault: Fault) -> Result<FieldError, Fault> {
 
 /// The domain's validation error in the words of the form.
 fn sentence(field: &faults::Field) -> String {
-    let faults::Field { name, seen, allowed } = field;
+    let faults::Field { name, member, seen, allowed } = field;
     let Some(option) = grabd_options::find(name) else {
         return format!("The form must be {}.", plain::text(allowed));
     };
@@ -381,7 +381,10 @@ fn sentence(field: &faults::Field) -> String {
         let detail = allowed.find(',').map_or("", |at| &allowed[at..]);
         return format!("Enter {}{}.", plain::WEB_ADDRESS, plain::text(detail));
     }
-    let label = option.form_label();
+    let label = match member {
+        Some(member) => format!("{}: “{member}”", option.form_label()),
+        None => option.form_label().to_owned(),
+    };
     let allowed = if *allowed == option.kind.allowed() { option.form_allowed() } else { plain::text(allowed) };
     // A value that is an object or a list is in the field itself, and secret ones are not shown.
     let value = seen.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(seen);
