@@ -106,7 +106,9 @@ impl CaptureOption {
 
     /// The error for a value that the option cannot have.
     pub fn problem(&self, value: &Value) -> Problem {
-        Problem { name: self.name, seen: self.seen(&value.to_string()), allowed: self.kind.allowed() }
+        let allowed = self.kind.invalid_part(value).and_then(|part| self.kind.allowed_at(self.name, &part));
+        let allowed = allowed.unwrap_or_else(|| self.kind.allowed());
+        Problem { name: self.name, seen: self.seen(&value.to_string()), allowed }
     }
 
     /// A value as it may be shown in an error: not that of a secret option.

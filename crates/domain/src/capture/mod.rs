@@ -10,6 +10,7 @@ mod page;
 mod request;
 mod secrets;
 mod slices;
+mod steps;
 mod stored;
 mod viewport;
 mod viewports;
@@ -28,6 +29,7 @@ pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets, UploadUrl};
 pub use self::slices::{AttachmentName, SliceNumber};
+pub use self::steps::{KeyPress, ScrollTarget, Step};
 pub use self::stored::LONG_OPTION_BYTES;
 pub use self::viewport::Viewport;
 pub use self::viewports::ViewportNumber;
@@ -182,6 +184,9 @@ impl CaptureSpec {
             if let Some(seen) = unparsed(option.name) {
                 return Err(fault(Field::new(option.name, &option.seen(seen), option.kind.allowed())));
             }
+            if let Some((seen, allowed)) = unparsed_part(request, option) {
+                return Err(fault(Field::new(option.name, &option.seen(seen), allowed)));
+            }
             if option.name == "url" {
                 url = match (request.url.as_deref(), &request.html) {
                     (Some(text), None) => Some(TargetUrl::parse(text)?),
@@ -275,6 +280,7 @@ impl CaptureSpec {
             viewports,
             upload_url: _,
             content,
+            steps: _,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -481,6 +487,7 @@ impl CaptureSpec {
             phash: phash.then_some(true),
             viewports: viewports::to_objects(viewports),
             upload_url: secrets.upload_url_option(),
+            steps: secrets.steps_option(),
             content: (*content != Content::default()).then(|| content.as_str().to_owned()),
             unparsed: Vec::new(),
         }
@@ -519,6 +526,12 @@ const DEFAULT_BASE_URL: &str = "https://html.example/";
 fn base_url(request: &CaptureRequest) -> Result<TargetUrl, Fault> {
     let text = request.base_url.as_deref().unwrap_or(DEFAULT_BASE_URL);
     TargetUrl::parse(text).map_err(|fault| fault.renamed("base_url"))
+}
+
+/// A part of an option that had the wrong type on its wire: the value seen there, and what is allowed.
+fn unparsed_part<'a>(request: &'a CaptureRequest, option: &CaptureOption) -> Option<(&'a str, String)> {
+    let allowed = |field: &str| option.kind.allowed_at(option.name, field.strip_prefix(option.name)?);
+    request.unparsed.iter().find_map(|(field, seen)| Some((seen.as_str(), allowed(field)?)))
 }
 
 /// Checks a value against the bounds of its option, and a time zone against the database of time zones.

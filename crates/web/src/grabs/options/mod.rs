@@ -223,9 +223,11 @@ fn field(option: &CaptureOption, form: &Form, error: Option<String>) -> OptionFi
         Kind::Object { .. } | Kind::Sizes { .. } | Kind::Chars { .. } => {
             (hint(), Input::Line { max_length: LINE_CHARS })
         }
-        Kind::Patterns { .. } | Kind::Objects { .. } | Kind::Headers { .. } | Kind::Labels { .. } => {
-            (hint(), Input::Lines { max_length: LINES_CHARS })
-        }
+        Kind::Patterns { .. }
+        | Kind::Objects { .. }
+        | Kind::Choices { .. }
+        | Kind::Headers { .. }
+        | Kind::Labels { .. } => (hint(), Input::Lines { max_length: LINES_CHARS }),
         Kind::Statuses { max } => (hint(), Input::Lines { max_length: STATUS_CHARS * max }),
         Kind::Rectangle => (hint(), Input::Line { max_length: RECTANGLE_CHARS }),
     };
