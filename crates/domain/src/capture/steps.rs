@@ -86,19 +86,36 @@ pub enum ScrollTarget {
     Element(String),
 }
 
+/// A key that is held while another one is pressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of the keys")]
+pub enum HeldKey {
+    Alt,
+    Control,
+    Meta,
+    Shift,
+}
+
+impl HeldKey {
+    const ALL: [Self; 4] = [Self::Alt, Self::Control, Self::Meta, Self::Shift];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Alt => "Alt",
+            Self::Control => "Control",
+            Self::Meta => "Meta",
+            Self::Shift => "Shift",
+        }
+    }
+}
+
 /// A key that is pressed, with the keys that are held meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPress {
     /// The name of a key, a letter or a digit.
     pub key: String,
-    /// Whether Alt is held.
-    pub alt: bool,
-    /// Whether Control is held.
-    pub control: bool,
-    /// Whether Meta is held.
-    pub meta: bool,
-    /// Whether Shift is held.
-    pub shift: bool,
+    /// The keys that are held, each at most once.
+    pub held: Vec<HeldKey>,
 }
 
 impl KeyPress {
@@ -110,28 +127,20 @@ impl KeyPress {
         if !(is_char || NAMED_KEYS.contains(&key)) {
             return None;
         }
-        let mut press = Self { key: key.to_owned(), alt: false, control: false, meta: false, shift: false };
+        let mut held = Vec::new();
         for name in parts {
-            let held = match name {
-                "Alt" => &mut press.alt,
-                "Control" => &mut press.control,
-                "Meta" => &mut press.meta,
-                "Shift" => &mut press.shift,
-                _ => return None,
-            };
-            if std::mem::replace(held, true) {
+            let other = HeldKey::ALL.into_iter().find(|other| other.name() == name)?;
+            if held.contains(&other) {
                 return None;
             }
+            held.push(other);
         }
-        Some(press)
+        Some(Self { key: key.to_owned(), held })
     }
 
     fn to_text(&self) -> String {
-        let Self { key, alt, control, meta, shift } = self;
-        let held = [("Control", control), ("Alt", alt), ("Shift", shift), ("Meta", meta)];
-        let held: String =
-            held.into_iter().filter(|(_, is_held)| **is_held).map(|(name, _)| format!("{name}+")).collect();
-        format!("{held}{key}")
+        let names = self.held.iter().map(|held| held.name()).chain([self.key.as_str()]);
+        names.collect::<Vec<_>>().join("+")
     }
 
     /// What is accepted, as the end of "… is".
