@@ -171,6 +171,11 @@ impl Secrets {
         &self.given
     }
 
+    /// The texts of steps that must not be in error messages.
+    pub fn hidden_texts(&self) -> Vec<&str> {
+        self.steps.iter().filter_map(Step::hidden_text).collect()
+    }
+
     pub(super) fn headers_option(&self) -> Option<Secret<Object>> {
         let headers = self.headers.iter().map(|(name, value)| (name.clone(), Value::Text(value.clone())));
         (!self.headers.is_empty()).then(|| Secret(headers.collect()))

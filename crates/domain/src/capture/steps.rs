@@ -186,6 +186,11 @@ impl Step {
         }
     }
 
+    /// Its text, if that must not be in error messages.
+    pub(super) fn hidden_text(&self) -> Option<&str> {
+        if let Self::Type { text, is_secret: true, .. } = self { Some(text) } else { None }
+    }
+
     /// The step of a valid object. `None` if it has another member, or one of another type.
     fn of(object: &Object) -> Option<Self> {
         let (name, value) = object.iter().next().filter(|_| object.len() == 1)?;
