@@ -95,12 +95,12 @@ fn key(press: &KeyPress) -> Key {
     let is_command = press.held.iter().any(|held| *held != HeldKey::Shift);
     let named = |number: i64| Key { key: press.key.clone(), code: press.key.clone(), number, text: None };
     match press.key.as_str() {
-        "Enter" => Key { text: Some("\r".to_owned()).filter(|_| !is_command), ..named(13) },
+        "Enter" => Key { text: (!is_command).then(|| "\r".to_owned()), ..named(13) },
         "Tab" => named(9),
         "Escape" => named(27),
         "Backspace" => named(8),
         "Delete" => named(46),
-        "Space" => Key { key: " ".to_owned(), text: Some(" ".to_owned()).filter(|_| !is_command), ..named(32) },
+        "Space" => Key { key: " ".to_owned(), text: (!is_command).then(|| " ".to_owned()), ..named(32) },
         "PageUp" => named(33),
         "PageDown" => named(34),
         "End" => named(35),
@@ -128,7 +128,7 @@ fn character(name: &str, is_shift: bool, is_command: bool) -> Key {
         (false, false) => name.to_owned(),
     };
     let code = format!("{}{upper}", if is_digit { "Digit" } else { "Key" });
-    Key { text: Some(key.clone()).filter(|_| !is_command), key, code, number }
+    Key { text: (!is_command).then(|| key.clone()), key, code, number }
 }
 
 #[cfg(test)]

@@ -190,13 +190,12 @@ fn explain(problem: Problem, found: &Found, selector: &str, limit: Duration) -> 
 fn instead(found: &Found) -> String {
     let Some(noun) = &found.noun else { return String::new() };
     let names = found.names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+    let has_more = usize::try_from(found.count).is_ok_and(|count| count > found.names.len());
+    let more = if has_more { " and others" } else { "" };
     match (found.count, names.as_str()) {
         (0, _) => format!(" The page has no {noun}."),
         (count, "") => format!(" The page has {count} {noun}."),
-        (count, names) => format!(
-            " The page has {count} {noun}: {names}{}.",
-            if count as usize > found.names.len() { ", …" } else { "" }
-        ),
+        (count, names) => format!(" The page has {count} {noun}: {names}{more}."),
     }
 }
 
@@ -217,7 +216,7 @@ mod tests {
         for (json, expected) in [
             (
                 r#"{"problem": "missing", "noun": "buttons and links", "count": 12, "names": ["Add", "Log in"]}"#,
-                "nothing matches \"#buy\" within 5 s. The page has 12 buttons and links: \"Add\", \"Log in\", ….",
+                "nothing matches \"#buy\" within 5 s. The page has 12 buttons and links: \"Add\", \"Log in\" and others.",
             ),
             (
                 r#"{"problem": "missing", "noun": "fields", "count": 0, "names": []}"#,
@@ -234,7 +233,8 @@ mod tests {
         }
         let long = explained(r#"{"problem": "invalid"}"#, &"ä".repeat(1000));
         assert_eq!(long, format!("\"{}…\" is not a valid selector.", "ä".repeat(MAX_SELECTOR_CHARS)));
-        let of_frame = Found { frame: Some("iframe".to_owned()), ..found(r#"{"problem": "otherSite"}"#) };
+        let mut of_frame = found(r#"{"problem": "otherSite"}"#);
+        of_frame.frame = Some("iframe".to_owned());
         let explained = explain(Problem::OtherSite, &of_frame, "button", STEP_LIMIT);
         assert_eq!(explained, "the frame \"iframe\" shows a page of another site, which steps cannot reach.");
     }
