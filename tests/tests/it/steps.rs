@@ -42,9 +42,9 @@ async fn steps_act_on_the_page_and_are_neither_stored_nor_shown() -> Result<()> 
 async fn failed_step_is_named_and_not_charged() -> Result<()> {
     let app = TestApp::start(2, &[]).await?;
     let (status, error) = app.create(login(&json!({ "click": "#buy" }))).await?;
-    assert_eq!((status, &error["error"]["code"]), (422, &json!("render_failed")), "{error}");
+    assert_eq!((status, &error["error"]["code"]), (500, &json!("render_failed")), "{error}");
     let message = error["error"]["message"].as_str().context("a message")?;
-    let expected = "Step 3 (click): nothing matches \"#buy\" within 5 s. The page has 1 buttons and links: \"Log in\".";
+    let expected = "Step 3 (click): nothing matches \"#buy\" within 5 s. The page has 1 button or link: \"Log in\".";
     assert!(message.contains(expected), "{message}");
     assert_eq!(credits(&app).await?, json!(2));
     check_files(&app.data_dir(), HIDDEN)?;

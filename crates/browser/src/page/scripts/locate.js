@@ -139,16 +139,16 @@ const search = (selector) => {
 // What the page has instead of an element that is missing.
 
 const KINDS = {
-  buttons: ['buttons and links', `a[href], [role=button], [role=link], ${ROLES.button}`],
-  fields: ['fields', 'input:not([type=hidden]), textarea, [contenteditable=""], [contenteditable=true], [role=textbox]'],
-  lists: ['lists', 'select'],
+  buttons: ['button or link', 'buttons and links', `a[href], [role=button], [role=link], ${ROLES.button}`],
+  fields: ['field', 'fields', 'input:not([type=hidden]), textarea, [contenteditable=""], [contenteditable=true], [role=textbox]'],
+  lists: ['list', 'lists', 'select'],
 };
 const instead = (kind) => {
   if (!KINDS[kind]) return {};
-  const [noun, selector] = KINDS[kind];
+  const [one, many, selector] = KINDS[kind];
   const all = elements(selector).filter(isVisible);
   const names = new Set(all.slice(0, 200).map((element) => short(nameOf(element))).filter((name) => name !== ''));
-  return { noun, count: all.length, names: [...names].slice(0, MAX_NAMES) };
+  return { noun: all.length === 1 ? one : many, count: all.length, names: [...names].slice(0, MAX_NAMES) };
 };
 
 const describe = (element) => {
