@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::emulation::SetFocusEmulationEnabledParams;
 use grabd_domain::capture::{ScrollTarget, Step};
+use tokio::time::Instant;
 
 use self::locate::{Arguments, Found, Problem};
 use crate::cdp::CallError;
@@ -64,6 +65,8 @@ pub(in crate::page) async fn take_all(context: &CaptureContext<'_>) -> Result<bo
 async fn take(context: &CaptureContext<'_>, step: &Step, name: &str, number: usize) -> Result<(), CaptureError> {
     // What leads to another document must not be repeated there, but what was waited for until then is waited for there.
     let set_done = || context.interactions.steps.store(number, Ordering::Relaxed);
+    let left = context.capture_by.saturating_duration_since(Instant::now());
+    let (step_limit, wait_limit) = (STEP_LIMIT.min(left), WAIT_LIMIT.min(left));
     let secrets = context.spec.secrets.hidden_texts();
     let arguments = |selector, text, kind| Arguments {
         selector,
@@ -82,8 +85,8 @@ async fn take(context: &CaptureContext<'_>, step: &Step, name: &str, number: usi
         Step::Click(selector) | Step::Hover(selector) => {
             let is_click = matches!(step, Step::Click(_));
             let target = Arguments { enabled: is_click, ..arguments(selector.as_str(), "", "buttons") };
-            let (found, _) = locate::find(context, "target", target, STEP_LIMIT).await?;
-            failed(&found, selector, STEP_LIMIT)?;
+            let (found, _) = locate::find(context, "target", target, step_limit).await?;
+            failed(&found, selector, step_limit)?;
             set_done();
             if let Some(point) = found.point() {
                 interact::move_mouse(context, point, is_click).await?;
@@ -91,14 +94,14 @@ async fn take(context: &CaptureContext<'_>, step: &Step, name: &str, number: usi
         }
         Step::Type { into, text, is_secret: _ } => {
             let field = arguments(into.as_str(), "", "fields");
-            let (found, place) = locate::find(context, "field", field, STEP_LIMIT).await?;
-            failed(&found, into, STEP_LIMIT)?;
+            let (found, place) = locate::find(context, "field", field, step_limit).await?;
+            failed(&found, into, step_limit)?;
             set_done();
             match place.filter(|_| found.is_value) {
                 Some(place) => {
                     let value = arguments(into.as_str(), text.as_str(), "");
                     let set = locate::apply(context, &place, "setValue", &value).await?;
-                    failed(&set.unwrap_or_default(), into, STEP_LIMIT)?;
+                    failed(&set.unwrap_or_default(), into, step_limit)?;
                 }
                 None => input::insert_text(context, text).await?,
             }
@@ -109,8 +112,8 @@ async fn take(context: &CaptureContext<'_>, step: &Step, name: &str, number: usi
         }
         Step::Select { list, option } => {
             let wanted = arguments(list.as_str(), option.as_str(), "lists");
-            let (found, place) = locate::find(context, "list", wanted, STEP_LIMIT).await?;
-            failed(&found, list, STEP_LIMIT)?;
+            let (found, place) = locate::find(context, "list", wanted, step_limit).await?;
+            failed(&found, list, step_limit)?;
             set_done();
             if let Some(place) = place {
                 locate::apply(context, &place, "choose", &wanted).await?;
@@ -118,27 +121,27 @@ async fn take(context: &CaptureContext<'_>, step: &Step, name: &str, number: usi
         }
         Step::ScrollTo(ScrollTarget::Element(selector)) => {
             let target = arguments(selector.as_str(), "", "");
-            let (found, _) = locate::find(context, "scrollToElement", target, STEP_LIMIT).await?;
-            failed(&found, selector, STEP_LIMIT)?;
+            let (found, _) = locate::find(context, "scrollToElement", target, step_limit).await?;
+            failed(&found, selector, step_limit)?;
             set_done();
         }
         Step::ScrollTo(ScrollTarget::Top | ScrollTarget::Bottom) => {
             let is_bottom = *step == Step::ScrollTo(ScrollTarget::Bottom);
             let end = arguments("", if is_bottom { "bottom" } else { "top" }, "");
-            let found = locate::find_in_page(context, "scrollToEnd", end, STEP_LIMIT).await?;
-            failed(&found, "", STEP_LIMIT)?;
+            let found = locate::find_in_page(context, "scrollToEnd", end, step_limit).await?;
+            failed(&found, "", step_limit)?;
             set_done();
         }
         Step::WaitFor(selector) => {
             let awaited = arguments(selector.as_str(), "", "");
-            let (found, _) = locate::find(context, "wait", awaited, WAIT_LIMIT).await?;
-            failed(&found, selector, WAIT_LIMIT)?;
+            let (found, _) = locate::find(context, "wait", awaited, wait_limit).await?;
+            failed(&found, selector, wait_limit)?;
             set_done();
         }
         Step::WaitForText(text) => {
             let awaited = arguments("", text.as_str(), "");
-            let found = locate::find_in_page(context, "waitForText", awaited, WAIT_LIMIT).await?;
-            failed(&found, text, WAIT_LIMIT)?;
+            let found = locate::find_in_page(context, "waitForText", awaited, wait_limit).await?;
+            failed(&found, text, wait_limit)?;
             set_done();
         }
         Step::Script(script) => {
