@@ -21,6 +21,8 @@ const short = (text) => {
   return line.length > MAX_NAME ? `${line.slice(0, MAX_NAME - 1)}…` : line;
 };
 const isVisible = (element) => hasArea(boxOf(element)) && isShown(element);
+// A transparent element can be used: pages put one over what they draw instead of a check box.
+const isUsable = (element) => hasArea(boxOf(element)) && (isShown(element) || element.checkVisibility({ visibilityProperty: true }));
 const isSame = (one, other) => one.toLowerCase() === other.toLowerCase();
 
 // Text
@@ -158,9 +160,9 @@ const describe = (element) => {
   return short(`<${element.localName}${id}${!id && first ? `.${first}` : ''}>`);
 };
 
-// Calls `accept` with the first visible element that matches, again and again until it returns a result without a problem or
-// the time is up. Then the last problem is the result.
-const locate = async ({ selector, budgetMs, kind, secrets }, accept) => {
+// Calls `accept` with the first element that matches and that is shown or can be used, again and again until it returns a
+// result without a problem or the time is up. Then the last problem is the result.
+const locate = async ({ selector, budgetMs, kind, secrets }, accept, isCandidate = isUsable) => {
   const until = performance.now() + budgetMs;
   hidden = secrets;
   for (;;) {
@@ -171,7 +173,7 @@ const locate = async ({ selector, budgetMs, kind, secrets }, accept) => {
       return { problem: 'invalid' };
     }
     const isLast = performance.now() >= until;
-    found = all.find(isVisible) ?? null;
+    found = all.find(isCandidate) ?? null;
     const result = found ? await accept(found, isLast) : { problem: all.length > 0 ? 'hidden' : 'missing' };
     if (!result.problem) return result;
     if (isLast) return result.problem === 'missing' ? { ...result, ...instead(kind) } : result;
@@ -199,6 +201,9 @@ const pointsOf = (element) => {
   return points.filter(([x, y]) => x >= 0 && y >= 0 && x < innerWidth && y < innerHeight);
 };
 
+// Does a click on `hit` act on the element? One on a label acts on its field.
+const isHit = (element, hit) => holds(element, hit) || [...(element.labels ?? [])].some((label) => holds(label, hit));
+
 const bringIntoView = (element) => {
   const target = getComputedStyle(element).display === 'contents' ? (element.firstElementChild ?? element) : element;
   target.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
@@ -215,7 +220,7 @@ steps.target = ({ enabled, ...args }) =>
     const box = boxOf(element);
     if (!isLast && (before.left !== box.left || before.top !== box.top)) return { problem: 'covered' };
     const points = pointsOf(element);
-    const free = points.find(([x, y]) => holds(element, elementAt(x, y)));
+    const free = points.find(([x, y]) => isHit(element, elementAt(x, y)));
     if (free) return { x: free[0], y: free[1] };
     return { problem: 'covered', by: points.length > 0 ? describe(elementAt(...points[0])) : describe(null) };
   });
@@ -303,7 +308,7 @@ steps.scrollToEnd = async ({ text }) => {
   return {};
 };
 
-steps.wait = (args) => locate(args, async () => ({}));
+steps.wait = (args) => locate(args, async () => ({}), isVisible);
 
 // The texts of frames of the same origin.
 const frameTexts = () =>

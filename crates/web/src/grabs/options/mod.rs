@@ -116,7 +116,7 @@ const NOT_IN_FORM: [&str; 2] = ["html", "base_url"];
 const BLOCK: &str = "block";
 
 /// Options whose values are long.
-const WIDE: [&str; 4] = ["css", "script", "headers", "cookies"];
+const WIDE: [&str; 5] = ["css", "script", "headers", "cookies", "steps"];
 
 fn in_form() -> impl Iterator<Item = &'static CaptureOption> {
     TABLE.iter().filter(|option| !NOT_IN_FORM.contains(&option.name))
