@@ -151,7 +151,7 @@ const OBSTACLES: &str = "<!doctype html><body style='margin:0;background:white'>
     <div style='position:absolute;top:390px;left:40px;width:300px;height:60px;background:blue'></div>
     <button disabled>Disabled</button><button hidden>Hidden</button><input id=fixed readonly><input type=checkbox>
     <select><option>One</option><option>Two</option></select><iframe srcdoc='<p>inner'></iframe><script>
-    setTimeout(() => { document.body.insertAdjacentHTML('beforeend', '<a href=/next target=_blank>Late</a>') }, 3000)
+    setTimeout(() => { document.body.insertAdjacentHTML('beforeend', '<a href=/next target=_blank>Late</a>') }, 2000)
     </script>";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,14 +162,14 @@ async fn failed_step_is_named_with_what_was_seen_there() {
     let url = site.url("/");
     for (step, expected) in [
         (json!({ "click": "#under" }), "Step 2 (click): \"#under\" is covered by <div#veil>."),
-        (json!({ "click": "text=Disabled" }), "Step 2 (click): \"text=Disabled\" is still disabled after 5 s."),
+        (json!({ "click": "text=Disabled" }), "Step 2 (click): \"text=Disabled\" is still disabled after 2 s."),
         (
             json!({ "hover": "text=Hidden" }),
-            "Step 2 (hover): nothing that matches \"text=Hidden\" is visible within 5 s.",
+            "Step 2 (hover): nothing that matches \"text=Hidden\" is visible within 2 s.",
         ),
         (
             json!({ "click": "#none" }),
-            "Step 2 (click): nothing matches \"#none\" within 5 s. The page has 4 buttons and links: \"Under\", \"Half\", \
+            "Step 2 (click): nothing matches \"#none\" within 2 s. The page has 4 buttons and links: \"Under\", \"Half\", \
              \"Disabled\", \"Late\".",
         ),
         (json!({ "click": "a:" }), "Step 2 (click): \"a:\" is not a valid selector."),
@@ -182,9 +182,9 @@ async fn failed_step_is_named_with_what_was_seen_there() {
             "Step 2 (select): \"select\" has none of its 2 options with that value or label: \"One\", \"Two\".",
         ),
         (json!({ "select": { "in": "#under", "option": "Two" } }), "is no `<select>`."),
-        (json!({ "wait_for": "#none" }), "Step 2 (wait_for): nothing matches \"#none\" within 10 s."),
+        (json!({ "wait_for": "#none" }), "Step 2 (wait_for): nothing matches \"#none\" within 4 s."),
         (json!({ "wait_for_text": "no such text" }), "Step 2 (wait_for_text): nothing matches \"no such text\""),
-        (json!({ "click": "#none >> p" }), "nothing matches \"#none\" within 5 s."),
+        (json!({ "click": "#none >> p" }), "nothing matches \"#none\" within 2 s."),
         (json!({ "click": "p >> p" }), "nothing matches \"p\""),
         (json!({ "click": "#veil >> p" }), "the frame \"#veil\" is no frame."),
         (json!({ "script": "throw new Error('broken')" }), "Step 2 (script) failed: Error: broken"),

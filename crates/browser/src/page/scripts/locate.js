@@ -104,7 +104,6 @@ const nameOf = (element) => {
     () => [...element.querySelectorAll('img[alt], [aria-label]')].map((inner) => inner.alt || inner.ariaLabel || '').join(' '),
     () => element.getAttribute('placeholder'),
     () => element.getAttribute('title'),
-    () => element.getAttribute('name'),
   ];
   for (const candidate of candidates) {
     const name = oneLine(candidate() ?? '');
@@ -149,7 +148,7 @@ const instead = (kind) => {
   if (!KINDS[kind]) return {};
   const [one, many, selector] = KINDS[kind];
   const all = elements(selector).filter(isVisible);
-  const names = new Set(all.slice(0, 200).map((element) => short(nameOf(element))).filter((name) => name !== ''));
+  const names = new Set(all.slice(0, 200).map((element) => short(nameOf(element) || (element.getAttribute('name') ?? ''))).filter((name) => name !== ''));
   return { noun: all.length === 1 ? one : many, count: all.length, names: [...names].slice(0, MAX_NAMES) };
 };
 
@@ -160,8 +159,11 @@ const describe = (element) => {
   return short(`<${element.localName}${id}${!id && first ? `.${first}` : ''}>`);
 };
 
-// Calls `accept` with the first element that matches and that is shown or can be used, again and again until it returns a
-// result without a problem or the time is up. Then the last problem is the result.
+// Problems that do not go by themselves.
+const FINAL = ['notField', 'notList', 'notFrame'];
+
+// Calls `accept` with the first element that matches and that is shown or can be used, until its result has no problem, or one
+// that does not go by itself, or the time is up. Returns the last result.
 const locate = async ({ selector, budgetMs, kind, secrets }, accept, isCandidate = isUsable) => {
   const until = performance.now() + budgetMs;
   hidden = secrets;
@@ -175,7 +177,7 @@ const locate = async ({ selector, budgetMs, kind, secrets }, accept, isCandidate
     const isLast = performance.now() >= until;
     found = all.find(isCandidate) ?? null;
     const result = found ? await accept(found, isLast) : { problem: all.length > 0 ? 'hidden' : 'missing' };
-    if (!result.problem) return result;
+    if (!result.problem || FINAL.includes(result.problem)) return result;
     if (isLast) return result.problem === 'missing' ? { ...result, ...instead(kind) } : result;
     await frame();
   }
@@ -250,7 +252,7 @@ steps.field = (args) =>
     element.focus({ preventScroll: true });
     await frame();
     const active = activeElement();
-    if (!holds(element, active) && !(element.isContentEditable && holds(active, element))) return { problem: 'notField' };
+    if (!holds(element, active) && !(element.isContentEditable && holds(active, element))) return { problem: 'disabled' };
     found = element;
     if (isInput && VALUE_INPUTS.test(element.type)) return { isValue: true };
     if (isText) element.select();

@@ -17,11 +17,8 @@ use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::load::settle;
 
-/// How long an element is waited for.
-const STEP_LIMIT: Duration = Duration::from_secs(5);
-
-/// How long steps wait that do nothing else.
-const WAIT_LIMIT: Duration = Duration::from_secs(10);
+/// How much longer steps wait that do nothing else. An element to act on is waited for as long as a page may take to settle.
+const WAIT_FACTOR: u32 = 2;
 
 /// How long the page is given to settle between two steps.
 const SETTLE_LIMIT: Duration = Duration::from_secs(2);
@@ -66,7 +63,8 @@ async fn take(context: &CaptureContext<'_>, step: &Step, name: &str, number: usi
     // What leads to another document must not be repeated there, but what was waited for until then is waited for there.
     let set_done = || context.interactions.steps.store(number, Ordering::Relaxed);
     let left = context.capture_by.saturating_duration_since(Instant::now());
-    let (step_limit, wait_limit) = (STEP_LIMIT.min(left), WAIT_LIMIT.min(left));
+    let step_limit = context.limits.settle_budget.min(left);
+    let wait_limit = (context.limits.settle_budget * WAIT_FACTOR).min(left);
     let secrets = context.spec.secrets.hidden_texts();
     let arguments = |selector, text, kind| Arguments {
         selector,
@@ -162,7 +160,7 @@ fn explain(problem: Problem, found: &Found, selector: &str, limit: Duration) -> 
         }
         format!("\"{short}\"")
     };
-    let seconds = limit.as_secs();
+    let seconds = (limit.as_secs_f64() * 10.0).round() / 10.0;
     let named = quoted(found.frame.as_deref().unwrap_or(selector));
     let what = if found.frame.is_some() { format!("the frame {named}") } else { named.clone() };
     match problem {
@@ -214,7 +212,7 @@ mod tests {
     fn failures_say_what_was_looked_for_and_what_the_page_has() {
         let explained = |json: &str, selector: &str| {
             let found = found(json);
-            explain(found.problem.unwrap(), &found, selector, STEP_LIMIT)
+            explain(found.problem.unwrap(), &found, selector, Duration::from_secs(5))
         };
         for (json, expected) in [
             (
@@ -238,7 +236,7 @@ mod tests {
         assert_eq!(long, format!("\"{}…\" is not a valid selector.", "ä".repeat(MAX_SELECTOR_CHARS)));
         let mut of_frame = found(r#"{"problem": "otherSite"}"#);
         of_frame.frame = Some("iframe".to_owned());
-        let explained = explain(Problem::OtherSite, &of_frame, "button", STEP_LIMIT);
+        let explained = explain(Problem::OtherSite, &of_frame, "button", Duration::from_secs(5));
         assert_eq!(explained, "the frame \"iframe\" shows a page of another site, which steps cannot reach.");
     }
 }
