@@ -106,15 +106,12 @@ impl CaptureOption {
 
     /// The error for a value that the option cannot have. For an object, it names the first member with such a value.
     pub fn problem(&self, value: &Value) -> Problem {
-        match self.kind.invalid_member(value) {
-            Some((member, value)) => self.member_problem(member, &value.to_string()),
-            None => Problem {
-                name: self.name,
-                member: None,
-                seen: self.seen(&value.to_string()),
-                allowed: self.kind.allowed(),
-            },
+        if let Some((member, value)) = self.kind.invalid_member(value) {
+            return self.member_problem(member, &value.to_string());
         }
+        let allowed = self.kind.invalid_part(value).and_then(|part| self.kind.allowed_at(self.name, &part));
+        let allowed = allowed.unwrap_or_else(|| self.kind.allowed());
+        Problem { name: self.name, member: None, seen: self.seen(&value.to_string()), allowed }
     }
 
     /// The error for a value that a member of the option cannot have.

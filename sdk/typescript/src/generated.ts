@@ -116,6 +116,46 @@ export interface Viewport {
   height: number;
 }
 
+/** Replace the content of a field. */
+export interface StepType {
+  /** The field. */
+  into: string;
+  /** The new content. */
+  text: string;
+  /** Leave the text out of error messages. */
+  secret?: boolean | undefined;
+}
+
+/** Choose an option of a list. */
+export interface StepSelect {
+  /** The list: a `<select>`. */
+  in: string;
+  /** The value of the option, or its label. */
+  option: string;
+}
+
+/** `Step` of the REST API. */
+export interface Step {
+  /** Click this element. */
+  click?: string | undefined;
+  /** Replace the content of a field. */
+  type?: StepType | undefined;
+  /** Press a key, such as `Enter`, or a combination, such as `Control+A`. */
+  press?: string | undefined;
+  /** Move the mouse over this element. */
+  hover?: string | undefined;
+  /** Choose an option of a list. */
+  select?: StepSelect | undefined;
+  /** Scroll to this element, or to the `top` or the `bottom` of the page. */
+  scroll_to?: string | undefined;
+  /** Wait until this element is visible. */
+  wait_for?: string | undefined;
+  /** Wait until the page shows this text. */
+  wait_for_text?: string | undefined;
+  /** Run this JavaScript in the page, as the body of an async function. */
+  script?: string | undefined;
+}
+
 /** The capture options. Every option that is left out has its default. */
 export interface CaptureOptions {
   /** Viewport width in CSS pixels. Default: 1280, or that of `device`. From 320 to 1920. Example: `1440`. */
@@ -386,6 +426,16 @@ export interface CaptureOptions {
    * Default: `"main"`. Example: `"page"`.
    */
   content?: "main" | "page" | undefined;
+  /**
+   * Act on the loaded page before the image: steps that are done one after the other, such as `click`, `type` and
+   * `press`. Each is an object with one member. It is followed by a wait until the page has settled, and may lead to
+   * another page. A selector is one of CSS, `text=Log in`, or `role=button[name="Log in"]`; `iframe >> button` looks in
+   * a frame. The capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for `wait_for`
+   * and `wait_for_text`; the message names the step. They are done after `click` and before `script`.
+   * docs/guide/CAPTURES.md describes them. The value is kept encrypted, deleted when the grab has ended, and never
+   * shown. Never returned. At most 20. Example: `[{"type": {"into": "#user", "text": "guest"}}, {"press": "Enter"}]`.
+   */
+  steps?: readonly Step[] | undefined;
 }
 
 /** The webhook to register. Unknown members are ignored. */
@@ -966,6 +1016,7 @@ export const CAPTURE_OPTIONS: readonly string[] = [
   "viewports",
   "upload_url",
   "content",
+  "steps",
 ];
 
 /** Every error code of the REST API. */

@@ -46,6 +46,8 @@ mod site;
 #[cfg(test)]
 mod slices;
 #[cfg(test)]
+mod steps;
+#[cfg(test)]
 mod supervision;
 #[cfg(test)]
 mod viewports;

@@ -12,6 +12,7 @@ mod pdf;
 mod request;
 mod secrets;
 mod slices;
+mod steps;
 mod stored;
 mod viewport;
 mod viewports;
@@ -32,6 +33,7 @@ pub use self::page_text::{PagePart, PageText};
 pub use self::pdf::{Length, Margins, Paper, PdfLayout, PrintScale};
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets, UploadUrl};
 pub use self::slices::{AttachmentName, SliceNumber};
+pub use self::steps::{HeldKey, KeyPress, ScrollTarget, Step};
 pub use self::stored::LONG_OPTION_BYTES;
 pub use self::viewport::Viewport;
 pub use self::viewports::ViewportNumber;
@@ -189,6 +191,9 @@ impl CaptureSpec {
             if let Some((member, seen)) = unparsed_member(request, option) {
                 return Err(fault(field(option.member_problem(member, seen))));
             }
+            if let Some((seen, allowed)) = unparsed_part(request, option) {
+                return Err(fault(Field::new(option.name, &option.seen(seen), allowed)));
+            }
             if option.name == "url" {
                 url = match (request.url.as_deref(), &request.html) {
                     (Some(text), None) => Some(TargetUrl::parse(text)?),
@@ -281,6 +286,7 @@ impl CaptureSpec {
             viewports,
             upload_url: _,
             content,
+            steps: _,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -487,6 +493,7 @@ impl CaptureSpec {
             phash: phash.then_some(true),
             viewports: viewports::to_objects(viewports),
             upload_url: secrets.upload_url_option(),
+            steps: secrets.steps_option(),
             content: (*content != Content::default()).then(|| content.as_str().to_owned()),
             unparsed: Vec::new(),
         }
@@ -537,6 +544,12 @@ fn unparsed_member<'a>(request: &'a CaptureRequest, option: &CaptureOption) -> O
 
 fn field(Problem { name, member, seen, allowed }: Problem) -> Field {
     Field::new(name, &seen, allowed).in_member(member)
+}
+
+/// A part of an option that had the wrong type on its wire: the value seen there, and what is allowed.
+fn unparsed_part<'a>(request: &'a CaptureRequest, option: &CaptureOption) -> Option<(&'a str, String)> {
+    let allowed = |field: &str| option.kind.allowed_at(option.name, field.strip_prefix(option.name)?);
+    request.unparsed.iter().find_map(|(field, seen)| Some((seen.as_str(), allowed(field)?)))
 }
 
 /// Checks a value against the bounds of its option, and a time zone against the database of time zones.

@@ -189,3 +189,69 @@ pub(super) const GEOLOCATION: &[Member] = &[
         help: "Accuracy in metres; 10 if left out.",
     },
 ];
+
+/// A selector of a step.
+const SELECTOR: Kind = Kind::Text { max: 1024, is_multiline: false };
+
+pub(super) const STEP: &[Member] = &[
+    Member { name: "click", kind: SELECTOR, is_required: false, help: "Click this element." },
+    Member {
+        name: "type",
+        kind: Kind::Object { members: STEP_TYPE, separator: ';' },
+        is_required: false,
+        help: "Replace the content of a field.",
+    },
+    Member {
+        name: "press",
+        kind: Kind::Chars { min: 1, max: 40, except: "" },
+        is_required: false,
+        help: "Press a key, such as `Enter`, or a combination, such as `Control+A`.",
+    },
+    Member { name: "hover", kind: SELECTOR, is_required: false, help: "Move the mouse over this element." },
+    Member {
+        name: "select",
+        kind: Kind::Object { members: STEP_SELECT, separator: ';' },
+        is_required: false,
+        help: "Choose an option of a list.",
+    },
+    Member {
+        name: "scroll_to",
+        kind: SELECTOR,
+        is_required: false,
+        help: "Scroll to this element, or to the `top` or the `bottom` of the page.",
+    },
+    Member { name: "wait_for", kind: SELECTOR, is_required: false, help: "Wait until this element is visible." },
+    Member {
+        name: "wait_for_text",
+        kind: Kind::Text { max: 256, is_multiline: false },
+        is_required: false,
+        help: "Wait until the page shows this text.",
+    },
+    Member {
+        name: "script",
+        kind: Kind::Text { max: 16_384, is_multiline: true },
+        is_required: false,
+        help: "Run this JavaScript in the page, as the body of an async function.",
+    },
+];
+
+const STEP_TYPE: &[Member] = &[
+    Member { name: "into", kind: SELECTOR, is_required: true, help: "The field." },
+    Member {
+        name: "text",
+        kind: Kind::Text { max: 4096, is_multiline: true },
+        is_required: true,
+        help: "The new content.",
+    },
+    Member { name: "secret", kind: Kind::Flag, is_required: false, help: "Leave the text out of error messages." },
+];
+
+const STEP_SELECT: &[Member] = &[
+    Member { name: "in", kind: SELECTOR, is_required: true, help: "The list: a `<select>`." },
+    Member {
+        name: "option",
+        kind: Kind::Text { max: 1024, is_multiline: false },
+        is_required: true,
+        help: "The value of the option, or its label.",
+    },
+];

@@ -5,7 +5,7 @@ mod declare;
 mod members;
 mod row;
 
-use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, PDF, VIEWPORT};
+use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, PDF, STEP, VIEWPORT};
 use self::row::{FORM, OPTION};
 use crate::{CaptureOption, FormDetails, Group, Kind, Object, OptionType, Rectangle, Secret, Value};
 
@@ -580,6 +580,22 @@ options! { $
                       warning `no_main_content`. docs/FILES.md describes it.",
         example: "\"page\"",
         requires: "also"
+    }
+    /// What is done on the page before the shot.
+    steps: Secret<Vec<Object>> = {
+        kind: Kind::Choices { max: 20, members: STEP },
+        group: Group::Changes,
+        label: "Steps",
+        help: "Act on the loaded page before the image: steps that are done one after the other, such as `click`, `type` \
+               and `press`.",
+        description: "Each is an object with one member. It is followed by a wait until the page has settled, and may lead to another page. A selector is \
+                      one of CSS, `text=Log in`, or `role=button[name=\"Log in\"]`; `iframe >> button` looks in a frame. \
+                      The capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for \
+                      `wait_for` and `wait_for_text`; the message names the step. They are done after `click` and before \
+                      `script`. docs/guide/CAPTURES.md describes them. The value is kept encrypted, deleted when the grab \
+                      has ended, and never shown.",
+        example: "[{\"type\": {\"into\": \"#user\", \"text\": \"guest\"}}, {\"press\": \"Enter\"}]",
+        is_secret: true
     }
 }
 

@@ -64,6 +64,9 @@ __all__ = [
     "RenderBlockedError",
     "RenderFailedError",
     "SsrfDetectedError",
+    "Step",
+    "StepSelect",
+    "StepType",
     "UnauthorizedError",
     "UpdateWebhookOptions",
     "Usage",
@@ -198,6 +201,57 @@ class Viewport(TypedDict):
     """Width in CSS pixels. From 320 to 1920."""
     height: int
     """Height in CSS pixels. From 240 to 1080."""
+
+
+class _StepTypeRequired(TypedDict):
+    """Replace the content of a field."""
+
+    into: str
+    """The field."""
+    text: str
+    """The new content."""
+
+
+class StepType(_StepTypeRequired, total=False):
+    """Replace the content of a field."""
+
+    secret: bool
+    """Leave the text out of error messages."""
+
+
+StepSelect = TypedDict(
+    "StepSelect",
+    {
+        # The list: a `<select>`.
+        "in": str,
+        # The value of the option, or its label.
+        "option": str,
+    },
+)
+"""Choose an option of a list."""
+
+
+class Step(TypedDict, total=False):
+    """`Step` of the REST API."""
+
+    click: str
+    """Click this element."""
+    type: StepType
+    """Replace the content of a field."""
+    press: str
+    """Press a key, such as `Enter`, or a combination, such as `Control+A`."""
+    hover: str
+    """Move the mouse over this element."""
+    select: StepSelect
+    """Choose an option of a list."""
+    scroll_to: str
+    """Scroll to this element, or to the `top` or the `bottom` of the page."""
+    wait_for: str
+    """Wait until this element is visible."""
+    wait_for_text: str
+    """Wait until the page shows this text."""
+    script: str
+    """Run this JavaScript in the page, as the body of an async function."""
 
 
 class CaptureOptions(TypedDict, total=False):
@@ -428,6 +482,15 @@ class CaptureOptions(TypedDict, total=False):
     `markdown` of `also`. `main` leaves out navigation, footers, comments, related links and the like. A page without
     an article is read as with `page`, and the grab has the warning `no_main_content`. docs/FILES.md describes it.
     Default: `"main"`. Example: `"page"`.
+    """
+    steps: Sequence[Step]
+    """Act on the loaded page before the image: steps that are done one after the other, such as `click`, `type` and
+    `press`. Each is an object with one member. It is followed by a wait until the page has settled, and may lead to
+    another page. A selector is one of CSS, `text=Log in`, or `role=button[name="Log in"]`; `iframe >> button` looks
+    in a frame. The capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for
+    `wait_for` and `wait_for_text`; the message names the step. They are done after `click` and before `script`.
+    docs/guide/CAPTURES.md describes them. The value is kept encrypted, deleted when the grab has ended, and never
+    shown. Never returned. At most 20. Example: `[{"type": {"into": "#user", "text": "guest"}}, {"press": "Enter"}]`.
     """
 
 
@@ -1139,6 +1202,7 @@ CAPTURE_OPTIONS: frozenset[str] = frozenset(
         "viewports",
         "upload_url",
         "content",
+        "steps",
     }
 )
 """The names of all capture options."""

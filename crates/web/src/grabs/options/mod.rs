@@ -116,7 +116,7 @@ const NOT_IN_FORM: [&str; 2] = ["html", "base_url"];
 const BLOCK: &str = "block";
 
 /// Options whose values are long.
-const WIDE: [&str; 4] = ["css", "script", "headers", "cookies"];
+const WIDE: [&str; 5] = ["css", "script", "headers", "cookies", "steps"];
 
 fn in_form() -> impl Iterator<Item = &'static CaptureOption> {
     TABLE.iter().filter(|option| !NOT_IN_FORM.contains(&option.name))
@@ -223,9 +223,11 @@ fn field(option: &CaptureOption, form: &Form, error: Option<String>) -> OptionFi
         Kind::Object { .. } | Kind::Sizes { .. } | Kind::Chars { .. } => {
             (hint(), Input::Line { max_length: LINE_CHARS })
         }
-        Kind::Patterns { .. } | Kind::Objects { .. } | Kind::Headers { .. } | Kind::Labels { .. } => {
-            (hint(), Input::Lines { max_length: LINES_CHARS })
-        }
+        Kind::Patterns { .. }
+        | Kind::Objects { .. }
+        | Kind::Choices { .. }
+        | Kind::Headers { .. }
+        | Kind::Labels { .. } => (hint(), Input::Lines { max_length: LINES_CHARS }),
         Kind::Statuses { max } => (hint(), Input::Lines { max_length: STATUS_CHARS * max }),
         Kind::Rectangle => (hint(), Input::Line { max_length: RECTANGLE_CHARS }),
     };
