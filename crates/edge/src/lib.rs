@@ -8,6 +8,7 @@
 //! the rest of the process.
 
 pub mod mcp;
+mod reading;
 mod rest;
 pub mod transport;
 
