@@ -32,7 +32,7 @@ pub(super) struct Files {
 pub(crate) struct LoadedFile {
     pub(crate) bytes: Vec<u8>,
     pub(crate) media_type: String,
-    pub(super) memory: Reservation,
+    pub(crate) memory: Reservation,
 }
 
 /// Why a file is not read.

@@ -13,7 +13,7 @@ mod reader;
 mod tokens;
 
 pub(crate) use cut::{Piece, cut};
-pub(crate) use file::FileError;
+pub(crate) use file::{FileError, LoadedFile};
 pub(crate) use kind::Readable;
 pub(crate) use reader::{Document, ReadError, Reader, file_of};
 pub(crate) use tokens::tokens_estimate;
