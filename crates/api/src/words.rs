@@ -20,6 +20,13 @@ pub const CAUSES: [&str; 3] = ["request", "target", "service"];
 pub const STAGES: [&str; 4] = ["navigating", "loaded", "settling", "captured"];
 /// The environments of keys.
 pub const ENVIRONMENTS: [&str; 2] = ["live", "test"];
+/// What can be read of a grab as text.
+pub const TEXT_FORMATS: [&str; 5] = ["markdown", "text", "elements", "report", "difference"];
+
+/// OpenAPI schema of what can be read of a grab as text.
+pub fn text_format_schema() -> Object {
+    string_enum(TEXT_FORMATS)
+}
 
 /// OpenAPI schema of a status.
 pub fn status_schema() -> Object {
