@@ -79,7 +79,7 @@ impl Mcp {
             }
         }
         if error.is_none() && message.method == "resources/read" {
-            return resources::read(self, parts, era, message).await;
+            return resources::read(&self, parts, era, message).await;
         }
         let none = HeaderMap::new();
         let response = match (error, message.method.as_str()) {

@@ -1,7 +1,5 @@
 //! Resources: the image and the files of a grab, named by the grab's id, or by the URL that a result links to.
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use axum::response::Response;
 use base64::Engine;
@@ -13,7 +11,7 @@ use grabd_proto::v1::{ErrorCode as Code, GetGrabRequest, Grab, TakeRequestReques
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use rmcp::model::{
-    CacheScope, ErrorCode, ErrorData, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
+    CacheScope, ErrorCode, ErrorData, ListResourceTemplatesResult, ListResourcesResult, MetaObject, ReadResourceResult,
     ResourceContents, ResourceTemplate, ResultType,
 };
 use serde_json::json;
@@ -77,7 +75,7 @@ pub(super) fn templates(era: Era) -> ListResourceTemplatesResult {
     }
 }
 
-fn of_list(era: Era) -> (Option<ResultType>, Option<rmcp::model::MetaObject>) {
+fn of_list(era: Era) -> (Option<ResultType>, Option<MetaObject>) {
     match era {
         Era::Modern => (Some(ResultType::COMPLETE), result_meta()),
         Era::Legacy => (None, None),
@@ -85,10 +83,10 @@ fn of_list(era: Era) -> (Option<ResultType>, Option<rmcp::model::MetaObject>) {
 }
 
 /// Reads a resource. Text is sent as text, and everything else in Base64.
-pub(super) async fn read(mcp: Arc<Mcp>, parts: &Parts, era: Era, message: &RpcRequest<'_>) -> Response {
+pub(super) async fn read(mcp: &Mcp, parts: &Parts, era: Era, message: &RpcRequest<'_>) -> Response {
     let mut headers = parts.headers.clone();
     called_as::set(&mut headers, "MCP", "resources/read");
-    let failure = match load(&mcp, &headers, message).await {
+    let failure = match load(mcp, &headers, message).await {
         Ok((uri, file, metadata)) => return file_response(era, message, uri, file, &metadata),
         Err(failure) => failure,
     };

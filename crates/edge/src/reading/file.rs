@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::Body;
 use grabd_memory::{MemoryBudget, MemoryError, Reservation};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use http::{Request, StatusCode};
+use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 use tower::ServiceExt;
@@ -69,21 +69,10 @@ impl Files {
         }
         let request = Request::get(path).body(Body::empty()).map_err(|_| FileError::Missing)?;
         let Ok(response) = self.images.clone().oneshot(request).await;
-        match response.status() {
-            StatusCode::OK => {}
-            StatusCode::NOT_FOUND => return Err(FileError::Missing),
-            StatusCode::TOO_MANY_REQUESTS => return Err(FileError::Busy),
-            status => {
-                tracing::error!("a file was not read: the request for it returned {status}");
-                return Err(FileError::Unreadable);
-            }
-        }
-        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
-        let size: u64 = header(CONTENT_LENGTH).and_then(|text| text.parse().ok()).ok_or(FileError::Unreadable)?;
+        let (media_type, size) = media_type_and_size(&response)?;
         if size > max_bytes {
             return Err(FileError::TooLarge(max_bytes));
         }
-        let media_type = header(CONTENT_TYPE).unwrap_or("application/octet-stream").to_owned();
         let memory =
             self.memory.reserve(size.saturating_mul(MEMORY_FACTOR), WAIT).await.map_err(|error| match error {
                 MemoryError::Busy => FileError::Busy,
@@ -92,6 +81,23 @@ impl Files {
         let bytes = read(response.into_body(), usize::try_from(size).unwrap_or(usize::MAX)).await?;
         Ok(LoadedFile { bytes, media_type, memory })
     }
+}
+
+/// The media type and the size in bytes that a response has.
+fn media_type_and_size(response: &Response<Body>) -> Result<(String, u64), FileError> {
+    match response.status() {
+        StatusCode::OK => {}
+        StatusCode::NOT_FOUND => return Err(FileError::Missing),
+        StatusCode::TOO_MANY_REQUESTS => return Err(FileError::Busy),
+        status => {
+            tracing::error!("a file was not read: the request for it returned {status}");
+            return Err(FileError::Unreadable);
+        }
+    }
+    let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let size = header(CONTENT_LENGTH).and_then(|text| text.parse::<u64>().ok()).ok_or(FileError::Unreadable)?;
+    let media_type = header(CONTENT_TYPE).unwrap_or("application/octet-stream");
+    Ok((media_type.to_owned(), size))
 }
 
 /// Reads a body that has this many bytes.

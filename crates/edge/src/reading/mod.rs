@@ -12,13 +12,13 @@ mod kind;
 mod reader;
 mod tokens;
 
-pub(crate) use cut::{Piece, cut};
+pub(crate) use cut::cut;
 pub(crate) use file::{FileError, LoadedFile};
 pub(crate) use kind::Readable;
 pub(crate) use reader::{Document, ReadError, Reader, file_of};
 pub(crate) use tokens::tokens_estimate;
 
-/// The tokens of an answer: how many are usual, and how many can be asked for.
+/// The tokens of an answer, unless a caller asks for another number.
 pub(crate) const DEFAULT_TOKENS: u32 = 8000;
 /// The least that can be asked for.
 pub(crate) const MIN_TOKENS: u32 = 100;

@@ -102,10 +102,24 @@ impl WantedFiles {
     /// # Errors
     /// If the grab to compare with does not exist, or if nothing can be read from that byte on.
     pub(super) async fn texts(&self, context: &ToolContext, grab: &Grab) -> Result<Vec<ContentBlock>, ApiError> {
-        let earlier = self.earlier(context, grab).await?;
         let (mut documents, mut blocks) = (Vec::new(), Vec::new());
         for kind in self.kinds.iter().copied().filter(|kind| kind.is_text()) {
-            match context.mcp.reader.text(grab, kind, earlier.as_ref()).await {
+            let earlier = match kind {
+                Readable::Difference => self.earlier(context, grab).await,
+                Readable::Markdown | Readable::Text | Readable::Elements | Readable::Report | Readable::Marks => {
+                    Ok(None)
+                }
+            };
+            let read = match earlier {
+                Ok(earlier) => {
+                    let text = context.mcp.reader.text(grab, kind, earlier.as_ref()).await;
+                    text.map_err(|why| why.to_string())
+                }
+                Err(failure) if self.compare_to.is_some() => return Err(failure),
+                // The capture is not lost because the earlier grab is.
+                Err(failure) => Err(format!("The earlier grab cannot be read: {}", failure.message)),
+            };
+            match read {
                 Ok(document) => documents.push((kind, document)),
                 Err(why) => blocks.push(ContentBlock::text(format!("There is no {}. {why}", kind.name()))),
             }
@@ -157,25 +171,20 @@ impl WantedFiles {
         Ok(blocks)
     }
 
-    /// The grab to compare with, if there is one and a difference is wanted.
+    /// The grab to compare with, if one is known.
     async fn earlier(&self, context: &ToolContext, grab: &Grab) -> Result<Option<Grab>, ApiError> {
-        if !self.kinds.contains(&Readable::Difference) {
-            return Ok(None);
-        }
         let of_capture = grab.difference.as_ref().map(|difference| &difference.compared_to);
         let Some(id) = self.compare_to.as_ref().or(of_capture) else { return Ok(None) };
         let mut core = GrabServiceClient::new(context.mcp.transport.clone());
         let sent = call::request(&context.headers, GetGrabRequest { id: id.clone() }, call::QUERY_DEADLINE);
         match call::send(&context.headers, call::QUERY_DEADLINE, core.get_grab(sent)).await {
             Ok(reply) => Ok(reply.message.grab),
-            Err(mut failure) if self.compare_to.is_some() => {
-                if failure.code == ErrorCode::NotFound {
+            Err(mut failure) => {
+                if failure.code == ErrorCode::NotFound && self.compare_to.is_some() {
                     failure.message = format!("`compare_to`: {}", failure.message).into();
                 }
                 Err(failure)
             }
-            // The capture is not lost because the earlier grab is.
-            Err(_) => Ok(None),
         }
     }
 }
