@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use grabd_api::words::text_formats;
 
 use crate::failure::Failure;
 use crate::options::OptionArgs;
@@ -391,8 +393,8 @@ pub(crate) struct ReadArgs {
     /// Id of the capture
     pub(crate) id: String,
     /// What to read
-    #[arg(long, default_value = "markdown")]
-    pub(crate) format: TextFormat,
+    #[arg(long, default_value = "markdown", value_parser = PossibleValuesParser::new(text_formats()))]
+    pub(crate) format: String,
     /// Print at most this many tokens, and say how to go on [default: everything]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=50_000))]
     pub(crate) max_tokens: Option<u32>,
@@ -402,29 +404,6 @@ pub(crate) struct ReadArgs {
     /// With --format difference: id of the earlier capture [default: that of --compare-to when it was captured]
     #[arg(long, value_name = "ID")]
     pub(crate) compare_to: Option<String>,
-}
-
-/// Texts of a capture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TextFormat {
-    Markdown,
-    Text,
-    Elements,
-    Report,
-    Difference,
-}
-
-impl TextFormat {
-    /// The API's name of the format.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Markdown => "markdown",
-            Self::Text => "text",
-            Self::Elements => "elements",
-            Self::Report => "report",
-            Self::Difference => "difference",
-        }
-    }
 }
 
 /// Statuses of a capture.

@@ -20,7 +20,7 @@ pub(crate) async fn read(api: &Api, json: bool, args: &ReadArgs) -> Result<Exit,
     let tokens = max_tokens.unwrap_or(MAX_TOKENS).to_string();
     let mut from = *from;
     loop {
-        let mut call = api.call(Method::GET, &path).query("format", format.as_str()).query("max_tokens", &tokens);
+        let mut call = api.call(Method::GET, &path).query("format", format).query("max_tokens", &tokens);
         call = call.query("from", &from.to_string());
         if let Some(earlier) = compare_to {
             call = call.query("compare_to", earlier);

@@ -33,6 +33,8 @@ const SCHEME: &str = "grab://";
 const IMAGE: &str = "image";
 /// The largest file that is sent, in bytes. Larger ones are fetched at their URLs.
 const MAX_BYTES: u64 = 8 << 20;
+/// How the media types of text begin.
+const TEXT_TYPES: [&str; 3] = ["text/", "application/json", "application/yaml"];
 /// How long clients may cache a file, which does not change but may be deleted.
 const FILE_TTL_MS: u64 = 60_000;
 
@@ -194,7 +196,7 @@ fn not_found(era: Era, message: String) -> ErrorData {
 /// The response with a file. Its memory is reserved until it is sent.
 fn file_response(era: Era, message: &RpcRequest<'_>, uri: String, file: LoadedFile, metadata: &HeaderMap) -> Response {
     let LoadedFile { bytes, media_type, memory } = file;
-    let is_text = media_type.starts_with("text/") || media_type.starts_with("application/json");
+    let is_text = TEXT_TYPES.iter().any(|prefix| media_type.starts_with(prefix));
     let contents = match String::from_utf8(bytes) {
         Ok(text) if is_text => ResourceContents::text(text, uri),
         Ok(text) => ResourceContents::blob(BASE64_STANDARD.encode(text), uri),

@@ -1,11 +1,15 @@
 //! What can be read of a grab.
 
+use grabd_options::{Kind, find};
+
 /// What a caller asks to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readable {
     Markdown,
     Text,
     Elements,
+    /// The accessibility tree.
+    Accessibility,
     Report,
     /// What changed since an earlier grab.
     Difference,
@@ -15,8 +19,17 @@ pub(crate) enum Readable {
 
 impl Readable {
     /// All, in the order of their documentation.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Markdown, Self::Text, Self::Elements, Self::Report, Self::Difference, Self::Marks];
+    const ALL: [Self; 7] =
+        [Self::Markdown, Self::Text, Self::Elements, Self::Accessibility, Self::Report, Self::Difference, Self::Marks];
+
+    /// Those whose files captures make.
+    pub(crate) fn offered() -> impl Iterator<Item = Self> {
+        let also: &'static [&'static str] = match find("also").map(|option| option.kind) {
+            Some(Kind::Words(words)) => words,
+            Some(_) | None => &[],
+        };
+        Self::ALL.into_iter().filter(move |kind| kind.needed_files().iter().all(|file| also.contains(file)))
+    }
 
     /// The name, which is also that of the file.
     pub(crate) const fn name(self) -> &'static str {
@@ -24,6 +37,7 @@ impl Readable {
             Self::Markdown => "markdown",
             Self::Text => "text",
             Self::Elements => "elements",
+            Self::Accessibility => "accessibility",
             Self::Report => "report",
             Self::Difference => "difference",
             Self::Marks => "marks",
@@ -32,13 +46,15 @@ impl Readable {
 
     /// The one with a name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+        Self::offered().find(|kind| kind.name() == name)
     }
 
     /// Whether it is read as text.
     pub(crate) const fn is_text(self) -> bool {
         match self {
-            Self::Markdown | Self::Text | Self::Elements | Self::Report | Self::Difference => true,
+            Self::Markdown | Self::Text | Self::Elements | Self::Accessibility | Self::Report | Self::Difference => {
+                true
+            }
             Self::Marks => false,
         }
     }
@@ -49,6 +65,7 @@ impl Readable {
             Self::Markdown => &["markdown"],
             Self::Text => &["text"],
             Self::Elements => &["elements"],
+            Self::Accessibility => &["accessibility"],
             Self::Report => &["report"],
             // Those that `changes` compares.
             Self::Difference => &["elements", "text"],
@@ -59,16 +76,15 @@ impl Readable {
 
 #[cfg(test)]
 mod tests {
-    use grabd_options::{Kind, find};
-
     use super::*;
 
     #[test]
-    fn needed_files_are_those_that_can_be_asked_for() {
-        let Kind::Words(also) = find("also").unwrap().kind else { panic!("`also` is no list of words") };
-        for kind in Readable::ALL {
+    fn what_captures_make_is_offered_under_its_name() {
+        let offered: Vec<Readable> = Readable::offered().collect();
+        let always = Readable::ALL.into_iter().filter(|kind| *kind != Readable::Accessibility);
+        for kind in always {
+            assert!(offered.contains(&kind), "{kind:?}");
             assert_eq!(Readable::from_name(kind.name()), Some(kind));
-            assert!(kind.needed_files().iter().all(|file| also.contains(file)), "{kind:?}");
         }
         assert_eq!(Readable::from_name("pdf"), None);
     }

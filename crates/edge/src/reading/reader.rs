@@ -75,7 +75,7 @@ impl Reader {
         earlier: Option<&Grab>,
     ) -> Result<Document, ReadError> {
         match kind {
-            Readable::Markdown | Readable::Text => self.document(grab, kind).await,
+            Readable::Markdown | Readable::Text | Readable::Accessibility => self.document(grab, kind).await,
             Readable::Elements => {
                 let Document { text, memory } = self.document(grab, kind).await?;
                 Ok(Document { text: json_text::of_elements(&text), memory })

@@ -86,9 +86,8 @@ impl Wanted {
     fn parse(uri: &Uri) -> Result<Self, ApiError> {
         let query = Query::from_uri(uri);
         let mut unparsed = Vec::new();
-        let format = query.parse("format", &mut unparsed, |name| {
-            Readable::from_name(name).filter(|format| words::TEXT_FORMATS.contains(&format.name()))
-        });
+        let format =
+            query.parse("format", &mut unparsed, |name| Readable::from_name(name).filter(|format| format.is_text()));
         let max_tokens = query.parse("max_tokens", &mut unparsed, |text| {
             text.parse::<u32>().ok().filter(|tokens| (MIN_TOKENS..=MAX_TOKENS).contains(tokens))
         });
@@ -96,7 +95,7 @@ impl Wanted {
         let compare_to = query.single("compare_to", &mut unparsed).map(str::to_owned);
         if let Some(Unparsed { field, seen }) = unparsed.first() {
             let allowed = match field.as_str() {
-                "format" => words::TEXT_FORMATS.join(", ").replace(", difference", " or difference"),
+                "format" => words::text_formats().join(", ").replace(", difference", " or difference"),
                 "max_tokens" => format!("an integer from {MIN_TOKENS} to {MAX_TOKENS}"),
                 "from" => "an integer of at least 0".to_owned(),
                 _ => "one id of a grab".to_owned(),
@@ -223,8 +222,8 @@ mod tests {
 
     #[test]
     fn formats_are_those_that_are_text() {
-        let texts = Readable::ALL.into_iter().filter(|kind| kind.is_text());
-        assert!(texts.map(Readable::name).eq(words::TEXT_FORMATS));
+        let texts = Readable::offered().filter(|kind| kind.is_text());
+        assert!(texts.map(Readable::name).eq(words::text_formats()));
     }
 
     #[test]
@@ -233,13 +232,14 @@ mod tests {
         assert_eq!((wanted.format, wanted.max_tokens, wanted.from), (Readable::Markdown, DEFAULT_TOKENS, 0));
         let wanted = parse("format=difference&max_tokens=100&from=7&compare_to=x").unwrap();
         assert_eq!((wanted.format, wanted.max_tokens, wanted.from), (Readable::Difference, 100, 7));
+        for (query, seen) in
+            [("format=pdf", "\"pdf\""), ("format=marks", "\"marks\""), ("format=text&format=text", "2 values")]
+        {
+            let message = parse(query).unwrap_err().message;
+            assert!(message.starts_with("`format` must be markdown, text, elements, "), "{message}");
+            assert!(message.ends_with(&format!(" or difference; got {seen}.")), "{message}");
+        }
         for (query, expected) in [
-            ("format=pdf", "`format` must be markdown, text, elements, report or difference; got \"pdf\"."),
-            ("format=marks", "`format` must be markdown, text, elements, report or difference; got \"marks\"."),
-            (
-                "format=text&format=text",
-                "`format` must be markdown, text, elements, report or difference; got 2 values.",
-            ),
             ("max_tokens=99", "`max_tokens` must be an integer from 100 to 50000; got \"99\"."),
             ("max_tokens=50001", "`max_tokens` must be an integer from 100 to 50000; got \"50001\"."),
             ("from=-1", "`from` must be an integer of at least 0; got \"-1\"."),

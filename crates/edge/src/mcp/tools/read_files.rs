@@ -106,9 +106,12 @@ impl WantedFiles {
         for kind in self.kinds.iter().copied().filter(|kind| kind.is_text()) {
             let earlier = match kind {
                 Readable::Difference => self.earlier(context, grab).await,
-                Readable::Markdown | Readable::Text | Readable::Elements | Readable::Report | Readable::Marks => {
-                    Ok(None)
-                }
+                Readable::Markdown
+                | Readable::Text
+                | Readable::Elements
+                | Readable::Accessibility
+                | Readable::Report
+                | Readable::Marks => Ok(None),
             };
             let read = match earlier {
                 Ok(earlier) => {
@@ -196,7 +199,8 @@ fn read_kinds(fields: &mut Fields<'_>) -> Result<Vec<Readable>, String> {
         names.iter().map(|name| Readable::from_name(name)).collect::<Option<Vec<_>>>()
     });
     if kinds.is_none() && is_unparsed(fields, "read") {
-        let names = Readable::ALL.map(Readable::name).join(", ");
+        let names: Vec<&str> = Readable::offered().map(Readable::name).collect();
+        let names = names.join(", ");
         return Err(argument_error(fields, "read", &format!("a list of {names}")));
     }
     let mut wanted = Vec::new();
@@ -248,15 +252,12 @@ mod tests {
         let wanted = read(r#"{"read":["text","marks","text"],"from":7}"#).unwrap();
         assert_eq!(wanted.kinds, [Readable::Text, Readable::Marks]);
         assert_eq!((wanted.max_tokens, wanted.from), (DEFAULT_TOKENS, 7));
+        for (arguments, seen) in [(r#"{"read":"text"}"#, "\"text\""), (r#"{"read":["pdf"]}"#, "[\"pdf\"]")] {
+            let message = read(arguments).unwrap_err();
+            assert!(message.starts_with("`read` must be a list of markdown, text, elements, "), "{message}");
+            assert!(message.ends_with(&format!(", difference, marks; got {seen}.")), "{message}");
+        }
         for (arguments, expected) in [
-            (
-                r#"{"read":"text"}"#,
-                "`read` must be a list of markdown, text, elements, report, difference, marks; got \"text\".",
-            ),
-            (
-                r#"{"read":["pdf"]}"#,
-                "`read` must be a list of markdown, text, elements, report, difference, marks; got [\"pdf\"].",
-            ),
             (r#"{"max_tokens":99}"#, "`max_tokens` must be an integer from 100 to 50000; got 99."),
             (r#"{"read":["text"],"from":-1}"#, "`from` must be an integer from 0 to 99999999; got -1."),
             (r#"{"read":["marks"],"from":1}"#, "`from` must be 0 unless `read` names one text; got 1 and 0 texts."),
