@@ -195,3 +195,23 @@ fn link(grab: &Grab, url: &str) -> Resource {
     link.size = grab.bytes.and_then(|bytes| u64::try_from(bytes).ok());
     link
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn images_share_what_texts_leave_of_a_result() {
+        let structured = json!({ "id": "x", "target_url": "a".repeat(4000) });
+        assert!(max_image_bytes(&[], &structured, 1) >= 600_000, "one image is as large as without texts");
+        let texts = [ContentBlock::text("line\n".repeat(40_000))];
+        for images in 1..=3 {
+            let each = max_image_bytes(&texts, &structured, images);
+            let whole = serde_json::to_vec(&texts).unwrap().len() + images * each.div_ceil(3) * 4;
+            assert!(each > 100_000 && whole + 3 * 4000 < MAX_RESULT_BYTES, "{images} images of {each} bytes");
+        }
+        assert_eq!(max_image_bytes(&[ContentBlock::text("a".repeat(900_000))], &structured, 1), 0);
+    }
+}
