@@ -97,9 +97,10 @@ fn link(origin: &str, query: &Query<'_>, cursor: &str, id: &str, relation: &str)
 /// The operation in the OpenAPI document.
 pub(super) fn operation() -> OperationBuilder {
     let about = "The grabs of the key's team and environment, newest first. For the next page, send the id of the last grab \
-                 as `starting_after`, or `next` if it is there, or follow the `Link` with `rel=\"next\"`. `starting_after` and `ending_before` exclude \
-                 each other. With `ids`, the grabs with these ids instead, in this order and without those that do not exist; \
-                 then `Prefer: wait=N` delays the response until all of them have ended, at most N seconds and at most 25.";
+                 as `starting_after`, or `next` if it is there, or follow the `Link` with `rel=\"next\"`. `starting_after` \
+                 and `ending_before` exclude each other. With `ids`, the grabs with these ids instead, in this order and \
+                 without those that do not exist; then `Prefer: wait=N` delays the response until all of them have ended, \
+                 at most N seconds and at most 25.";
     let cursor = || text().format(Some(utoipa::openapi::SchemaFormat::Custom("uuid".to_owned())));
     let day = || text().format(Some(utoipa::openapi::SchemaFormat::KnownFormat(utoipa::openapi::KnownFormat::Date)));
     let page = success_response("One page of grabs.", &["Link", "Preference-Applied"])
