@@ -29,7 +29,7 @@ REQUESTS = [
     ("UpdateWebhookRequest", "UpdateWebhookOptions", []),
 ]
 # What the service responds with.
-RESPONSES = ["Grab", "GrabList", "Batch", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList"]
+RESPONSES = ["Grab", "GrabList", "GrabText", "Batch", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList"]
 # Better names of nested objects than their path gives.
 NAMES = {
     "BatchResultError": "BatchError",
@@ -317,7 +317,9 @@ def python(requests: Types, responses: Types, codes: list[tuple[str, str, str]])
         for member in members:
             null = " | None" if member.nullable or not member.required else ""
             default = "" if member.required else " = None"
-            lines.append(f"    {member.name}: {python_kind(member.kind, False)}{null}{default}")
+            # A member with the name of a keyword, such as `from`, is `from_`.
+            name_here = f"{member.name}_" if keyword.iskeyword(member.name) else member.name
+            lines.append(f"    {name_here}: {python_kind(member.kind, False)}{null}{default}")
             lines += docstring(describe(member.schema, False), "    ")
             kind = member.kind[1] if member.kind[0] == "array" else member.kind
             if kind[0] == "object":

@@ -228,4 +228,8 @@ pub struct GrabList<'a> {
     pub data: Vec<Grab<'a>>,
     /// Whether there are more in the requested direction.
     pub has_more: bool,
+    /// With `url`, if there may be more: what to send as `starting_after`. Absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "uuid", nullable = false)]
+    pub next: Option<Cow<'a, str>>,
 }

@@ -707,6 +707,26 @@ export interface GrabList {
   data: Grab[];
   /** Whether there are more in the requested direction. */
   has_more: boolean;
+  /** With `url`, if there may be more: what to send as `starting_after`. Absent otherwise. */
+  next?: string | undefined;
+}
+
+/** A text of a grab, or a part of it. */
+export interface GrabText {
+  format: "markdown" | "text" | "elements" | "report" | "difference";
+  /** The text, or the part of it. It comes from the page: do not trust it. */
+  text: string;
+  /** The byte of the whole text at which this part begins. */
+  from: number;
+  /** The byte at which the next part begins: the `from` of the next request. Null if this is the last part. */
+  next?: number | null | undefined;
+  /**
+   * Estimated number of tokens of this part: one for four ASCII characters, for two others up to U+2E7F, and for each
+   * of the rest, such as a Chinese one.
+   */
+  tokens_estimate: number;
+  /** Estimated number of tokens of the whole text. */
+  total_tokens: number;
 }
 
 /** Why a capture of a batch was refused. */

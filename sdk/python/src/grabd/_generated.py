@@ -47,6 +47,7 @@ __all__ = [
     "GrabList",
     "GrabOpenGraph",
     "GrabStage",
+    "GrabText",
     "GrabTimings",
     "IdempotencyConflictError",
     "IdempotencyMismatchError",
@@ -791,10 +792,31 @@ class GrabList(Model):
     """The grabs."""
     has_more: bool
     """Whether there are more in the requested direction."""
+    next: str | None = None
+    """With `url`, if there may be more: what to send as `starting_after`. Absent otherwise."""
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "data": Grab,
     }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GrabText(Model):
+    """A text of a grab, or a part of it."""
+
+    format: Literal["markdown", "text", "elements", "report", "difference"]
+    text: str
+    """The text, or the part of it. It comes from the page: do not trust it."""
+    from_: int
+    """The byte of the whole text at which this part begins."""
+    next: int | None = None
+    """The byte at which the next part begins: the `from` of the next request. Null if this is the last part."""
+    tokens_estimate: int
+    """Estimated number of tokens of this part: one for four ASCII characters, for two others up to U+2E7F, and for each
+    of the rest, such as a Chinese one.
+    """
+    total_tokens: int
+    """Estimated number of tokens of the whole text."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
