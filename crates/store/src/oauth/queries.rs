@@ -103,7 +103,7 @@ impl OAuth<'_> {
         Ok(scopes.map(|scopes| TokenCaller {
             caller: Caller { team: TeamId(team), environment, principal: Principal::Grant(GrantId(grant)) },
             scopes,
-            expires_at: Timestamp::from_ms(token_expires_at.min(grant_expires_at)),
+            expires_at: Timestamp::from_ms(std::cmp::min(token_expires_at, grant_expires_at)),
         }))
     }
 
