@@ -15,8 +15,8 @@ use crate::cdp::CallError;
 use crate::page::change::requested;
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
-use crate::page::findings::report;
-use crate::page::picture::shown::{EXTRACT, ImageSize, limit, shown_part};
+use crate::page::findings::{elements, report};
+use crate::page::picture::shown::{EXTRACT, ImageSize, limit};
 use crate::page::script;
 
 /// Bytes of a PDF that are read at a time.
@@ -71,20 +71,6 @@ struct Link {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Elements {
-    /// The form of each element is that of the file.
-    elements: Vec<serde_json::Value>,
-    is_cut: bool,
-}
-
-#[derive(Serialize)]
-struct ElementsFile {
-    image: ImageSize,
-    elements: Vec<serde_json::Value>,
-}
-
-#[derive(Deserialize)]
 struct Height {
     height: f64,
 }
@@ -122,7 +108,7 @@ pub(in crate::page) async fn files(
             FileKind::Text => text(context, *kind, "text", metadata).await?,
             FileKind::Markdown => text(context, *kind, "markdown", metadata).await?,
             FileKind::Links => links(context).await?,
-            FileKind::Elements => elements(context, image, clip).await?,
+            FileKind::Elements => elements::file(context, image, clip).await?.ok_or_else(|| not_made(*kind))?,
             FileKind::Pdf => (pdf(context).await?, false),
             FileKind::Report => (report::write(context, metadata), false),
             // The core makes them of images.
@@ -206,19 +192,6 @@ async fn links(context: &CaptureContext<'_>) -> Result<(Vec<u8>, bool), CaptureE
     let read = script::call_in::<Links>(context.tab, limit(context), EXTRACT, "links", &()).await?;
     let Some(Links { links, is_cut }) = read else { return Err(not_made(FileKind::Links)) };
     let json = serde_json::to_vec(&links).map_err(|_| not_made(FileKind::Links))?;
-    Ok((json, is_cut))
-}
-
-async fn elements(
-    context: &CaptureContext<'_>,
-    image: ImageSize,
-    clip: Option<&Clip>,
-) -> Result<(Vec<u8>, bool), CaptureError> {
-    let not_made = || not_made(FileKind::Elements);
-    let shown = shown_part(context, image, clip).await?;
-    let read = script::call_in::<Elements>(context.tab, limit(context), EXTRACT, "elements", &shown).await?;
-    let Some(Elements { elements, is_cut }) = read else { return Err(not_made()) };
-    let json = serde_json::to_vec(&ElementsFile { image, elements }).map_err(|_| not_made())?;
     Ok((json, is_cut))
 }
 

@@ -16,7 +16,17 @@ pub(in crate::page) const EXTRACT: &str = concat!(
     include_str!("../scripts/extract/files.js"),
     include_str!("../scripts/extract/main.js"),
     include_str!("../scripts/extract/markdown.js"),
-    "return { html, text, links, elements, headings, markdown, height };\n})()"
+    "return { html, text, links, headings, markdown, height };\n})()"
+);
+
+/// The scripts that list elements. They are sent only if these are asked for.
+pub(in crate::page) const ELEMENTS: &str = concat!(
+    "(() => {\n",
+    include_str!("../scripts/extract/tree.js"),
+    include_str!("../scripts/extract/roles.js"),
+    include_str!("../scripts/extract/names.js"),
+    include_str!("../scripts/extract/elements.js"),
+    "return { elements, frameAt };\n})()"
 );
 
 /// How long one file may take, within the time of the capture.
