@@ -27,6 +27,7 @@ const APART = new Set(
   ('alertdialog application combobox dialog feed grid listbox log marquee menu menubar meter progressbar radiogroup scrollbar searchbox ' +
     'slider spinbutton tablist tabpanel textbox toolbar tree treegrid audio video').split(' '),
 );
+const TEXT_FIELDS = new Set(['combobox', 'listbox', 'searchbox', 'textbox']);
 const RANGES = new Set(['meter', 'progressbar', 'scrollbar', 'slider', 'spinbutton']);
 const UNREAD = new Set(['script', 'style', 'template', 'noscript', 'head', 'datalist', 'desc', 'defs', 'metadata', 'symbol']);
 
@@ -74,6 +75,7 @@ const optionText = (option) => attribute(option, 'label') || textContent(option)
 
 // What a field has as its value, as text; null if the element is no field.
 const valueOf = (element, role, of) => {
+  if (!RANGES.has(role) && !TEXT_FIELDS.has(role)) return null;
   if (isSecret(element)) return '';
   if (RANGES.has(role)) {
     const given = attribute(element, 'aria-valuetext') || attribute(element, 'aria-valuenow');
@@ -87,11 +89,8 @@ const valueOf = (element, role, of) => {
     if (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement) return element.value;
     return chosenOptions(element, of);
   }
-  if (role === 'textbox' || role === 'searchbox') {
-    if (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement) return element.value;
-    return contentOf(element, of);
-  }
-  return null;
+  if (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement) return element.value;
+  return contentOf(element, of);
 };
 
 // The chosen options of a list that the page made itself; of a combobox without any, its content.
@@ -155,7 +154,7 @@ const partOf = (node, of) => {
   // What is visible in something invisible is part of the name, but nothing of the invisible element itself.
   const text = isInvisible ? childrenOf(node).map((child) => partOf(child, of)).join('') : textOf(node, of);
   of.isInvisible = was;
-  const isInline = display === 'contents' || display === 'inline' || display.startsWith('ruby') || (display === 'none' && !(node instanceof HTMLElement));
+  const isInline = !isLeaf(node) && (display === 'contents' || display === 'inline' || display.startsWith('ruby') || (display === 'none' && !(node instanceof HTMLElement)));
   return isInline ? text : ` ${text} `;
 };
 
@@ -171,13 +170,9 @@ const referredText = (elements, of, by) => {
   return texts.filter(Boolean).join(' ');
 };
 
-const labelsOf = (element) => {
-  const isLabelable =
-    element instanceof HTMLInputElement || element instanceof HTMLSelectElement || element instanceof HTMLTextAreaElement ||
-    element instanceof HTMLButtonElement || element instanceof HTMLMeterElement || element instanceof HTMLOutputElement ||
-    element instanceof HTMLProgressElement;
-  return isLabelable ? [...(element.labels ?? [])].slice(0, MAX_REFERENCES) : [];
-};
+const LABELABLE = new Set(['button', 'input', 'meter', 'output', 'progress', 'select', 'textarea']);
+const labelsOf = (element) =>
+  LABELABLE.has(localName(element)) && element instanceof HTMLElement ? [...(element.labels ?? [])].slice(0, MAX_REFERENCES) : [];
 
 const childNamed = (element, name) => childrenOf(element).find((child) => typeOf(child) === ELEMENT && localName(child) === name);
 
@@ -241,7 +236,7 @@ const textOf = (element, of, isReferred = false) => {
     const native = nativeText(element, of);
     if (native.trim()) return collapsed(native);
   }
-  const isRead = isFirst ? NAMED_BY_CONTENT.has(role) || (of.isOperable && role === 'generic') : isReferred || !APART.has(role);
+  const isRead = isFirst ? NAMED_BY_CONTENT.has(role) || (of.isOperable && isNamedAnyway(element, role)) : isReferred || !APART.has(role);
   if (isRead && !isLeaf(element)) {
     const content = contentOf(element, of);
     if (content.trim()) return content;
@@ -258,6 +253,8 @@ const placeholder = (element) => {
   const isField = element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement;
   return trimmed((isField ? attribute(element, 'placeholder') : null) || attribute(element, 'aria-placeholder') || '');
 };
+// Links with a role that has no name of its own, and what only scripts make operable, have nothing else that tells what they are.
+const isNamedAnyway = (element, role) => role === 'generic' || (!APART.has(role) && matchesSelector(element, 'a[href], button'));
 const isLeaf = (element) =>
   ['img', 'input', 'textarea', 'select', 'iframe', 'frame', 'object', 'embed', 'canvas', 'audio', 'video', 'progress', 'meter'].includes(localName(element));
 

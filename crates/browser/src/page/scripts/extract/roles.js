@@ -106,9 +106,18 @@ const implicitRole = (element) => {
   }
 };
 
+// An item of no list is not presented as one.
+const isInList = (element) => {
+  for (let at = parentElement(element); at; at = parentElement(at)) {
+    const role = roleOf(at);
+    if (role !== 'generic' && role !== 'none') return role === 'list' || role === 'directory' || role === 'group';
+  }
+  return false;
+};
+
 const roleOf = (element) => {
   for (const role of (attribute(element, 'role') ?? '').slice(0, 1000).toLowerCase().split(/\s+/)) {
-    if (!isRole(role)) continue;
+    if (!isRole(role) || (role === 'listitem' && !isInList(element))) continue;
     if (role !== 'none' && role !== 'presentation') return role === 'image' ? 'img' : role;
     // What can be operated, or has a name, is not presented as decoration.
     const isMore = isFocusable(element) || GLOBAL.some((name) => (attribute(element, name) ?? '').trim() !== '');
