@@ -16,9 +16,6 @@ const OPERABLE_ROLES = new Set([
 ]);
 const VALUED_ROLES = new Set(['combobox', 'listbox', 'scrollbar', 'searchbox', 'slider', 'spinbutton', 'textbox']);
 
-const boxOf = method(Element.prototype, 'getBoundingClientRect');
-const previousSibling = getter(Element.prototype, 'previousElementSibling');
-const nextSiblingElement = getter(Element.prototype, 'nextElementSibling');
 
 const isOperable = (element, role) => OPERABLE_ROLES.has(role) || matchesSelector(element, NATIVELY_OPERABLE);
 
@@ -68,7 +65,7 @@ const statesOf = (element, role) => {
 // What a field shows as its value. Values of passwords and other secrets are left out.
 const shownValue = (element, role) => {
   if (element instanceof HTMLInputElement && ['button', 'submit', 'reset', 'image', 'file'].includes(element.type)) return '';
-  const of = { first: null, seen: new Set(), by: 'labelledby', isHiddenRead: false, isInvisible: false, nodes: 0, characters: 0 };
+  const of = { first: null, seen: new Set(), by: 'labelledby', isHiddenRead: false, isInvisible: false, nodes: 0, characters: 0, depth: 0 };
   const value = collapsed((valueOf(element, role, of) ?? '').slice(0, 10 * MAX_VALUE)).trim();
   return value.slice(0, MAX_VALUE).toWellFormed();
 };
@@ -97,7 +94,7 @@ const elements = ({ shown, view: given, place, found, size }) => {
     const box = boxOf(element);
     const [left, right, top, bottom] = [across(box.left), across(box.right), down(box.top), down(box.bottom)];
     if (right <= left || bottom <= top) continue;
-    if (found + all.length === MAX_ELEMENTS || characters > MAX_ELEMENT_CHARACTERS) return { elements: all, isCut: true, view, size: characters };
+    if (found + all.length === MAX_ELEMENTS || characters > MAX_ELEMENT_CHARACTERS || nodesLeft < 0) return { elements: all, isCut: true, view, size: characters };
     const one = { role, name: nameOf(element, true), selector: selectorOf(element), box: { x: left, y: top, width: right - left, height: bottom - top } };
     const url = element instanceof HTMLAnchorElement ? webUrl(anchorUrl(element)) : element instanceof HTMLAreaElement ? webUrl(areaUrl(element)) : null;
     if (url) one.url = url;

@@ -52,10 +52,6 @@ const links = () => {
 const MAX_HEADINGS = 2000;
 const MAX_HEADING = 200;
 
-const boxOf = method(Element.prototype, 'getBoundingClientRect');
-const isVisible = method(Element.prototype, 'checkVisibility');
-const parentElement = getter(Node.prototype, 'parentElement');
-
 const textWithImages = (element) => {
   const text = oneLine(element instanceof HTMLElement ? innerText(element) : textContent(element), MAX_HEADING);
   if (text) return text;

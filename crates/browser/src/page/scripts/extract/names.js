@@ -5,10 +5,12 @@ const MAX_NAME = 300;
 // What is read for a name: nodes, and characters. Longer names are cut.
 const MAX_NAME_NODES = 2000;
 const MAX_NAME_TEXT = 10 * MAX_NAME;
+const MAX_NAME_DEPTH = 200;
+// Nodes that are read for all names of a document.
+let nodesLeft = 30000;
 const MAX_REFERENCES = 20;
 
 const styleOf = (element, pseudo) => getComputedStyle(element, pseudo);
-const isVisible = method(Element.prototype, 'checkVisibility');
 const elementById = (tree, id) =>
   tree instanceof Document || tree instanceof ShadowRoot ? (selectIn(tree, `#${CSS.escape(id)}`)[0] ?? null) : null;
 const labelledByElements = Object.getOwnPropertyDescriptor(Element.prototype, 'ariaLabelledByElements')?.get;
@@ -52,10 +54,11 @@ const isRendered = (element) => {
   const list = element instanceof HTMLOptionElement || element instanceof HTMLOptGroupElement ? closest(element, 'select') : null;
   return hasBox(list ?? element);
 };
-const hasBox = (element) =>
-  styleOf(element).display === 'contents'
-    ? hasBox(flatParent(element) ?? rootOf(document))
-    : isVisible(element, { visibilityProperty: true, contentVisibilityAuto: false });
+const hasBox = (element) => {
+  let at = element;
+  while (at && styleOf(at).display === 'contents') at = flatParent(at);
+  return isVisible(at ?? element, { visibilityProperty: true });
+};
 const flatParent = (element) => {
   const slot = assignedSlot(element);
   if (slot) return slot;
@@ -144,16 +147,19 @@ const partOf = (node, of) => {
     of.characters += text.length;
     return text;
   }
-  if (type !== ELEMENT || UNREAD.has(localName(node)) || ++of.nodes > MAX_NAME_NODES) return '';
+  if (type !== ELEMENT || UNREAD.has(localName(node)) || of.depth >= MAX_NAME_DEPTH) return '';
+  if (++of.nodes > MAX_NAME_NODES || --nodesLeft < 0) return '';
   if (localName(node) === 'br') return ' ';
   const { display, visibility } = styleOf(node);
   if (!of.isHiddenRead && (display === 'none' || attribute(node, 'aria-hidden') === 'true')) return '';
   const isInvisible = !of.isHiddenRead && visibility !== 'visible';
   const was = of.isInvisible;
   of.isInvisible = isInvisible;
+  of.depth += 1;
   // What is visible in something invisible is part of the name, but nothing of the invisible element itself.
   const text = isInvisible ? childrenOf(node).map((child) => partOf(child, of)).join('') : textOf(node, of);
   of.isInvisible = was;
+  of.depth -= 1;
   const isInline = !isLeaf(node) && (display === 'contents' || display === 'inline' || display.startsWith('ruby') || (display === 'none' && !(node instanceof HTMLElement)));
   return isInline ? text : ` ${text} `;
 };
@@ -261,7 +267,7 @@ const isLeaf = (element) =>
 // The name of an element, at most `MAX_NAME` characters. What can be operated has its content as its name if it has no role.
 const nameOf = (element, isOperable) => {
   if (!isRendered(element)) return '';
-  const of = { first: element, isStart: true, isOperable, seen: new Set(), by: null, isHiddenRead: false, isInvisible: false, nodes: 0, characters: 0 };
+  const of = { first: element, isStart: true, isOperable, seen: new Set(), by: null, isHiddenRead: false, isInvisible: false, nodes: 0, characters: 0, depth: 0 };
   const text = collapsed(textOf(element, of));
   const isLabel = trimmed(attribute(element, 'aria-label') ?? '') === trimmed(text);
   return (isLabel ? trimmed(text) : text.trim()).slice(0, MAX_NAME).toWellFormed();

@@ -1,12 +1,9 @@
 // The ARIA role of an element: the one that it is given, or that of its kind by the HTML Accessibility API Mappings. What
 // has neither is `generic`.
 
-const matchesSelector = method(Element.prototype, 'matches');
 const closest = method(Element.prototype, 'closest');
 const hasAttribute = method(Element.prototype, 'hasAttribute');
-const parentElement = getter(Node.prototype, 'parentElement');
 const parentNode = getter(Node.prototype, 'parentNode');
-const rootNode = method(Node.prototype, 'getRootNode');
 const isEditable = getter(HTMLElement.prototype, 'isContentEditable');
 
 const ROLES = new Set(
@@ -109,6 +106,7 @@ const implicitRole = (element) => {
 // An item of no list is not presented as one.
 const isInList = (element) => {
   for (let at = parentElement(element); at; at = parentElement(at)) {
+    if (/^\s*listitem\b/i.test(attribute(at, 'role') ?? '')) return false;
     const role = roleOf(at);
     if (role !== 'generic' && role !== 'none') return role === 'list' || role === 'directory' || role === 'group';
   }
