@@ -291,7 +291,7 @@ export interface CaptureOptions {
    * The capture fails, without charge, if one of them cannot be made. docs/FILES.md describes them. At most 8. Example:
    * `["markdown", "pdf"]`.
    */
-  also?: readonly ("html" | "text" | "markdown" | "links" | "elements" | "marks" | "pdf" | "report")[] | undefined;
+  also?: readonly ("html" | "text" | "markdown" | "links" | "elements" | "accessibility" | "marks" | "pdf" | "report")[] | undefined;
   /**
    * Paper and margins of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high as its content, up
    * to 5 metres. The styles are those of `media`. Example: `{"format": "letter", "landscape": true}`.
@@ -421,7 +421,7 @@ export interface GrabFileViewport {
 
 /** A file beside the image of a grab. */
 export interface GrabFile {
-  kind: "html" | "text" | "markdown" | "links" | "elements" | "marks" | "pdf" | "report" | "slice" | "viewport" | "difference";
+  kind: "html" | "text" | "markdown" | "links" | "elements" | "accessibility" | "marks" | "pdf" | "report" | "slice" | "viewport" | "difference";
   /** Its public, unguessable URL; for test keys a path relative to the API's origin. */
   url: string;
   /** Its media type. */

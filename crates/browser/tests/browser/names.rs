@@ -74,13 +74,21 @@ const STYLE: &str =
 const SLOTS: &str = "<script>document.querySelector('#host').attachShadow({ mode: 'open' }).innerHTML =
     '<button>before <slot></slot> after</button>';</script>";
 
-async fn elements(rig: &Rig, url: &str) -> Vec<Value> {
-    let also = Some(vec![FileKind::Elements.as_str().to_owned()]);
+async fn files(rig: &Rig, url: &str, kinds: &[FileKind]) -> Vec<Vec<u8>> {
+    let also = Some(kinds.iter().map(|kind| kind.as_str().to_owned()).collect());
     let asked = CaptureRequest { also, full_page: Some(true), ..request(url) };
     let capture = rig.render(asked).await.unwrap();
-    let file = capture.files.iter().find(|file| file.kind == FileKind::Elements).unwrap();
-    let file: Value = serde_json::from_slice(&file.content).unwrap();
+    let content = |kind: &FileKind| capture.files.iter().find(|file| file.kind == *kind).unwrap().content.to_vec();
+    kinds.iter().map(content).collect()
+}
+
+fn listed(file: &[u8]) -> Vec<Value> {
+    let file: Value = serde_json::from_slice(file).unwrap();
     file["elements"].as_array().unwrap().clone()
+}
+
+async fn elements(rig: &Rig, url: &str) -> Vec<Value> {
+    listed(&files(rig, url, &[FileKind::Elements]).await[0])
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,5 +174,50 @@ async fn elements_in_frames_of_any_origin_are_where_the_image_shows_them() {
         json!(["Half", "#half", 510, 60, 50]),
     ];
     assert_eq!(found, expected);
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn outline_has_roles_names_states_and_the_numbers_of_elements() {
+    let page = "<!doctype html><body><nav aria-label='Main'><ul><li><a href=/a>Home</a><li><b>Bold</b> text</ul></nav>
+        <h2>Prices: <i>new</i></h2><p>From <a href=/b><img src=/none.png alt=Shop></a> on.</p><p aria-hidden=true>no</p>
+        <table><caption>Sums</caption><tr><th>A<tr><td>12:30</table><details><summary>More</summary>closed</details>
+        <label><input type=checkbox checked required> Agree</label><input type=password value=hush aria-label=Secret>
+        <input value='a: b' aria-label=Open><div style='visibility:hidden'>no<button style='visibility:visible'>Seen</button></div>
+        <iframe id=one srcdoc='<button>Inner</button>'>no</iframe>";
+    let outline = "- navigation \"Main\":
+  - list:
+    - listitem:
+      - link \"Home\" [ref=e1]
+    - listitem: Bold text
+- 'heading \"Prices: new\" [level=2]'
+- paragraph:
+  - text: From
+  - link \"Shop\" [ref=e2]
+  - text: on.
+- table \"Sums\":
+  - text: Sums
+  - row:
+    - columnheader: A
+  - row:
+    - cell: \"12:30\"
+- group:
+  - button \"More\" [expanded=false] [ref=e3]
+- checkbox \"Agree\" [required] [checked] [ref=e4]
+- text: Agree
+- textbox \"Secret\" [ref=e5]
+- textbox \"Open\" [ref=e6]: \"a: b\"
+- button \"Seen\" [ref=e7]
+- frame \"#one\":
+  - button \"Inner\" [ref=e8]
+";
+    let site = Site::start(2, [("/", html(page))]).await;
+    let rig = Rig::start().await;
+    let made = files(&rig, &site.url("/"), &[FileKind::Elements, FileKind::Accessibility]).await;
+    assert_eq!(String::from_utf8(made[1].clone()).unwrap(), outline);
+    let names: Vec<Value> = listed(&made[0]).iter().map(|of| of["name"].clone()).collect();
+    assert_eq!(names, ["Home", "Shop", "More", "Agree", "Secret", "Open", "Seen", "Inner"]);
+    let alone = files(&rig, &site.url("/"), &[FileKind::Accessibility]).await;
+    assert_eq!(alone[0], made[1]);
     rig.chromium.shutdown().await;
 }

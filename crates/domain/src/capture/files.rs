@@ -15,6 +15,8 @@ pub enum FileKind {
     Links,
     /// The elements that a user can operate, with their boxes in the image, as JSON.
     Elements,
+    /// What screen readers read of the page: roles, names and states, as YAML.
+    Accessibility,
     /// A copy of the image with numbered marks on the elements, as PNG. Made by the core.
     Marks,
     /// The page as PDF.
@@ -30,12 +32,13 @@ const MEBIBYTE: u64 = 1 << 20;
 impl FileKind {
     /// All kinds, in the order in which files are made, stored and shown.
     /// A PDF changes the layout of the page, so that what depends on it is read before.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Html,
         Self::Text,
         Self::Markdown,
         Self::Links,
         Self::Elements,
+        Self::Accessibility,
         Self::Marks,
         Self::Pdf,
         Self::Report,
@@ -50,6 +53,7 @@ impl FileKind {
             Self::Markdown => "markdown",
             Self::Links => "links",
             Self::Elements => "elements",
+            Self::Accessibility => "accessibility",
             Self::Marks => "marks",
             Self::Pdf => "pdf",
             Self::Report => "report",
@@ -70,6 +74,7 @@ impl FileKind {
             Self::Markdown => "page.md",
             Self::Links => "links.json",
             Self::Elements => "elements.json",
+            Self::Accessibility => "accessibility.yaml",
             Self::Marks => "marks.png",
             Self::Pdf => "page.pdf",
             Self::Report => "report.json",
@@ -82,6 +87,7 @@ impl FileKind {
         match self {
             Self::Html => "text/html; charset=utf-8",
             Self::Text => "text/plain; charset=utf-8",
+            Self::Accessibility => "application/yaml",
             Self::Markdown => "text/markdown; charset=utf-8",
             Self::Links | Self::Elements | Self::Report => "application/json",
             Self::Pdf => "application/pdf",
@@ -96,6 +102,8 @@ impl FileKind {
             Self::Html | Self::Links | Self::Elements | Self::Report => 8 * MEBIBYTE,
             Self::Text | Self::Markdown => 2 * MEBIBYTE,
             Self::Pdf | Self::Marks | Self::Difference => 32 * MEBIBYTE,
+            // Its characters are bounded.
+            Self::Accessibility => 4 * MEBIBYTE,
         }
     }
 

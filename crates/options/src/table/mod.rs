@@ -452,10 +452,10 @@ options! { $
     }
     /// Files beside the image.
     also: Vec<String> = {
-        kind: Kind::Words(&["html", "text", "markdown", "links", "elements", "marks", "pdf", "report"]),
+        kind: Kind::Words(&["html", "text", "markdown", "links", "elements", "accessibility", "marks", "pdf", "report"]),
         default: "[]",
         group: Group::Files,
-        form: FormDetails { words: &["HTML", "Text", "Markdown", "Links", "Elements", "Marks", "PDF", "Report"], ..FORM },
+        form: FormDetails { words: &["HTML", "Text", "Markdown", "Links", "Elements", "Accessibility", "Marks", "PDF", "Report"], ..FORM },
         label: "Also",
         help: "Files that are made of the same page, beside the image and for the same credit.",
         description: "They are in `files` of the grab. The capture fails, without charge, if one of them cannot be made. \

@@ -1,10 +1,12 @@
-//! Lists the elements that a user can operate, in the document and in those of its frames that the image shows.
+//! Lists the elements that a user can operate, in the document and in those of its frames that the image shows, and outlines
+//! these documents as screen readers read them.
 
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::dom::{BackendNodeId, GetFrameOwnerParams, ResolveNodeParams};
 use chromiumoxide::cdp::browser_protocol::page::{CreateIsolatedWorldParams, GetFrameTreeParams, Viewport as Clip};
 use chromiumoxide::cdp::js_protocol::runtime::{CallFunctionOnParams, EvaluateParams, RemoteObjectId};
+use grabd_domain::capture::FileKind;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -39,6 +41,20 @@ struct Reading<'a> {
     found: usize,
     /// The number of their characters.
     size: u64,
+    /// Given if the document is outlined too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tree: Option<Tree<'a>>,
+}
+
+/// How a document is outlined.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tree<'a> {
+    /// The number of characters in the outlines of other documents.
+    size: u64,
+    is_frame: bool,
+    /// The selectors of the frames that lead to it.
+    frame: Option<&'a str>,
 }
 
 /// What the script found.
@@ -51,6 +67,30 @@ struct Found {
     /// Where the image is in the window.
     view: Value,
     size: u64,
+    outline: Option<Outline>,
+}
+
+/// The outline of a document, or of several.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Outline {
+    lines: Vec<String>,
+    is_cut: bool,
+    size: u64,
+}
+
+/// The files that were made of one reading, so that their numbers are the same. Each has a flag whether something is missing.
+pub(in crate::page) struct Listed {
+    elements: (Vec<u8>, bool),
+    outline: (Vec<u8>, bool),
+}
+
+impl Listed {
+    /// Takes the file of this kind: that with the outline, or that with the elements.
+    pub(in crate::page) fn take(&mut self, kind: FileKind) -> (Vec<u8>, bool) {
+        let file = if kind == FileKind::Accessibility { &mut self.outline } else { &mut self.elements };
+        std::mem::take(file)
+    }
 }
 
 #[derive(Serialize)]
@@ -129,24 +169,32 @@ struct FramePlace {
     selector: Option<String>,
 }
 
-/// The file, and whether elements are missing in it. `None` if the page cannot be read.
+/// Reads the documents. `None` if the page cannot be read.
 ///
 /// # Errors
 /// If the browser does not answer.
-pub(in crate::page) async fn file(
+pub(in crate::page) async fn list(
     context: &CaptureContext<'_>,
     image: ImageSize,
     clip: Option<&Clip>,
-) -> Result<Option<(Vec<u8>, bool)>, CaptureError> {
+) -> Result<Option<Listed>, CaptureError> {
     let shown = shown_part(context, image, clip).await?;
-    let reading = Reading { shown: Some(&shown), view: None, place: None, found: 0, size: 0 };
+    let is_outlined = context.spec.also.contains(&FileKind::Accessibility);
+    let tree = is_outlined.then_some(Tree { size: 0, is_frame: false, frame: None });
+    let reading = Reading { shown: Some(&shown), view: None, place: None, found: 0, size: 0, tree };
     let read = script::call_in::<Found>(context.tab, limit(context), ELEMENTS, "elements", &reading).await?;
     let Some(mut found) = read else { return Ok(None) };
     if !found.is_cut {
         add_frames(context, &mut found).await?;
     }
-    let Found { elements, is_cut, .. } = found;
-    Ok(serde_json::to_vec(&ElementsFile { image, elements }).ok().map(|json| (json, is_cut)))
+    let Found { elements, is_cut, outline, .. } = found;
+    let Ok(json) = serde_json::to_vec(&ElementsFile { image, elements }) else { return Ok(None) };
+    let outline = outline.map_or_else(Default::default, |Outline { lines, is_cut: is_outline_cut, .. }| {
+        let mut text = lines.join("\n");
+        text.push('\n');
+        (text.into_bytes(), is_cut || is_outline_cut)
+    });
+    Ok(Some(Listed { elements: (json, is_cut), outline }))
 }
 
 /// Adds the elements in frames after those of the document.
@@ -208,12 +256,19 @@ async fn add_frame(
     let created: Option<CreatedWorld> = call(context, until, create).await?;
     let Some(CreatedWorld { execution_context_id: world }) = created else { return Ok(None) };
 
+    let in_frame = outer.path.as_ref().zip(selector).map(|(path, selector)| match path.as_str() {
+        "" => selector,
+        path => format!("{path} >> {selector}"),
+    });
+    let tree =
+        found.outline.as_ref().map(|outline| Tree { size: outline.size, is_frame: true, frame: in_frame.as_deref() });
     let reading = Reading {
         shown: None,
         view: Some(&found.view),
         place: Some(&place),
         found: found.elements.len(),
         size: found.size,
+        tree,
     };
     let Ok(reading) = serde_json::to_string(&reading) else { return Ok(None) };
     let params = EvaluateParams {
@@ -224,10 +279,6 @@ async fn add_frame(
     };
     let read: Option<Evaluated<Found>> = call(context, until, params).await?;
     let Some(inner) = read.and_then(|read| read.result.value) else { return Ok(None) };
-    let in_frame = outer.path.as_ref().zip(selector).map(|(path, selector)| match path.as_str() {
-        "" => selector,
-        path => format!("{path} >> {selector}"),
-    });
     for mut element in inner.elements {
         if let Value::Object(members) = &mut element {
             members.insert("frame".to_owned(), json!(&in_frame));
@@ -236,6 +287,11 @@ async fn add_frame(
     }
     found.is_cut = inner.is_cut;
     found.size = inner.size;
+    if let (Some(outline), Some(added)) = (&mut found.outline, inner.outline) {
+        outline.lines.extend(added.lines);
+        outline.is_cut |= added.is_cut;
+        outline.size = added.size;
+    }
     Ok(Some(Outer { world, place: Some(place), path: in_frame }))
 }
 

@@ -102,13 +102,19 @@ pub(in crate::page) async fn files(
     metadata: &mut RenderMetadata,
 ) -> Result<Vec<CapturedFile>, CaptureError> {
     let mut files = Vec::new();
+    let mut listed = None;
     for kind in context.spec.also.iter().filter(|kind| kind.is_of_page()) {
         let (content, is_cut) = match kind {
             FileKind::Html => (html(context).await?, false),
             FileKind::Text => text(context, *kind, "text", metadata).await?,
             FileKind::Markdown => text(context, *kind, "markdown", metadata).await?,
             FileKind::Links => links(context).await?,
-            FileKind::Elements => elements::file(context, image, clip).await?.ok_or_else(|| not_made(*kind))?,
+            FileKind::Elements | FileKind::Accessibility => {
+                if listed.is_none() {
+                    listed = elements::list(context, image, clip).await?;
+                }
+                listed.as_mut().map(|listed| listed.take(*kind)).ok_or_else(|| not_made(*kind))?
+            }
             FileKind::Pdf => (pdf(context).await?, false),
             FileKind::Report => (report::write(context, metadata), false),
             // The core makes them of images.
@@ -147,6 +153,7 @@ fn too_large(kind: FileKind) -> CaptureError {
         | FileKind::Markdown
         | FileKind::Links
         | FileKind::Elements
+        | FileKind::Accessibility
         | FileKind::Marks
         | FileKind::Report
         | FileKind::Difference => "Leave it out of `also`.",

@@ -19,13 +19,14 @@ pub(in crate::page) const EXTRACT: &str = concat!(
     "return { html, text, links, headings, markdown, height };\n})()"
 );
 
-/// The scripts that list elements. They are sent only if these are asked for.
+/// The scripts that list elements and outline what screen readers read. They are sent only if these are asked for.
 pub(in crate::page) const ELEMENTS: &str = concat!(
     "(() => {\n",
     include_str!("../scripts/extract/tree.js"),
     include_str!("../scripts/extract/roles.js"),
     include_str!("../scripts/extract/names.js"),
     include_str!("../scripts/extract/elements.js"),
+    include_str!("../scripts/extract/accessibility.js"),
     "return { elements, frameAt };\n})()"
 );
 

@@ -80,29 +80,37 @@ const viewOf = ({ area, leftEdge, image }) => ({
 });
 
 // The elements of this document. `view` and `place` are given for the document of a frame: where the image is in the window,
-// and where the frame is. `found` and `size` are what other documents already have.
-const elements = ({ shown, view: given, place, found, size }) => {
+// and where the frame is. `found` and `size` are what other documents already have. With `tree`, the outline is made too.
+const elements = ({ shown, view: given, place, found, size, tree }) => {
   const view = given ?? viewOf(shown);
   const at = place ?? { x: 0, y: 0, scaleX: 1, scaleY: 1, left: -1e9, top: -1e9, right: 1e9, bottom: 1e9 };
   const across = (x) => Math.min(view.width, Math.max(0, Math.round((Math.min(at.right, Math.max(at.left, at.x + x * at.scaleX)) - view.x) * view.factor)));
   const down = (y) => Math.min(view.height, Math.max(0, Math.round((Math.min(at.bottom, Math.max(at.top, at.y + y * at.scaleY)) - view.y) * view.factor)));
   const all = [];
+  const numbers = new Map();
   let characters = size;
+  let isCut = false;
   for (const element of trees().flatMap((tree) => selectIn(tree, OPERABLE))) {
     const role = roleOf(element);
     if (!isOperable(element, role) || !isVisible(element, { opacityProperty: true, visibilityProperty: true })) continue;
     const box = boxOf(element);
     const [left, right, top, bottom] = [across(box.left), across(box.right), down(box.top), down(box.bottom)];
     if (right <= left || bottom <= top) continue;
-    if (found + all.length === MAX_ELEMENTS || characters > MAX_ELEMENT_CHARACTERS || nodesLeft < 0) return { elements: all, isCut: true, view, size: characters };
+    if (found + all.length === MAX_ELEMENTS || characters > MAX_ELEMENT_CHARACTERS || nodesLeft < 0) {
+      isCut = true;
+      break;
+    }
     const one = { role, name: nameOf(element, true), selector: selectorOf(element), box: { x: left, y: top, width: right - left, height: bottom - top } };
     const url = element instanceof HTMLAnchorElement ? webUrl(anchorUrl(element)) : element instanceof HTMLAreaElement ? webUrl(areaUrl(element)) : null;
     if (url) one.url = url;
     Object.assign(one, statesOf(element, role));
     characters += one.name.length + (one.selector ?? '').length + (url ?? '').length + (one.value ?? '').length;
     all.push(one);
+    numbers.set(element, found + all.length);
   }
-  return { elements: all, isCut: false, view, size: characters };
+  // Names in the outline are read anew.
+  if (tree) nodesLeft = MAX_NODES_OF_ALL;
+  return { elements: all, isCut, view, size: characters, outline: tree ? outlineOf(numbers, tree) : null };
 };
 
 // Where the document of a frame is in the window, and which part of it can be seen; null if none of it. `place` is that of the

@@ -7,7 +7,8 @@ const MAX_NAME_NODES = 2000;
 const MAX_NAME_TEXT = 10 * MAX_NAME;
 const MAX_NAME_DEPTH = 200;
 // Nodes that are read for all names of a document.
-let nodesLeft = 30000;
+const MAX_NODES_OF_ALL = 30000;
+let nodesLeft = MAX_NODES_OF_ALL;
 const MAX_REFERENCES = 20;
 
 const styleOf = (element, pseudo) => getComputedStyle(element, pseudo);
@@ -130,7 +131,7 @@ const contentOf = (element, of) => {
   const isClosed = element instanceof HTMLDetailsElement && !hasAttribute(element, 'open');
   for (const child of childrenOf(element)) {
     if (of.nodes > MAX_NAME_NODES || of.characters > MAX_NAME_TEXT) break;
-    if (isClosed && localName(child) !== 'summary') continue;
+    if (isClosed && (typeOf(child) !== ELEMENT || localName(child) !== 'summary')) continue;
     parts.push(partOf(child, of));
   }
   for (const owned of referenced(element, 'aria-owns')) parts.push(' ', partOf(owned, of), ' ');
