@@ -96,7 +96,7 @@ const entriesOf = (numbers) => {
   const all = [];
   const start = bodyOf(document) ?? rootOf(document);
   if (start) read(start, all, false);
-  return { entries: all, isCut: left.isCut };
+  return { entries: all, isCut: left.isCut || nodesLeft < 0 };
 };
 const holdsNode = method(Node.prototype, 'contains');
 

@@ -80,8 +80,10 @@ const viewOf = ({ area, leftEdge, image }) => ({
 });
 
 // The elements of this document. `view` and `place` are given for the document of a frame: where the image is in the window,
-// and where the frame is. `found` and `size` are what other documents already have. With `tree`, the outline is made too.
-const elements = ({ shown, view: given, place, found, size, tree }) => {
+// and where the frame is. `found` and `size` are what other documents already have. With `tree`, the outline is made too. Values
+// with one of the texts in `hidden` are left out.
+const elements = ({ shown, view: given, place, found, size, tree, hidden }) => {
+  hiddenTexts = hidden ?? [];
   const view = given ?? viewOf(shown);
   const at = place ?? { x: 0, y: 0, scaleX: 1, scaleY: 1, left: -1e9, top: -1e9, right: 1e9, bottom: 1e9 };
   const across = (x) => Math.min(view.width, Math.max(0, Math.round((Math.min(at.right, Math.max(at.left, at.x + x * at.scaleX)) - view.x) * view.factor)));

@@ -77,8 +77,15 @@ const isSecret = (element) =>
 
 const optionText = (option) => attribute(option, 'label') || textContent(option);
 
+// Texts that are never given back as values.
+let hiddenTexts = [];
+
 // What a field has as its value, as text; null if the element is no field.
 const valueOf = (element, role, of) => {
+  const value = fieldValue(element, role, of);
+  return value !== null && hiddenTexts.some((text) => text !== '' && value.includes(text)) ? '' : value;
+};
+const fieldValue = (element, role, of) => {
   if (!RANGES.has(role) && !TEXT_FIELDS.has(role)) return null;
   if (isSecret(element)) return '';
   if (RANGES.has(role)) {
@@ -194,8 +201,8 @@ const nativeText = (element, of) => {
     case 'input':
       if (!(element instanceof HTMLInputElement)) return '';
       if (element.type === 'image') return trimmed(attribute(element, 'alt') ?? '') || trimmed(attribute(element, 'title') ?? '') || 'Submit';
-      if (['button', 'submit', 'reset'].includes(element.type)) return trimmed(element.value) || { submit: 'Submit', reset: 'Reset' }[element.type] || '';
-      return '';
+      if (!['button', 'submit', 'reset'].includes(element.type)) return '';
+      return hasAttribute(element, 'value') ? trimmed(element.value) : ({ submit: 'Submit', reset: 'Reset' }[element.type] ?? '');
     case 'img':
     case 'area':
       return attribute(element, 'alt') ?? '';
