@@ -7,9 +7,12 @@ mod format;
 mod metadata;
 mod network;
 mod page;
+mod page_text;
+mod pdf;
 mod request;
 mod secrets;
 mod slices;
+mod steps;
 mod stored;
 mod viewport;
 mod viewports;
@@ -17,17 +20,20 @@ mod viewports;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use grabd_options::{CaptureOption, Kind, Problem, TABLE, Value};
+use grabd_options::{CaptureOption, Kind, Member, Problem, TABLE, Value};
 pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as OptionValue};
 
 pub use self::class::Class;
 pub use self::device::Device;
-pub use self::files::{Content, FileKind, Paper, PdfLayout};
+pub use self::files::{Content, FileKind};
 pub use self::format::{Format, Scale};
 pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
+pub use self::page_text::{PagePart, PageText};
+pub use self::pdf::{Length, Margins, Paper, PdfLayout, PrintScale};
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets, UploadUrl};
 pub use self::slices::{AttachmentName, SliceNumber};
+pub use self::steps::{HeldKey, KeyPress, ScrollTarget, Step};
 pub use self::stored::LONG_OPTION_BYTES;
 pub use self::viewport::Viewport;
 pub use self::viewports::ViewportNumber;
@@ -182,6 +188,12 @@ impl CaptureSpec {
             if let Some(seen) = unparsed(option.name) {
                 return Err(fault(Field::new(option.name, &option.seen(seen), option.kind.allowed())));
             }
+            if let Some((member, seen)) = unparsed_member(request, option) {
+                return Err(fault(field(option.member_problem(member, seen))));
+            }
+            if let Some((seen, allowed)) = unparsed_part(request, option) {
+                return Err(fault(Field::new(option.name, &option.seen(seen), allowed)));
+            }
             if option.name == "url" {
                 url = match (request.url.as_deref(), &request.html) {
                     (Some(text), None) => Some(TargetUrl::parse(text)?),
@@ -197,8 +209,7 @@ impl CaptureSpec {
                     }
                 };
             } else if let Some(value) = request.get(option.name) {
-                check(option, &value)
-                    .map_err(|Problem { name, seen, allowed }| fault(Field::new(name, &seen, allowed)))?;
+                check(option, &value).map_err(|problem| fault(field(problem)))?;
             }
         }
         check_combinations(request)?;
@@ -275,6 +286,7 @@ impl CaptureSpec {
             viewports,
             upload_url: _,
             content,
+            steps: _,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -481,6 +493,7 @@ impl CaptureSpec {
             phash: phash.then_some(true),
             viewports: viewports::to_objects(viewports),
             upload_url: secrets.upload_url_option(),
+            steps: secrets.steps_option(),
             content: (*content != Content::default()).then(|| content.as_str().to_owned()),
             unparsed: Vec::new(),
         }
@@ -521,6 +534,24 @@ fn base_url(request: &CaptureRequest) -> Result<TargetUrl, Fault> {
     TargetUrl::parse(text).map_err(|fault| fault.renamed("base_url"))
 }
 
+/// The member of an option that could not be read, and its value.
+fn unparsed_member<'a>(request: &'a CaptureRequest, option: &CaptureOption) -> Option<(&'static Member, &'a str)> {
+    request.unparsed.iter().find_map(|(name, seen)| {
+        let member = name.strip_prefix(option.name)?.strip_prefix('.')?;
+        Some((option.member(member)?, seen.as_str()))
+    })
+}
+
+fn field(Problem { name, member, seen, allowed }: Problem) -> Field {
+    Field::new(name, &seen, allowed).in_member(member)
+}
+
+/// A part of an option that had the wrong type on its wire: the value seen there, and what is allowed.
+fn unparsed_part<'a>(request: &'a CaptureRequest, option: &CaptureOption) -> Option<(&'a str, String)> {
+    let allowed = |field: &str| option.kind.allowed_at(option.name, field.strip_prefix(option.name)?);
+    request.unparsed.iter().find_map(|(field, seen)| Some((seen.as_str(), allowed(field)?)))
+}
+
 /// Checks a value against the bounds of its option, and a time zone against the database of time zones.
 fn check(option: &CaptureOption, value: &Value) -> Result<(), Problem> {
     option.check(value)?;
@@ -555,6 +586,9 @@ fn check_combinations(request: &CaptureRequest) -> Result<(), Fault> {
         && !also.iter().any(|kind| kind == FileKind::Pdf.as_str())
     {
         return refuse("pdf", &pdf, "left out where `also` has no \"pdf\"".to_owned());
+    }
+    if let Some(Value::Object(pdf)) = used("pdf") {
+        PdfLayout::check(&pdf).map_err(Fault::BadRequest)?;
     }
     if let (Some(script), Some(false)) = (used("script"), request.javascript) {
         return refuse("script", &script, "left out where `javascript` is false".to_owned());

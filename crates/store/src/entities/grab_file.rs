@@ -40,6 +40,8 @@ pub(crate) fn kind(name: AttachmentName) -> i16 {
         AttachmentName::Also(FileKind::Accessibility) => 12,
         AttachmentName::Also(FileKind::Difference) => 8,
         AttachmentName::Also(FileKind::Marks) => 9,
+        AttachmentName::Also(FileKind::Mhtml) => 10,
+        AttachmentName::Also(FileKind::Har) => 11,
         AttachmentName::Slice(number) => FIRST_SLICE + i16::from(number.get()) - 1,
         AttachmentName::Viewport(number) => FIRST_VIEWPORT + i16::from(number.get()) - 1,
     }

@@ -1,7 +1,8 @@
-//! Changes the page as the caller asks: clicks, scripts, consent dialogs, hidden elements, stopped motion.
+//! Changes the page as the caller asks: clicks, steps, scripts, consent dialogs, hidden elements, stopped motion.
 
 pub(super) mod consent;
 pub(super) mod freeze;
 pub(super) mod hiding;
 pub(super) mod interact;
 pub(super) mod requested;
+pub(super) mod steps;

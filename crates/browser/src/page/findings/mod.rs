@@ -2,7 +2,13 @@
 
 mod elements;
 pub(super) mod extract;
+mod file_error;
+mod har;
 pub(super) mod metadata;
+mod mhtml;
+mod page_text;
+mod pdf;
 pub(super) mod report;
+mod secret_filter;
 pub(super) mod state;
 pub(super) mod verdict;

@@ -34,8 +34,10 @@ fn file_link(grab: &Grab, metadata: &RenderMetadata, file: &ShownFile<'_>) -> Fi
         AttachmentName::Also(FileKind::Elements) => "Elements".into(),
         AttachmentName::Also(FileKind::Accessibility) => "Accessibility".into(),
         AttachmentName::Also(FileKind::Marks) => "Marks".into(),
+        AttachmentName::Also(FileKind::Mhtml) => "MHTML".into(),
         AttachmentName::Also(FileKind::Pdf) => "PDF".into(),
         AttachmentName::Also(FileKind::Report) => "Report".into(),
+        AttachmentName::Also(FileKind::Har) => "HAR".into(),
         AttachmentName::Also(FileKind::Difference) => "Difference".into(),
         AttachmentName::Slice(number) => format!("Slice {}", number.get()).into(),
         AttachmentName::Viewport(number) => match file.viewport {
@@ -65,8 +67,10 @@ fn preview(grab: &Grab, metadata: &RenderMetadata, file: &ShownFile<'_>) -> Opti
             | FileKind::Links
             | FileKind::Elements
             | FileKind::Accessibility
+            | FileKind::Mhtml
             | FileKind::Pdf
             | FileKind::Report
+            | FileKind::Har
             | FileKind::Difference,
         ) => None,
     }
