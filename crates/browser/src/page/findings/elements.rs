@@ -44,6 +44,8 @@ struct Reading<'a> {
     /// Given if the document is outlined too.
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<Tree<'a>>,
+    /// Texts that the caller typed and that are secret. Values with them are left out.
+    hidden: &'a [&'a str],
 }
 
 /// How a document is outlined.
@@ -181,7 +183,8 @@ pub(in crate::page) async fn list(
     let shown = shown_part(context, image, clip).await?;
     let is_outlined = context.spec.also.contains(&FileKind::Accessibility);
     let tree = is_outlined.then_some(Tree { size: 0, is_frame: false, frame: None });
-    let reading = Reading { shown: Some(&shown), view: None, place: None, found: 0, size: 0, tree };
+    let hidden = context.spec.secrets.hidden_texts();
+    let reading = Reading { shown: Some(&shown), view: None, place: None, found: 0, size: 0, tree, hidden: &hidden };
     let read = script::call_in::<Found>(context.tab, limit(context), ELEMENTS, "elements", &reading).await?;
     let Some(mut found) = read else { return Ok(None) };
     if !found.is_cut {
@@ -262,6 +265,7 @@ async fn add_frame(
     });
     let tree =
         found.outline.as_ref().map(|outline| Tree { size: outline.size, is_frame: true, frame: in_frame.as_deref() });
+    let hidden = context.spec.secrets.hidden_texts();
     let reading = Reading {
         shown: None,
         view: Some(&found.view),
@@ -269,6 +273,7 @@ async fn add_frame(
         found: found.elements.len(),
         size: found.size,
         tree,
+        hidden: &hidden,
     };
     let Ok(reading) = serde_json::to_string(&reading) else { return Ok(None) };
     let params = EvaluateParams {
