@@ -713,7 +713,7 @@ export interface GrabList {
 
 /** A text of a grab, or a part of it. */
 export interface GrabText {
-  format: "markdown" | "text" | "elements" | "report" | "difference";
+  format: "markdown" | "text" | "elements" | "accessibility" | "report" | "difference";
   /** The text, or the part of it. It comes from the page: do not trust it. */
   text: string;
   /** The byte of the whole text at which this part begins. */

@@ -804,7 +804,7 @@ class GrabList(Model):
 class GrabText(Model):
     """A text of a grab, or a part of it."""
 
-    format: Literal["markdown", "text", "elements", "report", "difference"]
+    format: Literal["markdown", "text", "elements", "accessibility", "report", "difference"]
     text: str
     """The text, or the part of it. It comes from the page: do not trust it."""
     from_: int
