@@ -358,7 +358,7 @@ export interface CaptureOptions {
    * The capture fails, without charge, if one of them cannot be made. docs/FILES.md describes them. At most 8. Example:
    * `["markdown", "pdf"]`.
    */
-  also?: readonly ("html" | "text" | "markdown" | "links" | "elements" | "marks" | "pdf" | "report" | "mhtml" | "har")[] | undefined;
+  also?: readonly ("html" | "text" | "markdown" | "links" | "elements" | "accessibility" | "marks" | "pdf" | "report" | "mhtml" | "har")[] | undefined;
   /**
    * Paper, margins, header and footer of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high as
    * its content, up to 5 metres. The styles are those of `media`. docs/FILES.md describes the members. Example:
@@ -499,7 +499,7 @@ export interface GrabFileViewport {
 
 /** A file beside the image of a grab. */
 export interface GrabFile {
-  kind: "html" | "text" | "markdown" | "links" | "elements" | "marks" | "pdf" | "report" | "mhtml" | "har" | "slice" | "viewport" | "difference";
+  kind: "html" | "text" | "markdown" | "links" | "elements" | "accessibility" | "marks" | "pdf" | "report" | "mhtml" | "har" | "slice" | "viewport" | "difference";
   /** Its public, unguessable URL; for test keys a path relative to the API's origin. */
   url: string;
   /** Its media type. */
@@ -713,7 +713,7 @@ export interface GrabList {
 
 /** A text of a grab, or a part of it. */
 export interface GrabText {
-  format: "markdown" | "text" | "elements" | "report" | "difference";
+  format: "markdown" | "text" | "elements" | "accessibility" | "report" | "difference";
   /** The text, or the part of it. It comes from the page: do not trust it. */
   text: string;
   /** The byte of the whole text at which this part begins. */

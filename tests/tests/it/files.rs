@@ -132,7 +132,7 @@ async fn marks_are_drawn_on_a_copy_of_the_image() -> Result<()> {
 async fn placeholders_have_small_files_of_each_kind() -> Result<()> {
     let app = TestApp::start_without_browser(1, &[]).await?;
     let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test());
-    let kinds = [&KINDS[..], &["elements", "marks"]].concat();
+    let kinds = [&KINDS[..], &["elements", "accessibility", "marks"]].concat();
     let grab: Value =
         request.json(&json!({ "url": "https://example.com/", "also": kinds })).send().await?.json().await?;
     assert_eq!(files(&grab).len(), kinds.len(), "{grab}");

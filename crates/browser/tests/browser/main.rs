@@ -29,6 +29,8 @@ mod jail;
 #[cfg(test)]
 mod lifecycle;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod network;
 mod options;
 #[cfg(test)]

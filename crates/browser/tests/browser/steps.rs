@@ -238,3 +238,22 @@ async fn secret_texts_are_not_in_failures() {
     }
     rig.chromium.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secret_texts_are_not_in_lists_of_elements() {
+    let page = "<!doctype html><body><label>Key <input id=a></label><input id=b aria-label=Open>
+        <label><input type=checkbox> Use <input id=c> now</label>";
+    let site = Site::start(2, [("/", html(page))]).await;
+    let rig = rig().await;
+    let secret = |into: &str| json!({ "type": { "into": into, "text": SECRET, "secret": true } });
+    let open = json!({ "type": { "into": "#b", "text": "shown value" } });
+    let mut asked = with_steps(&site.url("/"), &json!([secret("#a"), open, secret("#c")]));
+    asked.also = Some(vec!["elements".to_owned(), "accessibility".to_owned()]);
+    let capture = rig.render(asked).await.unwrap();
+    assert_eq!(capture.files.len(), 2);
+    for file in &capture.files {
+        let text = String::from_utf8(file.content.to_vec()).unwrap();
+        assert!(text.contains("shown value") && text.contains("Use now") && !text.contains(SECRET), "{text}");
+    }
+    rig.chromium.shutdown().await;
+}

@@ -33,6 +33,7 @@ pub(crate) async fn attachments(api: &Api, grab: &Grab, image: &Path) -> Result<
             "markdown" => image.with_extension("md"),
             "links" => image.with_extension("links.json"),
             "elements" => image.with_extension("elements.json"),
+            "accessibility" => image.with_extension("accessibility.yaml"),
             "marks" => image.with_extension("marks.png"),
             "pdf" => image.with_extension("pdf"),
             "report" => image.with_extension("report.json"),

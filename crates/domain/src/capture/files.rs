@@ -13,6 +13,8 @@ pub enum FileKind {
     Links,
     /// The elements that a user can operate, with their boxes in the image, as JSON.
     Elements,
+    /// What screen readers read of the page: roles, names and states, as YAML.
+    Accessibility,
     /// A copy of the image with numbered marks on the elements, as PNG. Made by the core.
     Marks,
     /// The page with what it shows, as MHTML.
@@ -32,12 +34,13 @@ const MEBIBYTE: u64 = 1 << 20;
 impl FileKind {
     /// All kinds, in the order in which files are made, stored and shown.
     /// A PDF changes the layout of the page, so that what depends on it is read before.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Html,
         Self::Text,
         Self::Markdown,
         Self::Links,
         Self::Elements,
+        Self::Accessibility,
         Self::Marks,
         Self::Mhtml,
         Self::Pdf,
@@ -54,6 +57,7 @@ impl FileKind {
             Self::Markdown => "markdown",
             Self::Links => "links",
             Self::Elements => "elements",
+            Self::Accessibility => "accessibility",
             Self::Marks => "marks",
             Self::Mhtml => "mhtml",
             Self::Pdf => "pdf",
@@ -76,6 +80,7 @@ impl FileKind {
             Self::Markdown => "page.md",
             Self::Links => "links.json",
             Self::Elements => "elements.json",
+            Self::Accessibility => "accessibility.yaml",
             Self::Marks => "marks.png",
             Self::Mhtml => "page.mhtml",
             Self::Pdf => "page.pdf",
@@ -90,6 +95,7 @@ impl FileKind {
         match self {
             Self::Html => "text/html; charset=utf-8",
             Self::Text => "text/plain; charset=utf-8",
+            Self::Accessibility => "application/yaml",
             Self::Markdown => "text/markdown; charset=utf-8",
             Self::Links | Self::Elements | Self::Report | Self::Har => "application/json",
             // A message with its header (RFC 2557).
@@ -107,6 +113,8 @@ impl FileKind {
             Self::Text | Self::Markdown => 2 * MEBIBYTE,
             Self::Mhtml => 16 * MEBIBYTE,
             Self::Pdf | Self::Marks | Self::Difference => 32 * MEBIBYTE,
+            // Its characters are bounded.
+            Self::Accessibility => 4 * MEBIBYTE,
         }
     }
 

@@ -19,6 +19,11 @@ pub(crate) fn file(spec: &CaptureSpec, kind: FileKind) -> Option<Bytes> {
             let (width, height) = Drawing::of(spec).image_size();
             json!({ "image": { "width": width, "height": height }, "elements": [] }).to_string().into()
         }
+        // The elements have no numbers, since there are none.
+        FileKind::Accessibility => {
+            format!("- heading \"TEST\" [level=1]\n- paragraph:\n  - text: Placeholder of\n  - link {}\n", json!(url))
+                .into()
+        }
         FileKind::Mhtml => mhtml(url).into(),
         FileKind::Pdf => pdf(),
         FileKind::Report => json!({

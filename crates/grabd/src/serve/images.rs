@@ -103,6 +103,7 @@ async fn attachment(
             | FileKind::Markdown
             | FileKind::Links
             | FileKind::Elements
+            | FileKind::Accessibility
             | FileKind::Marks
             | FileKind::Report
             | FileKind::Difference,

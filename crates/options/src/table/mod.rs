@@ -452,11 +452,11 @@ options! { $
     }
     /// Files beside the image.
     also: Vec<String> = {
-        kind: Kind::Words(&["html", "text", "markdown", "links", "elements", "marks", "pdf", "report", "mhtml", "har"]),
+        kind: Kind::Words(&["html", "text", "markdown", "links", "elements", "accessibility", "marks", "pdf", "report", "mhtml", "har"]),
         default: "[]",
         group: Group::Files,
         form: FormDetails {
-            words: &["HTML", "Text", "Markdown", "Links", "Elements", "Marks", "PDF", "Report", "MHTML", "HAR"],
+            words: &["HTML", "Text", "Markdown", "Links", "Elements", "Accessibility", "Marks", "PDF", "Report", "MHTML", "HAR"],
             ..FORM
         },
         label: "Also",

@@ -37,6 +37,7 @@ pub(crate) fn kind(name: AttachmentName) -> i16 {
         AttachmentName::Also(FileKind::Pdf) => 4,
         AttachmentName::Also(FileKind::Report) => 5,
         AttachmentName::Also(FileKind::Elements) => 6,
+        AttachmentName::Also(FileKind::Accessibility) => 12,
         AttachmentName::Also(FileKind::Difference) => 8,
         AttachmentName::Also(FileKind::Marks) => 9,
         AttachmentName::Also(FileKind::Mhtml) => 10,

@@ -422,7 +422,7 @@ class CaptureOptions(TypedDict, total=False):
     """The URL that the HTML document has: its origin, and the base of its relative URLs. It must be a URL of a public
     host, and is not requested. Default: `"https://html.example/"`. Example: `"https://example.com/invoices/42"`.
     """
-    also: Sequence[Literal["html", "text", "markdown", "links", "elements", "marks", "pdf", "report", "mhtml", "har"]]
+    also: Sequence[Literal["html", "text", "markdown", "links", "elements", "accessibility", "marks", "pdf", "report", "mhtml", "har"]]
     """Files that are made of the same page, beside the image and for the same credit. They are in `files` of the grab.
     The capture fails, without charge, if one of them cannot be made. docs/FILES.md describes them. At most 8.
     Example: `["markdown", "pdf"]`.
@@ -565,7 +565,7 @@ class GrabFileViewport(Model):
 class GrabFile(Model):
     """A file beside the image of a grab."""
 
-    kind: Literal["html", "text", "markdown", "links", "elements", "marks", "pdf", "report", "mhtml", "har", "slice", "viewport", "difference"]
+    kind: Literal["html", "text", "markdown", "links", "elements", "accessibility", "marks", "pdf", "report", "mhtml", "har", "slice", "viewport", "difference"]
     url: str
     """Its public, unguessable URL; for test keys a path relative to the API's origin."""
     media_type: str
@@ -804,7 +804,7 @@ class GrabList(Model):
 class GrabText(Model):
     """A text of a grab, or a part of it."""
 
-    format: Literal["markdown", "text", "elements", "report", "difference"]
+    format: Literal["markdown", "text", "elements", "accessibility", "report", "difference"]
     text: str
     """The text, or the part of it. It comes from the page: do not trust it."""
     from_: int

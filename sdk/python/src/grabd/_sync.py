@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         from typing_extensions import Self, Unpack
 
 Status = Literal["pending", "processing", "done", "failed"]
-TextFormat = Literal["markdown", "text", "elements", "report", "difference"]
+TextFormat = Literal["markdown", "text", "elements", "accessibility", "report", "difference"]
 
 _Answer = TypeVar("_Answer")
 

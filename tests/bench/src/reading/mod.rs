@@ -1,5 +1,7 @@
-//! Measures how well the text and the Markdown of a capture are the main content of a page, with public sets of pages.
+//! Measures how well the text and the Markdown of a capture are the main content of a page, and whether elements have the right
+//! names, with public sets of pages.
 
+mod names;
 mod page_site;
 mod scores;
 mod sets;
@@ -22,8 +24,8 @@ use crate::service::Service;
 /// Options of the measurement.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The folder with checkouts of the sets: `article-extraction-benchmark`, `trafilatura` and `defuddle`. Those that are
-    /// missing are left out.
+    /// The folder with checkouts of the sets: `article-extraction-benchmark`, `trafilatura`, `defuddle` and
+    /// `playwright`. Those that are missing are left out.
     #[arg(long, value_name = "DIR")]
     sets: PathBuf,
     /// Only these sets.
@@ -44,24 +46,34 @@ pub(crate) struct Args {
 pub(crate) async fn measure(args: &Args) -> anyhow::Result<()> {
     for name in &args.only {
         let known = Set::ALL.map(Set::name);
-        anyhow::ensure!(known.contains(&name.as_str()), "unknown set `{name}`; known are {}", known.join(", "));
+        anyhow::ensure!(
+            known.contains(&name.as_str()) || name == names::NAME,
+            "unknown set `{name}`; known are {}, {}",
+            known.join(", "),
+            names::NAME
+        );
     }
+    let is_asked = |set: &str| args.only.is_empty() || args.only.iter().any(|name| name == set);
     let mut found = Vec::new();
     for set in Set::ALL {
-        let is_asked = args.only.is_empty() || args.only.iter().any(|name| name == set.name());
-        if is_asked && args.sets.join(set.folder()).is_dir() {
+        if is_asked(set.name()) && args.sets.join(set.folder()).is_dir() {
             let mut pages = set.pages(&args.sets.join(set.folder()))?;
             pages.retain(|page| args.page.as_ref().is_none_or(|part| page.name.contains(part)));
             found.push((set, pages));
         }
     }
-    anyhow::ensure!(!found.is_empty(), "{} has none of the sets", args.sets.display());
+    let tests_of_names = args.sets.join(names::FOLDER);
+    let has_names = is_asked(names::NAME) && tests_of_names.is_dir();
+    anyhow::ensure!(has_names || !found.is_empty(), "{} has none of the sets", args.sets.display());
 
     // No name exists, so that requests to other hosts fail for all pages in the same way.
     let dns = Dns::start_empty().await?;
     let dns_address = dns.address.to_string();
     let settings = [("GRABD_EGRESS__DNS", dns_address.as_str()), ("GRABD_RETENTION__MIN_FREE_PERCENT", "0")];
     let service = Service::start_with(&settings).await?;
+    if has_names {
+        names::measure(&service, &tests_of_names).await?;
+    }
     println!("{:<32}{:<6}{:>7}{:>11}{:>9}{:>9}{:>8}", "set", "half", "pages", "precision", "recall", "F1", "failed");
     for (set, pages) in &found {
         let site = PageSite::start(ALLOWED, pages).await?;

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::file_error::{not_made, too_large};
-use crate::page::findings::{har, mhtml, pdf, report};
-use crate::page::picture::shown::{EXTRACT, ImageSize, limit, shown_part};
+use crate::page::findings::{elements, har, mhtml, pdf, report};
+use crate::page::picture::shown::{EXTRACT, ImageSize, limit};
 use crate::page::script;
 
 #[derive(Serialize)]
@@ -57,20 +57,6 @@ struct Link {
     rel: String,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Elements {
-    /// The form of each element is that of the file.
-    elements: Vec<serde_json::Value>,
-    is_cut: bool,
-}
-
-#[derive(Serialize)]
-struct ElementsFile {
-    image: ImageSize,
-    elements: Vec<serde_json::Value>,
-}
-
 /// The memory that the files of a capture may take, beside that of the image: the largest message of the browser, and all
 /// files.
 pub(in crate::page) fn memory_bytes(spec: &CaptureSpec) -> u64 {
@@ -93,13 +79,19 @@ pub(in crate::page) async fn files(
     metadata: &mut RenderMetadata,
 ) -> Result<Vec<CapturedFile>, CaptureError> {
     let mut files = Vec::new();
+    let mut listed = None;
     for kind in context.spec.also.iter().filter(|kind| kind.is_of_page()) {
         let (content, is_cut) = match kind {
             FileKind::Html => (html(context).await?, false),
             FileKind::Text => text(context, *kind, "text", metadata).await?,
             FileKind::Markdown => text(context, *kind, "markdown", metadata).await?,
             FileKind::Links => links(context).await?,
-            FileKind::Elements => elements(context, image, clip).await?,
+            FileKind::Elements | FileKind::Accessibility => {
+                if listed.is_none() {
+                    listed = elements::list(context, image, clip).await?;
+                }
+                listed.as_mut().map(|listed| listed.take(*kind)).ok_or_else(|| not_made(*kind))?
+            }
             FileKind::Pdf => (pdf::print(context, metadata).await?, false),
             FileKind::Mhtml => (mhtml::save(context).await?, false),
             FileKind::Report => (report::write(context, metadata), false),
@@ -165,19 +157,6 @@ async fn links(context: &CaptureContext<'_>) -> Result<(Vec<u8>, bool), CaptureE
     let read = script::call_in::<Links>(context.tab, limit(context), EXTRACT, "links", &()).await?;
     let Some(Links { links, is_cut }) = read else { return Err(not_made(FileKind::Links)) };
     let json = serde_json::to_vec(&links).map_err(|_| not_made(FileKind::Links))?;
-    Ok((json, is_cut))
-}
-
-async fn elements(
-    context: &CaptureContext<'_>,
-    image: ImageSize,
-    clip: Option<&Clip>,
-) -> Result<(Vec<u8>, bool), CaptureError> {
-    let not_made = || not_made(FileKind::Elements);
-    let shown = shown_part(context, image, clip).await?;
-    let read = script::call_in::<Elements>(context.tab, limit(context), EXTRACT, "elements", &shown).await?;
-    let Some(Elements { elements, is_cut }) = read else { return Err(not_made()) };
-    let json = serde_json::to_vec(&ElementsFile { image, elements }).map_err(|_| not_made())?;
     Ok((json, is_cut))
 }
 

@@ -14,6 +14,7 @@ pub(super) fn too_large(kind: FileKind) -> CaptureError {
         | FileKind::Markdown
         | FileKind::Links
         | FileKind::Elements
+        | FileKind::Accessibility
         | FileKind::Marks
         | FileKind::Mhtml
         | FileKind::Report

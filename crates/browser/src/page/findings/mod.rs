@@ -1,5 +1,6 @@
 //! Reads what the page is and says: its state, its metadata, files about it, and whether it is the requested one.
 
+mod elements;
 pub(super) mod extract;
 mod file_error;
 mod har;

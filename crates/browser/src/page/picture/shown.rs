@@ -16,7 +16,18 @@ pub(in crate::page) const EXTRACT: &str = concat!(
     include_str!("../scripts/extract/files.js"),
     include_str!("../scripts/extract/main.js"),
     include_str!("../scripts/extract/markdown.js"),
-    "return { html, text, links, elements, headings, markdown, height, today };\n})()"
+    "return { html, text, links, headings, markdown, height, today };\n})()"
+);
+
+/// The scripts that list elements and outline what screen readers read. They are sent only if these are asked for.
+pub(in crate::page) const ELEMENTS: &str = concat!(
+    "(() => {\n",
+    include_str!("../scripts/extract/tree.js"),
+    include_str!("../scripts/extract/roles.js"),
+    include_str!("../scripts/extract/names.js"),
+    include_str!("../scripts/extract/elements.js"),
+    include_str!("../scripts/extract/accessibility.js"),
+    "return { elements, frameAt };\n})()"
 );
 
 /// How long one file may take, within the time of the capture.

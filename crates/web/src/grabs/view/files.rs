@@ -32,6 +32,7 @@ fn file_link(grab: &Grab, metadata: &RenderMetadata, file: &ShownFile<'_>) -> Fi
         AttachmentName::Also(FileKind::Markdown) => "Markdown".into(),
         AttachmentName::Also(FileKind::Links) => "Links".into(),
         AttachmentName::Also(FileKind::Elements) => "Elements".into(),
+        AttachmentName::Also(FileKind::Accessibility) => "Accessibility".into(),
         AttachmentName::Also(FileKind::Marks) => "Marks".into(),
         AttachmentName::Also(FileKind::Mhtml) => "MHTML".into(),
         AttachmentName::Also(FileKind::Pdf) => "PDF".into(),
@@ -65,6 +66,7 @@ fn preview(grab: &Grab, metadata: &RenderMetadata, file: &ShownFile<'_>) -> Opti
             | FileKind::Markdown
             | FileKind::Links
             | FileKind::Elements
+            | FileKind::Accessibility
             | FileKind::Mhtml
             | FileKind::Pdf
             | FileKind::Report

@@ -34,6 +34,13 @@ const shownSource = getter(HTMLImageElement.prototype, 'currentSrc');
 const imageSource = getter(HTMLImageElement.prototype, 'src');
 const assignedNodes = method(HTMLSlotElement.prototype, 'assignedNodes');
 const codeOf = getter(CharacterData.prototype, 'data');
+const boxOf = method(Element.prototype, 'getBoundingClientRect');
+const isVisible = method(Element.prototype, 'checkVisibility');
+const matchesSelector = method(Element.prototype, 'matches');
+const rootNode = method(Node.prototype, 'getRootNode');
+const parentElement = getter(Node.prototype, 'parentElement');
+const previousSibling = getter(Element.prototype, 'previousElementSibling');
+const nextSiblingElement = getter(Element.prototype, 'nextElementSibling');
 
 const ELEMENT = 1;
 const TEXT = 3;

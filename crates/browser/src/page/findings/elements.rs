@@ -1,0 +1,318 @@
+//! Lists the elements that a user can operate, in the document and in those of its frames that the image shows, and outlines
+//! these documents as screen readers read them.
+
+use std::time::Duration;
+
+use chromiumoxide::cdp::browser_protocol::dom::{BackendNodeId, GetFrameOwnerParams, ResolveNodeParams};
+use chromiumoxide::cdp::browser_protocol::page::{CreateIsolatedWorldParams, GetFrameTreeParams, Viewport as Clip};
+use chromiumoxide::cdp::js_protocol::runtime::{CallFunctionOnParams, EvaluateParams, RemoteObjectId};
+use grabd_domain::capture::FileKind;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::cdp::CallError;
+use crate::page::context::CaptureContext;
+use crate::page::error::CaptureError;
+use crate::page::load::watch::World;
+use crate::page::picture::shown::{ELEMENTS, ImageSize, ShownPart, limit, shown_part};
+use crate::page::script;
+
+/// The name of the isolated world in frames. Pages cannot see it.
+const WORLD: &str = "grabd elements";
+
+/// The most frames that are looked at. Pages with many ads have dozens.
+const MAX_FRAMES: usize = 50;
+
+/// The time for all frames together.
+const FRAMES_LIMIT: Duration = Duration::from_secs(3);
+
+/// The argument of the script: what the image shows for the document, or where the frame is in it.
+#[derive(Serialize)]
+struct Reading<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shown: Option<&'a ShownPart<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    view: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<&'a Value>,
+    /// The number of elements that were found in other documents.
+    found: usize,
+    /// The number of their characters.
+    size: u64,
+    /// Given if the document is outlined too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tree: Option<Tree<'a>>,
+    /// Texts that the caller typed and that are secret. Values with them are left out.
+    hidden: &'a [&'a str],
+}
+
+/// How a document is outlined.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tree<'a> {
+    /// The number of characters in the outlines of other documents.
+    size: u64,
+    is_frame: bool,
+    /// The selectors of the frames that lead to it.
+    frame: Option<&'a str>,
+}
+
+/// What the script found.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    /// The form of each element is that of the file.
+    elements: Vec<Value>,
+    is_cut: bool,
+    /// Where the image is in the window.
+    view: Value,
+    size: u64,
+    outline: Option<Outline>,
+}
+
+/// The outline of a document, or of several.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Outline {
+    lines: Vec<String>,
+    is_cut: bool,
+    size: u64,
+}
+
+/// The files that were made of one reading, so that their numbers are the same. Each has a flag whether something is missing.
+pub(in crate::page) struct Listed {
+    elements: (Vec<u8>, bool),
+    outline: (Vec<u8>, bool),
+}
+
+impl Listed {
+    /// Takes the file of this kind: that with the outline, or that with the elements.
+    pub(in crate::page) fn take(&mut self, kind: FileKind) -> (Vec<u8>, bool) {
+        let file = if kind == FileKind::Accessibility { &mut self.outline } else { &mut self.elements };
+        std::mem::take(file)
+    }
+}
+
+#[derive(Serialize)]
+struct ElementsFile {
+    image: ImageSize,
+    elements: Vec<Value>,
+}
+
+/// A document that may have frames.
+#[derive(Clone)]
+struct Outer {
+    /// The isolated world of our script in it.
+    world: World,
+    /// Where it is in the window. `None` for the document of the page.
+    place: Option<Value>,
+    /// The selectors of the frames that lead to it, joined by ` >> `. `None` if one of them has none.
+    path: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameTreeResult {
+    frame_tree: FrameTree,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameTree {
+    frame: FrameInfo,
+    #[serde(default)]
+    child_frames: Vec<FrameTree>,
+}
+
+#[derive(Deserialize)]
+struct FrameInfo {
+    id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Owner {
+    backend_node_id: BackendNodeId,
+}
+
+#[derive(Deserialize)]
+struct Resolved {
+    object: RemoteElement,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RemoteElement {
+    object_id: Option<RemoteObjectId>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CreatedWorld {
+    execution_context_id: World,
+}
+
+#[derive(Deserialize)]
+struct Evaluated<T> {
+    result: Evaluation<T>,
+}
+
+#[derive(Deserialize)]
+struct Evaluation<T> {
+    value: Option<T>,
+}
+
+/// Where a frame is. `place` is `None` if the image shows nothing of it.
+#[derive(Deserialize)]
+struct FramePlace {
+    place: Option<Value>,
+    selector: Option<String>,
+}
+
+/// Reads the documents. `None` if the page cannot be read.
+///
+/// # Errors
+/// If the browser does not answer.
+pub(in crate::page) async fn list(
+    context: &CaptureContext<'_>,
+    image: ImageSize,
+    clip: Option<&Clip>,
+) -> Result<Option<Listed>, CaptureError> {
+    let shown = shown_part(context, image, clip).await?;
+    let is_outlined = context.spec.also.contains(&FileKind::Accessibility);
+    let tree = is_outlined.then_some(Tree { size: 0, is_frame: false, frame: None });
+    let hidden = context.spec.secrets.hidden_texts();
+    let reading = Reading { shown: Some(&shown), view: None, place: None, found: 0, size: 0, tree, hidden: &hidden };
+    let read = script::call_in::<Found>(context.tab, limit(context), ELEMENTS, "elements", &reading).await?;
+    let Some(mut found) = read else { return Ok(None) };
+    if !found.is_cut {
+        add_frames(context, &mut found).await?;
+    }
+    let Found { elements, is_cut, outline, .. } = found;
+    let Ok(json) = serde_json::to_vec(&ElementsFile { image, elements }) else { return Ok(None) };
+    let outline = outline.map_or_else(Default::default, |Outline { lines, is_cut: is_outline_cut, .. }| {
+        let mut text = lines.join("\n");
+        text.push('\n');
+        (text.into_bytes(), is_cut || is_outline_cut)
+    });
+    Ok(Some(Listed { elements: (json, is_cut), outline }))
+}
+
+/// Adds the elements in frames after those of the document.
+async fn add_frames(context: &CaptureContext<'_>, found: &mut Found) -> Result<(), CaptureError> {
+    let Some(world) = context.tab.watch.world() else { return Ok(()) };
+    let until = Instant::now() + FRAMES_LIMIT;
+    let tree: Option<FrameTreeResult> = call(context, until, GetFrameTreeParams::default()).await?;
+    let Some(FrameTreeResult { frame_tree }) = tree else { return Ok(()) };
+    let page = Outer { world, place: None, path: Some(String::new()) };
+    let mut open: Vec<(FrameTree, Outer)> =
+        frame_tree.child_frames.into_iter().rev().map(|child| (child, page.clone())).collect();
+    let mut looked_at = 0;
+    while let Some((FrameTree { frame, child_frames }, outer)) = open.pop() {
+        if looked_at == MAX_FRAMES || Instant::now() >= until {
+            found.is_cut = true;
+            return Ok(());
+        }
+        looked_at += 1;
+        let Some(inner) = add_frame(context, until, frame.id, &outer, found).await? else { continue };
+        if found.is_cut {
+            return Ok(());
+        }
+        open.extend(child_frames.into_iter().rev().map(|child| (child, inner.clone())));
+    }
+    Ok(())
+}
+
+/// Adds the elements of a frame, and returns its document. `None` if the image does not show it, or if it is gone.
+async fn add_frame(
+    context: &CaptureContext<'_>,
+    until: Instant,
+    frame: String,
+    outer: &Outer,
+    found: &mut Found,
+) -> Result<Option<Outer>, CaptureError> {
+    let owner: Option<Owner> = call(context, until, GetFrameOwnerParams::new(frame.clone())).await?;
+    let Some(Owner { backend_node_id }) = owner else { return Ok(None) };
+    let resolve = ResolveNodeParams {
+        backend_node_id: Some(backend_node_id),
+        execution_context_id: Some(outer.world),
+        ..ResolveNodeParams::default()
+    };
+    let resolved: Option<Resolved> = call(context, until, resolve).await?;
+    let Some(object_id) = resolved.and_then(|resolved| resolved.object.object_id) else { return Ok(None) };
+    let known = json!({ "view": &found.view, "place": &outer.place });
+    let script = format!("function () {{ return {}.frameAt(this, {known}) }}", ELEMENTS.trim_end());
+    let params = CallFunctionOnParams {
+        object_id: Some(object_id),
+        return_by_value: Some(true),
+        silent: Some(true),
+        ..CallFunctionOnParams::new(script)
+    };
+    let placed: Option<Evaluated<FramePlace>> = call(context, until, params).await?;
+    let Some(FramePlace { place: Some(place), selector }) = placed.and_then(|placed| placed.result.value) else {
+        return Ok(None);
+    };
+    let create =
+        CreateIsolatedWorldParams { world_name: Some(WORLD.to_owned()), ..CreateIsolatedWorldParams::new(frame) };
+    let created: Option<CreatedWorld> = call(context, until, create).await?;
+    let Some(CreatedWorld { execution_context_id: world }) = created else { return Ok(None) };
+
+    let in_frame = outer.path.as_ref().zip(selector).map(|(path, selector)| match path.as_str() {
+        "" => selector,
+        path => format!("{path} >> {selector}"),
+    });
+    let tree =
+        found.outline.as_ref().map(|outline| Tree { size: outline.size, is_frame: true, frame: in_frame.as_deref() });
+    let hidden = context.spec.secrets.hidden_texts();
+    let reading = Reading {
+        shown: None,
+        view: Some(&found.view),
+        place: Some(&place),
+        found: found.elements.len(),
+        size: found.size,
+        tree,
+        hidden: &hidden,
+    };
+    let Ok(reading) = serde_json::to_string(&reading) else { return Ok(None) };
+    let params = EvaluateParams {
+        context_id: Some(world),
+        return_by_value: Some(true),
+        silent: Some(true),
+        ..EvaluateParams::new(format!("{}.elements({reading})", ELEMENTS.trim_end()))
+    };
+    let read: Option<Evaluated<Found>> = call(context, until, params).await?;
+    let Some(inner) = read.and_then(|read| read.result.value) else { return Ok(None) };
+    for mut element in inner.elements {
+        if let Value::Object(members) = &mut element {
+            members.insert("frame".to_owned(), json!(&in_frame));
+        }
+        found.elements.push(element);
+    }
+    found.is_cut = inner.is_cut;
+    found.size = inner.size;
+    if let (Some(outline), Some(added)) = (&mut found.outline, inner.outline) {
+        outline.lines.extend(added.lines);
+        outline.is_cut |= added.is_cut;
+        outline.size = added.size;
+    }
+    Ok(Some(Outer { world, place: Some(place), path: in_frame }))
+}
+
+/// Calls the browser. `None` if the frame is gone, or too busy to answer.
+async fn call<C: chromiumoxide::Command, T: DeserializeOwned>(
+    context: &CaptureContext<'_>,
+    until: Instant,
+    command: C,
+) -> Result<Option<T>, CaptureError> {
+    let left = until.saturating_duration_since(Instant::now()).min(context.remaining());
+    match context.tab.client.call_as(left, Some(&context.tab.session), command).await {
+        Ok(result) => Ok(Some(result)),
+        Err(CallError::Closed) => Err(CallError::Closed.into()),
+        Err(error) => {
+            tracing::debug!(%error, "a frame does not answer");
+            Ok(None)
+        }
+    }
+}
