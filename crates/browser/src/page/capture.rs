@@ -21,7 +21,7 @@ use crate::page::load::watch::{Document, Excess, Gone, REQUESTER_WAIT, WatchStat
 use crate::page::load::{navigate, outside, workers};
 use crate::page::picture::shot::Shot;
 use crate::page::picture::shown::ImageSize;
-use crate::page::picture::{area, shot, slices, viewports};
+use crate::page::picture::{area, looks, shot, slices, viewports};
 use crate::page::tab::Tab;
 
 /// The interval of checks whether a page that starts many workers has started all of them.
@@ -244,9 +244,12 @@ async fn take_image(
     let for_slices = slices::memory_bytes(context.spec, shot::max_size(context.spec, area.clip.as_ref()), most);
     let for_viewports = viewports::memory_bytes(context.spec, most);
     let for_files = extract::memory_bytes(context.spec).saturating_add(for_slices).saturating_add(for_viewports);
-    let taken = async { tokio::try_join!(shot::take(context, &area, for_files), uses_storage(context, &area.state)) };
-    let (shot, uses_storage) = match context.unless_replaced(document, taken).await? {
-        Some((shot, uses_storage)) => (Some(shot), uses_storage),
+    let taken = async {
+        let taken = tokio::try_join!(shot::take(context, &area, for_files), uses_storage(context, &area.state))?;
+        Ok((taken, looks::end(context).await?))
+    };
+    let (shot, must_repeat) = match context.unless_replaced(document, taken).await? {
+        Some(((shot, uses_storage), is_certain)) => (Some(shot), uses_storage || !is_certain),
         None => (None, false),
     };
     let shot = match shot {
@@ -260,8 +263,8 @@ async fn take_image(
     if context.is_replaced(document) {
         return Ok(None);
     }
-    if uses_storage {
-        // It began to do so in the last moment of its virtual time.
+    if must_repeat {
+        // It began to use its storage in the last moment of its virtual time, or does not say whether its masks hold.
         return Ok(None);
     }
     navigate::check_current(context, document)?;
@@ -311,11 +314,14 @@ async fn take_image(
     Ok(Some(Capture { image: shot.image, metadata, execution_ms, files, slices, viewports }))
 }
 
-/// Stops what moves, applies the caller's changes a last time, and reads what [`metadata::about`] returns.
+/// Stops what moves, applies the caller's changes a last time, reads what [`metadata::about`] returns, and masks what the image
+/// must not show.
 async fn prepare_image(context: &CaptureContext<'_>, clip: Option<&Clip>) -> Result<(PageInfo, u32), CaptureError> {
     freeze::apply(context).await?;
     requested::enforce_changes(context).await?;
-    metadata::about(context, clip).await
+    let about = metadata::about(context, clip).await?;
+    looks::begin(context).await?;
+    Ok(about)
 }
 
 /// Whether the page has begun to use storage or a service worker, whose answers were not waited for. It is then to be settled

@@ -40,6 +40,12 @@ pub(super) fn check(request: &CaptureRequest) -> Result<(), Fault> {
     {
         return refuse("pdf", &pdf, "left out where `also` has no \"pdf\"".to_owned());
     }
+    // They would contain what is covered in the image.
+    if let (Some(mask), Some(also)) = (used("mask"), &request.also)
+        && let Some(kind) = also.iter().find(|kind| kind.as_str() != FileKind::Report.as_str())
+    {
+        return refuse("mask", &mask, format!("left out where `also` has \"{kind}\""));
+    }
     if let (Some(script), Some(false)) = (used("script"), request.javascript) {
         return refuse("script", &script, "left out where `javascript` is false".to_owned());
     }

@@ -119,6 +119,8 @@ pub struct CaptureSpec {
     pub viewports: Vec<Viewport>,
     /// Which part of the page its text and Markdown are.
     pub content: Content,
+    /// CSS selectors of elements that are covered. Each must match something.
+    pub mask: Vec<String>,
     /// Long options that are no longer kept: their names, and the SHA-256 of their values. Empty unless it was stored.
     pub omitted: BTreeMap<String, String>,
 }
@@ -276,6 +278,7 @@ impl CaptureSpec {
             viewports,
             upload_url: _,
             content,
+            mask,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -348,6 +351,7 @@ impl CaptureSpec {
             phash: phash.unwrap_or(false),
             viewports: viewports::read(viewports.as_deref().unwrap_or_default())?,
             content: content.as_deref().map_or(Some(Content::default()), Content::parse)?,
+            mask: mask.clone().unwrap_or_default(),
             omitted: BTreeMap::new(),
         })
     }
@@ -420,6 +424,7 @@ impl CaptureSpec {
             phash,
             viewports,
             content,
+            mask,
             omitted: _,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
@@ -483,6 +488,7 @@ impl CaptureSpec {
             viewports: viewports::to_objects(viewports),
             upload_url: secrets.upload_url_option(),
             content: (*content != Content::default()).then(|| content.as_str().to_owned()),
+            mask: list(mask),
             unparsed: Vec::new(),
         }
     }

@@ -578,6 +578,17 @@ options! { $
         example: "\"page\"",
         requires: "also"
     }
+    /// Elements that are covered.
+    mask: Vec<String> = {
+        kind: Kind::Selectors { max: 20 },
+        group: Group::Changes,
+        label: "Mask",
+        help: "Cover elements that match these CSS selectors with grey boxes.",
+        description: "For what must not be seen: nothing in the elements is drawn. The capture fails, without charge, if one of the \
+                      selectors matches nothing when the image is taken. Frames of other origins are not searched. Of the files \
+                      of `also`, only `report` can be made with it.",
+        example: "[\".account-number\"]"
+    }
 }
 
 /// The option with this name.

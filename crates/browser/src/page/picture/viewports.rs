@@ -14,8 +14,8 @@ use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::load::settle;
 use crate::page::load::watch::Document;
-use crate::page::picture::area;
 use crate::page::picture::shot::{self, Shot};
+use crate::page::picture::{area, looks};
 
 /// The time that an image needs at least. A viewport is not begun with less.
 const LEAST_TIME: Duration = Duration::from_secs(1);
@@ -85,7 +85,11 @@ async fn take_one(
         // The whole budget is smaller than what the capture may take, and this capture holds all of it.
         None => context.limits.memory.reserve(0, Duration::ZERO).await.map_err(shot::no_memory)?,
     };
+    looks::begin(context).await?;
     let shot = shot::take_in(context, &area, (reserved, 0)).await?;
+    if !looks::end(context).await? {
+        return Ok(None);
+    }
     match shot {
         Some(shot) if !has_size(&shot, viewport, context.spec, area.clip.as_ref()) => {
             let Shot { width, height, .. } = shot;
