@@ -44,3 +44,27 @@ async fn masks_cover_or_fail_without_charge() -> Result<()> {
     }
     app.finish().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_that_the_caller_does_not_accept_are_not_charged() -> Result<()> {
+    let app = TestApp::start(1, &[]).await?;
+    let html = "<h1 class=error>Not found</h1>";
+    let visible = "The page shows an element that matches `fail_if_selector` \".error\".";
+    fails(&app, json!({ "fail_if_selector": ".error" }), html, visible).await?;
+    fails(&app, json!({ "fail_if_text": "not  FOUND" }), html, "The page shows the text of `fail_if_text`").await?;
+    let missing = json!({ "wait_for_text": "Total", "timeout_ms": 4000 });
+    fails(&app, missing, html, "`wait_for_text` \"Total\" did not appear in time.").await?;
+    fails(&app, json!({ "fail_if_blank": true }), "<body>", "All of the image has one colour").await?;
+    let accepted = json!({
+        "fail_if_selector": ".none", "fail_if_text": "Denied", "wait_for_text": "not found", "fail_if_blank": true,
+    });
+    capture(&app, accepted, html).await?;
+    assert_eq!(credits(&app).await?, json!(0));
+    for (name, value) in
+        [("fail_if_selector", json!("")), ("fail_if_text", json!("x".repeat(513))), ("fail_if_blank", json!(1))]
+    {
+        let refused = app.create_refused(json!({ "html": html, name: value })).await?;
+        anyhow::ensure!(refused.message.starts_with(&format!("`{name}` must be ")), "{refused:?}");
+    }
+    app.finish().await
+}

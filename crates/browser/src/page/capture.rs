@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::cdp::PausedRequest;
 use crate::page::capture_limits::Limits;
-use crate::page::change::{consent, freeze, hiding, interact, requested};
+use crate::page::change::{conditions, consent, freeze, hiding, interact, requested};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::state::PageState;
@@ -19,7 +19,6 @@ use crate::page::load::clock::TimeMode;
 use crate::page::load::settle::{self, Ready, Settled};
 use crate::page::load::watch::{Document, Excess, Gone, REQUESTER_WAIT, WatchState};
 use crate::page::load::{navigate, outside, workers};
-use crate::page::picture::shot::Shot;
 use crate::page::picture::shown::ImageSize;
 use crate::page::picture::{area, looks, shot, slices, viewports};
 use crate::page::tab::Tab;
@@ -197,7 +196,8 @@ async fn wait_and_change(context: &CaptureContext<'_>) -> Result<bool, CaptureEr
     let has_consented = consent::handle(context).await?;
     // A page that is still busy is stopped before its image is taken, and its elements are hidden then.
     let has_hidden = !context.is_late() && hiding::apply(context).await?;
-    let has_waited = requested::wait_for_elements(context).await?;
+    let mut has_waited = requested::wait_for_elements(context).await?;
+    has_waited |= conditions::wait_for_text(context).await?;
     let has_changed = requested::apply_changes(context).await?;
     // Every click is followed by its own wait.
     let has_clicked = interact::click_all(context).await?;
@@ -274,7 +274,12 @@ async fn take_image(
     let state = area.state.without_blocked(&context.spec.blocking, is_listed, context.interception.blocked_fonts());
     context.tab.watch.set_challenge(state.challenge);
     let known = metadata::of_tab(context.tab);
-    let is_blank = !area.may_be_plain && has_one_colour(&shot).await;
+    let fails_if_blank = context.spec.conditions.fail_if_blank;
+    let has_one_colour = (fails_if_blank || !area.may_be_plain) && shot.has_one_colour().await;
+    if has_one_colour && fails_if_blank {
+        return Err(conditions::blank_failure());
+    }
+    let is_blank = has_one_colour && !area.may_be_plain;
     let mut warnings = state.warnings(unsettled);
     if is_blank {
         warnings.push(Warning::Blank);
@@ -314,10 +319,11 @@ async fn take_image(
     Ok(Some(Capture { image: shot.image, metadata, execution_ms, files, slices, viewports }))
 }
 
-/// Stops what moves, applies the caller's changes a last time, reads what [`metadata::about`] returns, and masks what the image
+/// Stops what moves, checks that the page is one that the caller accepts, applies the caller's changes a last time, reads what [`metadata::about`] returns, and masks what the image
 /// must not show.
 async fn prepare_image(context: &CaptureContext<'_>, clip: Option<&Clip>) -> Result<(PageInfo, u32), CaptureError> {
     freeze::apply(context).await?;
+    conditions::check(context).await?;
     requested::enforce_changes(context).await?;
     let about = metadata::about(context, clip).await?;
     looks::begin(context).await?;
@@ -331,14 +337,6 @@ async fn uses_storage(context: &CaptureContext<'_>, state: &PageState) -> Result
         true => outside::is_unsettled(context).await,
         false => Ok(false),
     }
-}
-
-/// Whether the image shows nothing.
-async fn has_one_colour(shot: &Shot) -> bool {
-    let image = shot.image.clone();
-    // An image without content is decoded to its end.
-    let looked = tokio::task::spawn_blocking(move || grabd_pixels::has_one_colour(&image));
-    looked.await.ok().flatten().unwrap_or(false)
 }
 
 /// How long the steps took, up to now. The image was begun at `shot_at`.

@@ -9,6 +9,8 @@ mod blocking;
 #[cfg(test)]
 mod burning;
 #[cfg(test)]
+mod conditions;
+#[cfg(test)]
 mod consent;
 #[cfg(test)]
 mod domains;

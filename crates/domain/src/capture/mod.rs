@@ -2,6 +2,7 @@
 
 mod class;
 mod combinations;
+mod conditions;
 mod device;
 mod files;
 mod format;
@@ -22,6 +23,7 @@ pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as Opti
 use grabd_options::{Problem, TABLE, Value};
 
 pub use self::class::Class;
+pub use self::conditions::Conditions;
 pub use self::device::Device;
 pub use self::files::{Content, FileKind, Paper, PdfLayout};
 pub use self::format::{Format, Scale};
@@ -121,6 +123,8 @@ pub struct CaptureSpec {
     pub content: Content,
     /// CSS selectors of elements that are covered. Each must match something.
     pub mask: Vec<String>,
+    /// What the page must show, or must not show.
+    pub conditions: Conditions,
     /// Long options that are no longer kept: their names, and the SHA-256 of their values. Empty unless it was stored.
     pub omitted: BTreeMap<String, String>,
 }
@@ -279,6 +283,10 @@ impl CaptureSpec {
             upload_url: _,
             content,
             mask,
+            fail_if_selector: _,
+            fail_if_text: _,
+            wait_for_text: _,
+            fail_if_blank: _,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -352,6 +360,7 @@ impl CaptureSpec {
             viewports: viewports::read(viewports.as_deref().unwrap_or_default())?,
             content: content.as_deref().map_or(Some(Content::default()), Content::parse)?,
             mask: mask.clone().unwrap_or_default(),
+            conditions: Conditions::of(request),
             omitted: BTreeMap::new(),
         })
     }
@@ -425,6 +434,7 @@ impl CaptureSpec {
             viewports,
             content,
             mask,
+            conditions: Conditions { fail_if_selector, fail_if_text, wait_for_text, fail_if_blank },
             omitted: _,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
@@ -489,6 +499,10 @@ impl CaptureSpec {
             upload_url: secrets.upload_url_option(),
             content: (*content != Content::default()).then(|| content.as_str().to_owned()),
             mask: list(mask),
+            fail_if_selector: text(fail_if_selector),
+            fail_if_text: fail_if_text.clone(),
+            wait_for_text: wait_for_text.clone(),
+            fail_if_blank: fail_if_blank.then_some(true),
             unparsed: Vec::new(),
         }
     }

@@ -589,6 +589,44 @@ options! { $
                       of `also`, only `report` can be made with it.",
         example: "[\".account-number\"]"
     }
+    /// An element with which the capture fails.
+    fail_if_selector: String = {
+        kind: Kind::Selector,
+        group: Group::Page,
+        label: "Fail if visible",
+        help: "Fail, without charge, if an element that matches this CSS selector is visible.",
+        description: "It is looked for just before the image is taken.",
+        example: "\".error-page\""
+    }
+    /// A text with which the capture fails.
+    fail_if_text: String = {
+        kind: Kind::Text { max: 512, is_multiline: false },
+        group: Group::Page,
+        label: "Fail if text",
+        help: "Fail, without charge, if the page shows this text.",
+        description: "It is looked for just before the image is taken. Upper and lower case count as equal, and so do spaces and \
+                      line breaks. Frames of other origins are not searched.",
+        example: "\"Internal server error\""
+    }
+    /// Wait until the page shows this text.
+    wait_for_text: String = {
+        kind: Kind::Text { max: 512, is_multiline: false },
+        group: Group::Timing,
+        label: "Wait for text",
+        help: "Wait until the page shows this text.",
+        description: "It is compared as `fail_if_text`. The capture fails, without charge, if the text does not appear in time.",
+        example: "\"Total\""
+    }
+    /// Whether the capture fails if its image has one colour.
+    fail_if_blank: bool = {
+        kind: Kind::Flag,
+        default: "false",
+        group: Group::Page,
+        label: "Fail if blank",
+        help: "Fail, without charge, if all of the image has one colour.",
+        description: "Without it, such a grab is done, and most have the warning `blank`.",
+        example: "true"
+    }
 }
 
 /// The option with this name.

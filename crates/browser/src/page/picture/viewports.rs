@@ -9,7 +9,7 @@ use grabd_domain::render::CapturedViewport;
 use grabd_memory::Reservation;
 use serde_json::Value;
 
-use crate::page::change::freeze;
+use crate::page::change::{conditions, freeze};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::load::settle;
@@ -75,6 +75,7 @@ async fn take_one(
     context.show_in(viewport).await?;
     settle::settle_again(context).await?;
     freeze::apply(context).await?;
+    conditions::check(context).await?;
     let state = settle::read_state(context).await?.unwrap_or_default();
     let area = area::find(context, state).await?;
     let area = area::fit(context, area).await?;
@@ -89,6 +90,12 @@ async fn take_one(
     let shot = shot::take_in(context, &area, (reserved, 0)).await?;
     if !looks::end(context).await? {
         return Ok(None);
+    }
+    if context.spec.conditions.fail_if_blank
+        && let Some(shot) = &shot
+        && shot.has_one_colour().await
+    {
+        return Err(conditions::blank_failure());
     }
     match shot {
         Some(shot) if !has_size(&shot, viewport, context.spec, area.clip.as_ref()) => {
