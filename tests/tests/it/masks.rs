@@ -68,3 +68,22 @@ async fn pages_that_the_caller_does_not_accept_are_not_charged() -> Result<()> {
     }
     app.finish().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn highlights_outline_elements_or_fail_without_charge() -> Result<()> {
+    let app = TestApp::start(1, &[]).await?;
+    let html =
+        "<body style='margin:0'><div id=a style='position:absolute;left:50px;top:50px;width:90px;height:90px'></div>";
+    let missing = json!({ "highlight": [{ "selector": "#a" }, { "selector": "#b" }] });
+    fails(&app, missing, html, "`highlight` \"#b\" matches nothing on the page.").await?;
+    let asked = json!({ "highlight": [{ "selector": "#a", "label": "Here", "color": "blue" }] });
+    let (_, image) = capture(&app, asked, html).await?;
+    assert_eq!((image.get_pixel(48, 90).0, image.get_pixel(90, 90).0), ([0, 0, 255, 255], [255; 4]));
+    assert_eq!(credits(&app).await?, json!(0));
+    for refused in [json!([{ "label": "Here" }]), json!([{ "selector": "#a", "color": "pink" }]), json!("#a")] {
+        let refused = app.create_refused(json!({ "html": html, "highlight": refused })).await?;
+        let allowed = "`highlight` must be an array of at most 20 objects, each with `selector`";
+        anyhow::ensure!(refused.message.starts_with(allowed), "{refused:?}");
+    }
+    app.finish().await
+}

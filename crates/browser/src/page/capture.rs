@@ -319,14 +319,14 @@ async fn take_image(
     Ok(Some(Capture { image: shot.image, metadata, execution_ms, files, slices, viewports }))
 }
 
-/// Stops what moves, checks that the page is one that the caller accepts, applies the caller's changes a last time, reads what [`metadata::about`] returns, and masks what the image
-/// must not show.
+/// Stops what moves, checks that the page is one that the caller accepts, applies the caller's changes a last time, reads what
+/// [`metadata::about`] returns, and draws what `mask` and `highlight` ask for.
 async fn prepare_image(context: &CaptureContext<'_>, clip: Option<&Clip>) -> Result<(PageInfo, u32), CaptureError> {
     freeze::apply(context).await?;
     conditions::check(context).await?;
     requested::enforce_changes(context).await?;
     let about = metadata::about(context, clip).await?;
-    looks::begin(context).await?;
+    looks::begin(context, clip).await?;
     Ok(about)
 }
 

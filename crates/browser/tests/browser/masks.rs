@@ -1,4 +1,4 @@
-//! Elements that are masked in the image.
+//! Elements that are masked or outlined in the image.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -159,6 +159,53 @@ async fn mask_that_matches_nothing_fails() {
         let task = RenderTask { budget: Duration::from_secs(10), ..task(masked(&site.url(path), selectors)) };
         let failed = grabd_domain::render::Renderer::render(&rig.chromium, task).await;
         let Err(RenderError::Page { failure, .. }) = failed else { panic!("{selectors:?}") };
+        assert_eq!((failure.reason, &*failure.message), (FailureReason::RenderFailed, message));
+    }
+    rig.chromium.shutdown().await;
+}
+
+fn highlighted(url: &str, json: &str) -> CaptureRequest {
+    let mut request = request(url);
+    assert!(request.set("highlight", serde_json::from_str(json).unwrap()), "{json}");
+    request
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn highlighted_elements_are_outlined_in_every_kind_of_image() {
+    let page = "<!doctype html><style>body { margin: 0; height: 2000px }
+        div { position: absolute; left: 100px; width: 100px; height: 100px } #host { left: 0; width: 0; height: 0 }
+        </style><body><div class=a style='top:100px'></div><div class=a style='top:300px'></div>
+        <div class=low style='top:1500px'></div><div id=host style='top:0'></div>
+        <script>document.querySelector('#host').attachShadow({ mode: 'open' }).innerHTML =
+            '<div class=a style=\"position:absolute;left:400px;top:100px;width:50px;height:50px\">x</div>'</script>";
+    let site = Site::start(2, [("/", html(page))]).await;
+    let rig = Rig::start().await;
+    let url = site.url("/");
+    let asked = || highlighted(&url, r#"[{"selector": ".a", "label": "Box", "color": "blue"}]"#);
+    assert_eq!(rig.grab(&url).await.colour(98, 150), "white", "the page without the outline");
+    let window = rig.capture(asked()).await;
+    for (x, y) in [(98, 150), (202, 150), (150, 98), (150, 202), (98, 350), (398, 120)] {
+        assert_eq!(window.colour(x, y), "blue", "{x},{y}");
+    }
+    assert_eq!((window.colour(150, 150), window.colour(105, 79)), ("white", "blue"), "the label is above the element");
+    let full = rig.capture(CaptureRequest { full_page: Some(true), ..asked() }).await;
+    assert_eq!((full.colour(98, 150), full.size()), ("blue", (1280, 2000)));
+    // The outline of an element that is the whole image is in it.
+    let element = rig.capture(CaptureRequest { selector: Some("div.a".into()), ..asked() }).await;
+    assert_eq!((element.size(), element.colour(1, 50), element.colour(50, 50)), ((100, 100), "blue", "white"));
+    let both = CaptureRequest { mask: Some(vec![".a".into()]), ..asked() };
+    let both = rig.capture(both).await;
+    assert_eq!((both.colour(98, 150), both.colour(150, 150)), ("blue", "gray"));
+
+    let low = |asked: CaptureRequest| CaptureRequest { full_page: Some(true), ..asked };
+    let asked = highlighted(&url, r#"[{"selector": ".low"}]"#);
+    assert_eq!(rig.capture(low(asked.clone())).await.colour(98, 1550), "red");
+    for (request, message) in [
+        (asked, "`highlight` \".low\" matches nothing in the image."),
+        (highlighted(&url, r#"[{"selector": ".none"}]"#), "`highlight` \".none\" matches nothing on the page."),
+        (highlighted(&url, r#"[{"selector": "p:"}]"#), "`highlight` \"p:\" is not a valid CSS selector."),
+    ] {
+        let (failure, _) = rig.fails(request).await;
         assert_eq!((failure.reason, &*failure.message), (FailureReason::RenderFailed, message));
     }
     rig.chromium.shutdown().await;

@@ -6,6 +6,7 @@ mod conditions;
 mod device;
 mod files;
 mod format;
+mod highlight;
 mod metadata;
 mod network;
 mod page;
@@ -27,6 +28,7 @@ pub use self::conditions::Conditions;
 pub use self::device::Device;
 pub use self::files::{Content, FileKind, Paper, PdfLayout};
 pub use self::format::{Format, Scale};
+pub use self::highlight::{Highlight, HighlightColor};
 pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets, UploadUrl};
@@ -125,6 +127,8 @@ pub struct CaptureSpec {
     pub mask: Vec<String>,
     /// What the page must show, or must not show.
     pub conditions: Conditions,
+    /// Elements that are outlined in the image.
+    pub highlight: Vec<Highlight>,
     /// Long options that are no longer kept: their names, and the SHA-256 of their values. Empty unless it was stored.
     pub omitted: BTreeMap<String, String>,
 }
@@ -287,6 +291,7 @@ impl CaptureSpec {
             fail_if_text: _,
             wait_for_text: _,
             fail_if_blank: _,
+            highlight,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -361,6 +366,7 @@ impl CaptureSpec {
             content: content.as_deref().map_or(Some(Content::default()), Content::parse)?,
             mask: mask.clone().unwrap_or_default(),
             conditions: Conditions::of(request),
+            highlight: highlight::read(highlight.as_deref().unwrap_or_default())?,
             omitted: BTreeMap::new(),
         })
     }
@@ -435,6 +441,7 @@ impl CaptureSpec {
             content,
             mask,
             conditions: Conditions { fail_if_selector, fail_if_text, wait_for_text, fail_if_blank },
+            highlight,
             omitted: _,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
@@ -503,6 +510,7 @@ impl CaptureSpec {
             fail_if_text: fail_if_text.clone(),
             wait_for_text: wait_for_text.clone(),
             fail_if_blank: fail_if_blank.then_some(true),
+            highlight: highlight::to_objects(highlight),
             unparsed: Vec::new(),
         }
     }

@@ -5,7 +5,7 @@ mod declare;
 mod members;
 mod row;
 
-use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, PDF, VIEWPORT};
+use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, HIGHLIGHT, PDF, VIEWPORT};
 use self::row::{FORM, OPTION};
 use crate::{CaptureOption, FormDetails, Group, Kind, Object, OptionType, Rectangle, Secret, Value};
 
@@ -626,6 +626,16 @@ options! { $
         help: "Fail, without charge, if all of the image has one colour.",
         description: "Without it, such a grab is done, and most have the warning `blank`.",
         example: "true"
+    }
+    /// Elements that are outlined.
+    highlight: Vec<Object> = {
+        kind: Kind::Objects { max: 20, members: HIGHLIGHT },
+        group: Group::Changes,
+        label: "Highlight",
+        help: "Outline elements in the image, with labels.",
+        description: "All visible elements that a selector matches are outlined, at most 100. The capture fails, without charge, if \
+                      none of them is in the image. The page itself, and the files of `also`, are not changed.",
+        example: "[{\"selector\": \"h1\", \"label\": \"Title\", \"color\": \"blue\"}]"
     }
 }
 

@@ -1,8 +1,10 @@
-//! What is drawn over the page for the image: it covers what the caller masks.
+//! What is drawn over the page for the image: it covers what the caller masks, and outlines what the caller highlights.
 //!
 //! A mask is for what must not be seen, so that a capture fails if it is not certain that the image has it: if a selector matches
 //! nothing, if the page does not answer, and if a masked element is visible after the image was taken.
 
+use chromiumoxide::cdp::browser_protocol::page::Viewport as Clip;
+use grabd_domain::capture::Highlight;
 use serde::{Deserialize, Serialize};
 
 use crate::page::context::CaptureContext;
@@ -11,6 +13,23 @@ use crate::page::error::CaptureError;
 #[derive(Serialize)]
 struct LooksArguments<'a> {
     mask: &'a [String],
+    highlight: Vec<Outline<'a>>,
+    /// The part of the page that the image shows, or the window.
+    area: Option<&'a Clip>,
+}
+
+#[derive(Serialize)]
+struct Outline<'a> {
+    selector: &'a str,
+    label: Option<&'a str>,
+    color: &'static str,
+}
+
+impl<'a> From<&'a Highlight> for Outline<'a> {
+    fn from(highlight: &'a Highlight) -> Self {
+        let Highlight { selector, label, color } = highlight;
+        Self { selector, label: label.as_deref(), color: color.as_str() }
+    }
 }
 
 #[derive(Deserialize)]
@@ -32,6 +51,7 @@ struct LooksProblem {
 enum ProblemKind {
     Invalid,
     Missing,
+    Outside,
 }
 
 #[derive(Deserialize)]
@@ -48,27 +68,30 @@ impl LooksProblem {
         CaptureError::failed(match kind {
             ProblemKind::Invalid => format!("`{option}` \"{selector}\" is not a valid CSS selector."),
             ProblemKind::Missing => format!("`{option}` \"{selector}\" matches nothing on the page."),
+            ProblemKind::Outside => format!("`{option}` \"{selector}\" matches nothing in the image."),
         })
     }
 }
 
 fn is_asked(context: &CaptureContext<'_>) -> bool {
-    !context.spec.mask.is_empty()
+    !context.spec.mask.is_empty() || !context.spec.highlight.is_empty()
 }
 
-/// Masks what the caller asks for. It is the last step before the image is taken.
+/// Masks and outlines what the caller asks for. The image shows `area` of the page, or the window. It is the last step before the
+/// image is taken.
 ///
 /// # Errors
-/// If a selector is invalid or matches nothing, and if the page does not answer.
-pub(in crate::page) async fn begin(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+/// If a selector is invalid, or matches nothing, and if the page does not answer.
+pub(in crate::page) async fn begin(context: &CaptureContext<'_>, area: Option<&Clip>) -> Result<(), CaptureError> {
     if !is_asked(context) {
         return Ok(());
     }
-    let arguments = LooksArguments { mask: &context.spec.mask };
+    let highlight = context.spec.highlight.iter().map(Outline::from).collect();
+    let arguments = LooksArguments { mask: &context.spec.mask, highlight, area };
     match context.call_script::<BeginResult>("beginLooks", &arguments).await? {
         Some(BeginResult { problem: None }) => Ok(()),
         Some(BeginResult { problem: Some(problem) }) => Err(problem.into_error()),
-        None => Err(CaptureError::failed("The page does not let `mask` be applied.")),
+        None => Err(CaptureError::failed("The page does not let `mask` and `highlight` be applied.")),
     }
 }
 

@@ -86,7 +86,7 @@ async fn take_one(
         // The whole budget is smaller than what the capture may take, and this capture holds all of it.
         None => context.limits.memory.reserve(0, Duration::ZERO).await.map_err(shot::no_memory)?,
     };
-    looks::begin(context).await?;
+    looks::begin(context, area.clip.as_ref()).await?;
     let shot = shot::take_in(context, &area, (reserved, 0)).await?;
     if !looks::end(context).await? {
         return Ok(None);

@@ -1,4 +1,4 @@
-// Covers what the caller masks while the image is taken.
+// Covers what the caller masks, and outlines what the caller highlights, while the image is taken.
 
 // Nothing is drawn above a masked element: it is not drawn itself. Its opacity is also that of everything in it, wherever that is
 // positioned and whatever it declares: texts, pseudo-elements, images, canvases, videos, frames, and what is added later. The
@@ -154,25 +154,78 @@ const drawOverlay = (draw) => {
 // Was the element shown before it was masked?
 const shownBefore = new WeakMap();
 const wasShown = (element) => {
-  if (!shownBefore.has(element)) shownBefore.set(element, isShown(element));
-  return shownBefore.get(element);
+  for (let at = element; at; at = parentOf(at)) if (shownBefore.has(at)) return shownBefore.get(at);
+  return isShown(element);
 };
 
-// Masks the elements and draws what covers them. Returns the first selector that is invalid, or matches nothing.
-page.beginLooks = ({ mask }) => {
+const OUTLINE_PX = 3;
+// The outlined elements of each selector.
+const MAX_OUTLINED = 100;
+const DARK = ['red', 'green', 'blue', 'purple', 'black'];
+
+// Draws an outline around a place, and its label above it, or in it if there is no room. Both stay in the shown part of the page.
+const drawnOutline = ({ place, label, color }, shown, origin) => {
+  const outer = {
+    left: Math.max(place.left - OUTLINE_PX, shown.left),
+    top: Math.max(place.top - OUTLINE_PX, shown.top),
+    right: Math.min(place.right + OUTLINE_PX, shown.right),
+    bottom: Math.min(place.bottom + OUTLINE_PX, shown.bottom),
+  };
+  const outline = drawn({ ...pixels(outer, origin), border: `${OUTLINE_PX}px solid ${color}` });
+  if (!label) return [outline];
+  const height = 20;
+  const isAbove = outer.top - height >= shown.top;
+  const text = drawn({
+    left: `${outer.left - origin.left}px`, top: `${outer.top - origin.top - (isAbove ? height : 0)}px`, height: `${height}px`,
+    'max-width': `${Math.max(0, shown.right - outer.left)}px`, padding: '0 6px', overflow: 'hidden', background: color,
+    color: DARK.includes(color) ? 'white' : 'black', font: '600 13px/20px Arial, Helvetica, sans-serif', 'white-space': 'nowrap',
+  });
+  text.textContent = label;
+  return [outline, text];
+};
+
+// The places to outline, or the problem.
+const findOutlines = (highlight, shown) => {
+  const outlines = [];
+  for (const { selector, label, color } of highlight) {
+    const visible = elements(selector).filter((element) => hasArea(boxOf(element)) && wasShown(element));
+    const places = visible.map((element) => uncutPart(element, boxOf(element))).filter((place) => place !== null && overlaps(place, shown));
+    if (places.length === 0) return { problem: { kind: visible.length > 0 ? 'outside' : 'missing', option: 'highlight', selector } };
+    for (const place of places.slice(0, MAX_OUTLINED)) outlines.push({ place, label, color });
+  }
+  return { problem: null, outlines };
+};
+
+// The part of the page that the image shows, from the corner of the window.
+const shownPart = (area) => {
+  if (!area) return viewport();
+  const [left, top] = [area.x + leftEdge() - scrollX, area.y - scrollY];
+  return { left, top, right: left + area.width, bottom: top + area.height };
+};
+
+// Masks the elements, and draws what covers and outlines elements. Returns the first selector that is invalid, matches nothing,
+// or, of what is outlined, nothing in the image.
+page.beginLooks = ({ mask, highlight, area }) => {
   removeOverlay();
-  for (const selector of mask) {
+  const selectors = [...mask.map((selector) => ['mask', selector]), ...highlight.map(({ selector }) => ['highlight', selector])];
+  for (const [option, selector] of selectors) {
     try {
       document.createDocumentFragment().querySelector(selector);
     } catch {
-      return { problem: { kind: 'invalid', option: 'mask', selector } };
+      return { problem: { kind: 'invalid', option, selector } };
     }
   }
   maskSelectors = mask;
+  const shown = highlight.length > 0 ? shownPart(area) : null;
+  // Before anything is masked.
+  const { problem, outlines } = findOutlines(highlight, shown);
+  if (problem) return { problem };
   const { missing, elements: masked } = mask.length > 0 ? findMasked() : { missing: null, elements: [] };
   if (missing !== null) return { problem: { kind: 'missing', option: 'mask', selector: missing } };
-  const places = masked
-    .flatMap(boxedElements)
+  const boxed = masked.flatMap(boxedElements);
+  const newlyMasked = boxed.filter((element) => !shownBefore.has(element)).map((element) => [element, isShown(element)]);
+  for (const [element, isNowShown] of newlyMasked) shownBefore.set(element, isNowShown);
+  const places = boxed
     .filter(wasShown)
     .slice(0, MAX_BOXES)
     .flatMap((element) => [...element.getClientRects()].filter(hasArea).map((box) => placeInWindow(element, box)))
@@ -184,8 +237,11 @@ page.beginLooks = ({ mask }) => {
     }
     masked.forEach(maskElement);
   }
-  if (places.length > 0) {
-    drawOverlay((origin) => places.map((place) => drawn({ ...pixels(place, origin), background: MASK_COLOUR })));
+  if (places.length + outlines.length > 0) {
+    drawOverlay((origin) => [
+      ...places.map((place) => drawn({ ...pixels(place, origin), background: MASK_COLOUR })),
+      ...outlines.flatMap((outline) => drawnOutline(outline, shown, origin)),
+    ]);
   }
   return { problem: null };
 };
