@@ -66,14 +66,14 @@ pub(crate) fn failure_cause_schema() -> Object {
     schema
 }
 
-/// OpenAPI schema of a kind of attachment: a word that the option takes, a slice, the image in a further viewport, or that
-/// of a difference.
+/// OpenAPI schema of a kind of attachment: a word that the option takes, a slice, the image in a further viewport, that of
+/// a difference, or a thumbnail.
 pub(crate) fn file_kind_schema() -> Object {
     let words = match grabd_options::find("also").map(|option| option.kind) {
         Some(grabd_options::Kind::Words(words)) => words,
         Some(_) | None => &[],
     };
-    string_enum(words.iter().copied().chain([SLICE_KIND, "viewport", "difference"]))
+    string_enum(words.iter().copied().chain([SLICE_KIND, "viewport", "difference", "thumbnail"]))
 }
 
 fn string_enum(words: impl IntoIterator<Item = &'static str>) -> Object {

@@ -242,6 +242,8 @@ mod tests {
             ("geolocation", "48.2,16.37"),
             ("geolocation", "-48.2,16,100"),
             ("basic_auth", "me:pass:word"),
+            ("thumbnail", "400,300"),
+            ("thumbnail", "400,300,cover"),
             ("headers", "accept: text/html\nx-test: a:b"),
             ("cookies", "a=b\nsid=x=y; domain=example.com; path=/; secure; http_only; same_site=Lax; expires=1"),
             ("highlight", "h1\na[href='x=y'] > b; label=A = b; color=blue"),

@@ -5,7 +5,7 @@ use grabd_tests::harness::TestApp;
 use image::GenericImageView as _;
 use serde_json::{Value, json};
 
-use super::files::credits;
+use super::files::{credits, fetch, files};
 
 /// Fails without charge, with a message that begins like this.
 async fn fails(app: &TestApp, mut options: Value, html: &str, message: &str) -> Result<()> {
@@ -85,5 +85,43 @@ async fn highlights_outline_elements_or_fail_without_charge() -> Result<()> {
         let allowed = "`highlight` must be an array of at most 20 objects, each with `selector`";
         anyhow::ensure!(refused.message.starts_with(allowed), "{refused:?}");
     }
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn thumbnails_cost_nothing_more_and_are_deleted_with_the_image() -> Result<()> {
+    let app = TestApp::start(1, &[]).await?;
+    let html =
+        "<body style='margin:0'><div style='height:300px;background:red'></div><div style='height:2000px'></div>";
+    let asked =
+        json!({ "full_page": true, "thumbnail": { "width": 200, "height": 100, "fit": "cover" }, "phash": true });
+    let (grab, _) = capture(&app, asked, html).await?;
+    assert_eq!(credits(&app).await?, json!(0));
+    let [file] = &files(&grab)[..] else { anyhow::bail!("{grab}") };
+    assert_eq!((&file["kind"], &file["media_type"]), (&json!("thumbnail"), &json!("image/jpeg")));
+    let url = file["url"].as_str().context("url")?;
+    assert!(url.ends_with("/thumbnail.jpeg"), "{url}");
+    let content = fetch(&app, url).await?.error_for_status()?.bytes().await?;
+    let image = image::load_from_memory(&content)?;
+    assert_eq!((image.dimensions(), &file["bytes"]), ((200, 100), &json!(content.len())));
+    // The first 640 rows of the page are in it.
+    let (upper, lower) = (image.get_pixel(100, 20).0, image.get_pixel(100, 80).0);
+    assert!(upper[0] > 240 && upper[1] < 15 && lower[1] > 240, "{upper:?} {lower:?}");
+    let path = format!("/grabs/{}", grab["id"].as_str().context("id")?);
+    assert_eq!(app.get(&path, app.live()).await?.1["files"], grab["files"]);
+    let deleted = app.client.delete(format!("{}{path}", app.base())).bearer_auth(app.live()).send().await?;
+    assert_eq!((deleted.status().as_u16(), fetch(&app, url).await?.status().as_u16()), (204, 404));
+    for refused in [json!({ "width": 200 }), json!({ "width": 200, "height": 2000 }), json!("200,100")] {
+        let refused = app.create_refused(json!({ "html": html, "thumbnail": refused })).await?;
+        anyhow::ensure!(refused.message.starts_with("`thumbnail` must be an object with `width`"), "{refused:?}");
+    }
+
+    // Placeholders have thumbnails as well.
+    let body = json!({ "url": "https://example.com/", "thumbnail": { "width": 64, "height": 64 } });
+    let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test()).json(&body);
+    let grab: Value = request.send().await?.json().await?;
+    let url = files(&grab).first().and_then(|file| file["url"].as_str()).context("url")?;
+    let content = fetch(&app, url).await?.error_for_status()?.bytes().await?;
+    assert_eq!(image::load_from_memory(&content)?.dimensions(), (64, 36));
     app.finish().await
 }

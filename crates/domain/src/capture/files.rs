@@ -23,6 +23,8 @@ pub enum FileKind {
     Report,
     /// What changed since an earlier image, as PNG. Made by the core because of `compare_to`, not of `also`.
     Difference,
+    /// A smaller copy of the image, as JPEG. Made by the core because of `thumbnail`, not of `also`.
+    Thumbnail,
 }
 
 const MEBIBYTE: u64 = 1 << 20;
@@ -30,7 +32,7 @@ const MEBIBYTE: u64 = 1 << 20;
 impl FileKind {
     /// All kinds, in the order in which files are made, stored and shown.
     /// A PDF changes the layout of the page, so that what depends on it is read before.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Html,
         Self::Text,
         Self::Markdown,
@@ -40,6 +42,7 @@ impl FileKind {
         Self::Pdf,
         Self::Report,
         Self::Difference,
+        Self::Thumbnail,
     ];
 
     /// Its name in the APIs.
@@ -54,6 +57,7 @@ impl FileKind {
             Self::Pdf => "pdf",
             Self::Report => "report",
             Self::Difference => "difference",
+            Self::Thumbnail => "thumbnail",
         }
     }
 
@@ -74,6 +78,7 @@ impl FileKind {
             Self::Pdf => "page.pdf",
             Self::Report => "report.json",
             Self::Difference => "difference.png",
+            Self::Thumbnail => "thumbnail.jpeg",
         }
     }
 
@@ -86,6 +91,7 @@ impl FileKind {
             Self::Links | Self::Elements | Self::Report => "application/json",
             Self::Pdf => "application/pdf",
             Self::Marks | Self::Difference => "image/png",
+            Self::Thumbnail => "image/jpeg",
         }
     }
 
@@ -95,13 +101,15 @@ impl FileKind {
             // Those in JSON are bounded by the number and length of their entries.
             Self::Html | Self::Links | Self::Elements | Self::Report => 8 * MEBIBYTE,
             Self::Text | Self::Markdown => 2 * MEBIBYTE,
+            // More than its pixels have.
+            Self::Thumbnail => 4 * MEBIBYTE,
             Self::Pdf | Self::Marks | Self::Difference => 32 * MEBIBYTE,
         }
     }
 
     /// Whether it is made of the page by a renderer. Other files are made by the core, of the stored image.
     pub const fn is_of_page(self) -> bool {
-        !matches!(self, Self::Marks | Self::Difference)
+        !matches!(self, Self::Marks | Self::Difference | Self::Thumbnail)
     }
 }
 
@@ -242,7 +250,8 @@ impl PdfLayout {
 /// The kinds with these names, in their order and each once. Marks have the numbers of the list of elements, so that is
 /// made too. None if a name is not known, or cannot be asked for.
 pub(super) fn kinds(names: &[String]) -> Option<Vec<FileKind>> {
-    let asked = |name: &String| FileKind::parse(name).filter(|kind| *kind != FileKind::Difference);
+    let is_asked_otherwise = |kind: FileKind| matches!(kind, FileKind::Difference | FileKind::Thumbnail);
+    let asked = |name: &String| FileKind::parse(name).filter(|kind| !is_asked_otherwise(*kind));
     let mut kinds: Vec<FileKind> = names.iter().map(asked).collect::<Option<_>>()?;
     if kinds.contains(&FileKind::Marks) {
         kinds.push(FileKind::Elements);
@@ -279,5 +288,6 @@ mod tests {
         assert_eq!(kinds(&["marks".to_owned()]), Some(vec![FileKind::Elements, FileKind::Marks]));
         assert_eq!(kinds(&["mhtml".to_owned()]), None);
         assert_eq!(kinds(&["difference".to_owned()]), None);
+        assert_eq!(kinds(&["thumbnail".to_owned()]), None);
     }
 }

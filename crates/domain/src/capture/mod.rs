@@ -14,6 +14,7 @@ mod request;
 mod secrets;
 mod slices;
 mod stored;
+mod thumbnail;
 mod viewport;
 mod viewports;
 
@@ -34,6 +35,7 @@ pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets, UploadUrl};
 pub use self::slices::{AttachmentName, SliceNumber};
 pub use self::stored::LONG_OPTION_BYTES;
+pub use self::thumbnail::{Thumbnail, ThumbnailFit};
 pub use self::viewport::Viewport;
 pub use self::viewports::ViewportNumber;
 use crate::faults::{Fault, Field};
@@ -129,6 +131,8 @@ pub struct CaptureSpec {
     pub conditions: Conditions,
     /// Elements that are outlined in the image.
     pub highlight: Vec<Highlight>,
+    /// How a smaller copy of the image is made. None: there is none.
+    pub thumbnail: Option<Thumbnail>,
     /// Long options that are no longer kept: their names, and the SHA-256 of their values. Empty unless it was stored.
     pub omitted: BTreeMap<String, String>,
 }
@@ -292,6 +296,7 @@ impl CaptureSpec {
             wait_for_text: _,
             fail_if_blank: _,
             highlight,
+            thumbnail,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -367,6 +372,10 @@ impl CaptureSpec {
             mask: mask.clone().unwrap_or_default(),
             conditions: Conditions::of(request),
             highlight: highlight::read(highlight.as_deref().unwrap_or_default())?,
+            thumbnail: match thumbnail {
+                Some(object) => Some(Thumbnail::of(object)?),
+                None => None,
+            },
             omitted: BTreeMap::new(),
         })
     }
@@ -442,6 +451,7 @@ impl CaptureSpec {
             mask,
             conditions: Conditions { fail_if_selector, fail_if_text, wait_for_text, fail_if_blank },
             highlight,
+            thumbnail,
             omitted: _,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
@@ -511,6 +521,7 @@ impl CaptureSpec {
             wait_for_text: wait_for_text.clone(),
             fail_if_blank: fail_if_blank.then_some(true),
             highlight: highlight::to_objects(highlight),
+            thumbnail: thumbnail.map(Thumbnail::to_object),
             unparsed: Vec::new(),
         }
     }

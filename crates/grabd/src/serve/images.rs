@@ -102,7 +102,8 @@ async fn attachment(
             | FileKind::Elements
             | FileKind::Marks
             | FileKind::Report
-            | FileKind::Difference,
+            | FileKind::Difference
+            | FileKind::Thumbnail,
         )
         | AttachmentName::Slice(_)
         | AttachmentName::Viewport(_) => None,

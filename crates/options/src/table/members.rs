@@ -87,6 +87,27 @@ pub(super) const VIEWPORT: &[Member] = &[
     },
 ];
 
+pub(super) const THUMBNAIL: &[Member] = &[
+    Member {
+        name: "width",
+        kind: Kind::Integer { min: 16, max: 1024, unit: "pixels" },
+        is_required: true,
+        help: "Largest width in pixels.",
+    },
+    Member {
+        name: "height",
+        kind: Kind::Integer { min: 16, max: 1024, unit: "pixels" },
+        is_required: true,
+        help: "Largest height in pixels.",
+    },
+    Member {
+        name: "fit",
+        kind: Kind::Word(&["contain", "cover"]),
+        is_required: false,
+        help: "What it shows; `contain` by default.",
+    },
+];
+
 pub(super) const HIGHLIGHT: &[Member] = &[
     Member {
         name: "selector",

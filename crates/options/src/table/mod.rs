@@ -5,7 +5,7 @@ mod declare;
 mod members;
 mod row;
 
-use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, HIGHLIGHT, PDF, VIEWPORT};
+use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, HIGHLIGHT, PDF, THUMBNAIL, VIEWPORT};
 use self::row::{FORM, OPTION};
 use crate::{CaptureOption, FormDetails, Group, Kind, Object, OptionType, Rectangle, Secret, Value};
 
@@ -636,6 +636,16 @@ options! { $
         description: "All visible elements that a selector matches are outlined, at most 100. The capture fails, without charge, if \
                       none of them is in the image. The page itself, and the files of `also`, are not changed.",
         example: "[{\"selector\": \"h1\", \"label\": \"Title\", \"color\": \"blue\"}]"
+    }
+    /// A smaller copy of the image.
+    thumbnail: Object = {
+        kind: Kind::Object { members: THUMBNAIL, separator: ',' },
+        group: Group::Files,
+        label: "Thumbnail",
+        help: "Also make a smaller copy of the image, as a JPEG of at most this size, for the same credit.",
+        description: "It is in `files` of the grab. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of \
+                      the given size, from the top. It is never enlarged. Forms and the command line take `width,height,fit`.",
+        example: "{\"width\": 400, \"height\": 300, \"fit\": \"cover\"}"
     }
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn kind(name: AttachmentName) -> i16 {
         AttachmentName::Also(FileKind::Elements) => 6,
         AttachmentName::Also(FileKind::Difference) => 8,
         AttachmentName::Also(FileKind::Marks) => 9,
+        AttachmentName::Also(FileKind::Thumbnail) => 10,
         AttachmentName::Slice(number) => FIRST_SLICE + i16::from(number.get()) - 1,
         AttachmentName::Viewport(number) => FIRST_VIEWPORT + i16::from(number.get()) - 1,
     }

@@ -126,7 +126,7 @@ pub(in crate::page) async fn files(
             FileKind::Pdf => (pdf(context).await?, false),
             FileKind::Report => (report::write(context, metadata), false),
             // The core makes them of images.
-            FileKind::Marks | FileKind::Difference => return Err(not_made(*kind)),
+            FileKind::Marks | FileKind::Difference | FileKind::Thumbnail => return Err(not_made(*kind)),
         };
         let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
         if bytes > kind.max_bytes() {
@@ -163,7 +163,8 @@ fn too_large(kind: FileKind) -> CaptureError {
         | FileKind::Elements
         | FileKind::Marks
         | FileKind::Report
-        | FileKind::Difference => "Leave it out of `also`.",
+        | FileKind::Difference
+        | FileKind::Thumbnail => "Leave it out of `also`.",
     };
     CaptureError::failed(format!("The {name} of the page has more than {megabytes} MB. {advice}"))
 }
