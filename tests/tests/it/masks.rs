@@ -55,8 +55,11 @@ async fn pages_that_the_caller_does_not_accept_are_not_charged() -> Result<()> {
     let missing = json!({ "wait_for_text": "Total", "timeout_ms": 4000 });
     fails(&app, missing, html, "`wait_for_text` \"Total\" did not appear in time.").await?;
     fails(&app, json!({ "fail_if_blank": true }), "<body>", "All of the image has one colour").await?;
+    let missing = json!({ "wait_for_expression": "window.loaded", "timeout_ms": 4000 });
+    fails(&app, missing, html, "`wait_for_expression` did not become true in time.").await?;
     let accepted = json!({
         "fail_if_selector": ".none", "fail_if_text": "Denied", "wait_for_text": "not found", "fail_if_blank": true,
+        "wait_for_expression": "document.querySelector('h1')",
     });
     capture(&app, accepted, html).await?;
     assert_eq!(credits(&app).await?, json!(0));
@@ -97,7 +100,8 @@ async fn thumbnails_cost_nothing_more_and_are_deleted_with_the_image() -> Result
         json!({ "full_page": true, "thumbnail": { "width": 200, "height": 100, "fit": "cover" }, "phash": true });
     let (grab, _) = capture(&app, asked, html).await?;
     assert_eq!(credits(&app).await?, json!(0));
-    let [file] = &files(&grab)[..] else { anyhow::bail!("{grab}") };
+    let listed = files(&grab);
+    let [file] = listed[..] else { anyhow::bail!("{grab}") };
     assert_eq!((&file["kind"], &file["media_type"]), (&json!("thumbnail"), &json!("image/jpeg")));
     let url = file["url"].as_str().context("url")?;
     assert!(url.ends_with("/thumbnail.jpeg"), "{url}");

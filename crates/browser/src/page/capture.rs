@@ -186,7 +186,7 @@ async fn take_steps(context: &CaptureContext<'_>) -> Result<Capture, CaptureErro
     }
 }
 
-/// Removes consent dialogs and the places of ads, waits for the requested elements, makes the caller's changes and clicks,
+/// Removes consent dialogs and the places of ads, waits for what was asked for, makes the caller's changes and clicks,
 /// runs the caller's script, and waits until the page has settled again. Returns whether anything was requested.
 ///
 /// # Errors
@@ -198,6 +198,7 @@ async fn wait_and_change(context: &CaptureContext<'_>) -> Result<bool, CaptureEr
     let has_hidden = !context.is_late() && hiding::apply(context).await?;
     let mut has_waited = requested::wait_for_elements(context).await?;
     has_waited |= conditions::wait_for_text(context).await?;
+    has_waited |= interact::wait_for_expression(context).await?;
     let has_changed = requested::apply_changes(context).await?;
     // Every click is followed by its own wait.
     let has_clicked = interact::click_all(context).await?;

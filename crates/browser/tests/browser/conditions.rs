@@ -104,3 +104,38 @@ async fn images_of_one_colour_fail_on_request() {
     assert_eq!(failure(&rig, narrow).await, message, "a further viewport");
     rig.chromium.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn capture_waits_for_an_expression_in_the_world_of_the_page() {
+    let page = "<!doctype html><body style='margin:0;background:red'><script>
+        setTimeout(() => { globalThis.chart = { drawn: Promise.resolve(false) } }, 3000);
+        setTimeout(() => {
+            chart.drawn = Promise.resolve(true);
+            document.body.style.background = 'lime';
+        }, 6000)</script>";
+    let leaves =
+        "<!doctype html><body style='background:red'><script>setTimeout(() => { location = '/next' }, 3000)</script>";
+    let next = "<!doctype html><body style='background:lime'><script>ready = true</script>";
+    let site = Site::start(2, [("/", html(page)), ("/leaves", html(leaves)), ("/next", html(next))]).await;
+    let rig = Rig::start().await;
+    let asked = |path: &str, expression: &str| CaptureRequest {
+        wait_for_expression: Some(expression.into()),
+        ..request(&site.url(path))
+    };
+    assert_eq!(rig.capture(asked("/", "chart.drawn // at last")).await.colour(600, 400), "lime");
+    assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "red", "without the option");
+    assert_eq!(rig.capture(asked("/leaves", "globalThis.ready")).await.colour(600, 400), "lime", "another document");
+    rig.capture(asked("/next", "(() => { window.calls = (window.calls ?? 0) + 1; return calls > 2 })()")).await;
+    for (expression, message) in [
+        ("false", "`wait_for_expression` did not become true in time."),
+        (
+            "missing.value",
+            "`wait_for_expression` did not become true in time. The last time, it threw ReferenceError: missing is not defined.",
+        ),
+        ("1 +", "`wait_for_expression` failed: SyntaxError: Unexpected token ')'"),
+        ("(() => { for (;;) {} })()", "`wait_for_expression` did not become true in time."),
+    ] {
+        assert_eq!(failure(&rig, asked("/next", expression)).await, message);
+    }
+    rig.chromium.shutdown().await;
+}

@@ -46,8 +46,10 @@ pub(super) fn check(request: &CaptureRequest) -> Result<(), Fault> {
     {
         return refuse("mask", &mask, format!("left out where `also` has \"{kind}\""));
     }
-    if let (Some(script), Some(false)) = (used("script"), request.javascript) {
-        return refuse("script", &script, "left out where `javascript` is false".to_owned());
+    for name in ["script", "wait_for_expression"] {
+        if let (Some(source), Some(false)) = (used(name), request.javascript) {
+            return refuse(name, &source, "left out where `javascript` is false".to_owned());
+        }
     }
     match (request.format.as_deref().unwrap_or(Format::default().as_str()), used("quality"), used("transparent")) {
         ("png", Some(quality), _) => refuse("quality", &quality, "left out for PNG, which is lossless".to_owned()),

@@ -15,6 +15,8 @@ pub struct Conditions {
     pub wait_for_text: Option<String>,
     /// The capture fails if the image has one colour.
     pub fail_if_blank: bool,
+    /// Wait until this JavaScript expression is true.
+    pub wait_for_expression: Option<String>,
 }
 
 impl Conditions {
@@ -24,6 +26,7 @@ impl Conditions {
             fail_if_text: request.fail_if_text.clone(),
             wait_for_text: request.wait_for_text.clone(),
             fail_if_blank: request.fail_if_blank.unwrap_or(false),
+            wait_for_expression: request.wait_for_expression.clone(),
         }
     }
 }
@@ -46,12 +49,13 @@ mod tests {
         let all = CaptureSpec::parse(&request(|r| {
             (r.fail_if_selector, r.fail_if_text) = (Some(".error".into()), Some("Not found".into()));
             (r.wait_for_text, r.fail_if_blank) = (Some("Total".into()), Some(true));
+            r.wait_for_expression = Some("a > 1".into());
         }))
         .unwrap();
         let stored = serde_json::to_string(&all).unwrap();
         assert!(
             stored.ends_with(
-                r#""fail_if_selector":".error","fail_if_text":"Not found","wait_for_text":"Total","fail_if_blank":true}"#
+                r#""fail_if_selector":".error","fail_if_text":"Not found","wait_for_text":"Total","fail_if_blank":true,"wait_for_expression":"a > 1"}"#
             ),
             "{stored}"
         );

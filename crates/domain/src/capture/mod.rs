@@ -297,6 +297,7 @@ impl CaptureSpec {
             fail_if_blank: _,
             highlight,
             thumbnail,
+            wait_for_expression: _,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -449,7 +450,7 @@ impl CaptureSpec {
             viewports,
             content,
             mask,
-            conditions: Conditions { fail_if_selector, fail_if_text, wait_for_text, fail_if_blank },
+            conditions: Conditions { fail_if_selector, fail_if_text, wait_for_text, fail_if_blank, wait_for_expression },
             highlight,
             thumbnail,
             omitted: _,
@@ -522,6 +523,7 @@ impl CaptureSpec {
             fail_if_blank: fail_if_blank.then_some(true),
             highlight: highlight::to_objects(highlight),
             thumbnail: thumbnail.map(Thumbnail::to_object),
+            wait_for_expression: wait_for_expression.clone(),
             unparsed: Vec::new(),
         }
     }

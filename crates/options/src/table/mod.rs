@@ -647,6 +647,17 @@ options! { $
                       the given size, from the top. It is never enlarged. Forms and the command line take `width,height,fit`.",
         example: "{\"width\": 400, \"height\": 300, \"fit\": \"cover\"}"
     }
+    /// An expression that is waited for.
+    wait_for_expression: String = {
+        kind: Kind::Text { max: 4096, is_multiline: true },
+        group: Group::Timing,
+        label: "Wait for expression",
+        help: "Wait until this JavaScript expression is true in the page.",
+        description: "It is evaluated about 20 times a second, and promises are awaited. An exception counts as false. The capture \
+                      fails, without charge, if the expression does not become true in time. Not without `javascript`, and not \
+                      in signed links.",
+        example: "\"window.chart?.isDrawn\""
+    }
 }
 
 /// The option with this name.

@@ -65,7 +65,8 @@ pub(in crate::page) async fn wait_for_text(context: &CaptureContext<'_>) -> Resu
 /// # Errors
 /// If it does, if the selector is invalid, and if the page does not answer.
 pub(in crate::page) async fn check(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
-    let Conditions { fail_if_selector, fail_if_text, wait_for_text: _, fail_if_blank: _ } = &context.spec.conditions;
+    let Conditions { fail_if_selector, fail_if_text, wait_for_text: _, fail_if_blank: _, wait_for_expression: _ } =
+        &context.spec.conditions;
     let (selector, text) = (fail_if_selector.as_ref().map(Selector::as_str), fail_if_text.as_deref());
     if selector.is_none() && text.is_none() {
         return Ok(());
