@@ -222,6 +222,9 @@ async fn take_image(
     // Check first: a rejected document needs no image.
     navigate::check_current(context, document)?;
     let Ready { by, state } = ready;
+    if context.unless_replaced(document, looks::prepare(context)).await?.is_none() {
+        return Ok(None);
+    }
     // Before the page is laid out for the image, and for what began to move meanwhile again.
     if context.unless_replaced(document, freeze::apply(context)).await?.is_none() {
         return Ok(None);

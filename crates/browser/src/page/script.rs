@@ -142,6 +142,7 @@ mod tests {
             "beginShot",
             "endShot",
             "enforceChanges",
+            "prepareLooks",
             "beginLooks",
             "endLooks",
             "waitForText",

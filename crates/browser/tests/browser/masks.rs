@@ -145,6 +145,27 @@ async fn text_is_masked_in_each_of_its_lines_and_headings_of_slices_are_left_out
     rig.chromium.shutdown().await;
 }
 
+/// Freezing replaces animated images by copies, which are not images.
+#[tokio::test(flavor = "multi_thread")]
+async fn frozen_copies_of_masked_elements_are_masked() {
+    let page = "<!doctype html><style>body { margin: 0 } img { display: block; width: 100px; height: 100px }</style>
+        <img src='data:image/gif;base64,GIF'><img src='data:image/svg+xml,<svg xmlns=\"http://www.w3.org/2000/svg\"/>'>"
+        .replace("GIF", "R0lGODlhAQABAIAAAP8AAAAAACwAAAAAAQABAAACAkQBADs=");
+    let site = Site::start(2, [("/", html(page))]).await;
+    let rig = Rig::start().await;
+    let url = site.url("/");
+    let frozen = |asked: CaptureRequest| CaptureRequest { freeze: Some(true), ..asked };
+    assert_eq!(rig.capture(frozen(request(&url))).await.colour(50, 50), "red");
+    for selector in ["img", "img:first-of-type"] {
+        let image = rig.capture(frozen(masked(&url, &[selector]))).await;
+        assert!(is_covered(&image, &[(50, 50)]), "{selector}");
+    }
+    // A selector that would match what is drawn for the mask, too.
+    let all = rig.capture(masked(&url, &["img, div"])).await;
+    assert!(is_covered(&all, &[(50, 50)]));
+    rig.chromium.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn mask_that_matches_nothing_fails() {
     let fights = "<!doctype html><p id=a class=a>secret<script>

@@ -6,9 +6,15 @@
 use chromiumoxide::cdp::browser_protocol::page::Viewport as Clip;
 use grabd_domain::capture::Highlight;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
+
+#[derive(Serialize)]
+struct PrepareArguments<'a> {
+    mask: &'a [String],
+}
 
 #[derive(Serialize)]
 struct LooksArguments<'a> {
@@ -77,6 +83,23 @@ fn is_asked(context: &CaptureContext<'_>) -> bool {
     !context.spec.mask.is_empty() || !context.spec.highlight.is_empty()
 }
 
+fn not_applied() -> CaptureError {
+    CaptureError::failed("The page does not let `mask` and `highlight` be applied.")
+}
+
+/// Names what will be masked, before elements are copied for the image: a selector need not match a copy.
+///
+/// # Errors
+/// If the page does not answer.
+pub(in crate::page) async fn prepare(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+    let mask = &context.spec.mask;
+    if mask.is_empty() {
+        return Ok(());
+    }
+    let prepared: Option<Value> = context.call_script("prepareLooks", &PrepareArguments { mask }).await?;
+    prepared.map(drop).ok_or_else(not_applied)
+}
+
 /// Masks and outlines what the caller asks for. The image shows `area` of the page, or the window. It is the last step before the
 /// image is taken.
 ///
@@ -91,7 +114,7 @@ pub(in crate::page) async fn begin(context: &CaptureContext<'_>, area: Option<&C
     match context.call_script::<BeginResult>("beginLooks", &arguments).await? {
         Some(BeginResult { problem: None }) => Ok(()),
         Some(BeginResult { problem: Some(problem) }) => Err(problem.into_error()),
-        None => Err(CaptureError::failed("The page does not let `mask` and `highlight` be applied.")),
+        None => Err(not_applied()),
     }
 }
 

@@ -48,15 +48,49 @@ const maskElement = (element) => {
   for (const boxed of boxedElements(element)) if (!isHidden(boxed)) keepStyle(boxed, MASKED);
 };
 
+// What is drawn above the page for the image, in a closed shadow tree, which the styles of the page do not reach.
+let overlay = null;
+const removeOverlay = () => {
+  overlay?.remove();
+  overlay = null;
+};
+
 let maskSelectors = [];
+
+// The copies of masked elements that were made for the image, with the selectors that the originals match: a selector need not
+// match a copy.
+const maskedCopies = new Map();
+const noteCopy = (element, copy) => {
+  const selectors = [...maskSelectors.filter((selector) => element.matches(selector)), ...(maskedCopies.get(element) ?? [])];
+  if (selectors.length > 0) maskedCopies.set(copy, selectors);
+};
+
+const isSelector = (selector) => {
+  try {
+    document.createDocumentFragment().querySelector(selector);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+// Before anything is copied for the image.
+page.prepareLooks = ({ mask }) => {
+  maskSelectors = mask.filter(isSelector);
+  return {};
+};
 
 // The elements that match each selector. What is in the top layer is drawn apart from the element that it belongs to, so that it
 // is listed by itself.
 const findMasked = () => {
   const all = everyTree();
-  const found = maskSelectors.map((selector) => all.flatMap((tree) => [...tree.querySelectorAll(selector)]));
+  const copies = [...maskedCopies].filter(([copy]) => copy.isConnected);
+  const found = maskSelectors.map((selector) => [
+    ...all.flatMap((tree) => [...tree.querySelectorAll(selector)]).filter((element) => element !== overlay),
+    ...copies.filter(([, selectors]) => selectors.includes(selector)).map(([copy]) => copy),
+  ]);
   const listed = new Set(found.flat());
-  const top = all.flatMap((tree) => [...tree.querySelectorAll(':modal, :popover-open, :fullscreen')]);
+  const top = all.flatMap((tree) => [...tree.querySelectorAll(':modal, :popover-open, :fullscreen')]).filter((element) => element !== overlay);
   for (const element of top) {
     for (let at = element; at; at = parentOf(at)) if (listed.has(at)) listed.add(element);
   }
@@ -80,7 +114,9 @@ const addMaskSheet = (tree) => {
   tree.adoptedStyleSheets = [...tree.adoptedStyleSheets, sheet];
 };
 
-const maskChanges = new MutationObserver(() => findMasked().elements.forEach(maskElement));
+const maskChanges = new MutationObserver(() => {
+  for (const element of findMasked().elements) if (!isMasked(element) && isAllowed(element)) maskElement(element);
+});
 
 // The part of a box that is not cut off by the ancestors of its element, or null.
 const uncutPart = (element, box) => {
@@ -117,13 +153,6 @@ const placeInWindow = (element, box) => {
     place = right > left && bottom > top ? uncutPart(frame, { left, top, right, bottom }) : null;
   }
   return place;
-};
-
-// What is drawn above the page for the image, in a closed shadow tree, which the styles of the page do not reach.
-let overlay = null;
-const removeOverlay = () => {
-  overlay?.remove();
-  overlay = null;
 };
 
 const drawn = (styles) => {
@@ -209,11 +238,7 @@ page.beginLooks = ({ mask, highlight, area }) => {
   removeOverlay();
   const selectors = [...mask.map((selector) => ['mask', selector]), ...highlight.map(({ selector }) => ['highlight', selector])];
   for (const [option, selector] of selectors) {
-    try {
-      document.createDocumentFragment().querySelector(selector);
-    } catch {
-      return { problem: { kind: 'invalid', option, selector } };
-    }
+    if (!isSelector(selector)) return { problem: { kind: 'invalid', option, selector } };
   }
   maskSelectors = mask;
   const shown = highlight.length > 0 ? shownPart(area) : null;
