@@ -12,6 +12,7 @@ mod network;
 mod page;
 mod request;
 mod secrets;
+mod selector;
 mod slices;
 mod stored;
 mod thumbnail;
@@ -33,6 +34,7 @@ pub use self::highlight::{Highlight, HighlightColor};
 pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets, UploadUrl};
+pub use self::selector::Selector;
 pub use self::slices::{AttachmentName, SliceNumber};
 pub use self::stored::LONG_OPTION_BYTES;
 pub use self::thumbnail::{Thumbnail, ThumbnailFit};
@@ -42,17 +44,6 @@ use crate::faults::{Fault, Field};
 use crate::ids::GrabId;
 use crate::limits;
 use crate::target::TargetUrl;
-
-/// A CSS selector of the caller: not empty, limited in length, without NUL. Its syntax is checked by the browser.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Selector(String);
-
-impl Selector {
-    /// The selector text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
 
 /// A valid capture spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
