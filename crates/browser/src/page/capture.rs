@@ -222,8 +222,10 @@ async fn take_image(
     // Check first: a rejected document needs no image.
     navigate::check_current(context, document)?;
     let Ready { by, state } = ready;
-    if context.unless_replaced(document, looks::prepare(context)).await?.is_none() {
-        return Ok(None);
+    match context.unless_replaced(document, looks::prepare(context)).await? {
+        Some(true) => {}
+        Some(false) => return unless_leaving(context, document).await,
+        None => return Ok(None),
     }
     // Before the page is laid out for the image, and for what began to move meanwhile again.
     if context.unless_replaced(document, freeze::apply(context)).await?.is_none() {
@@ -237,7 +239,11 @@ async fn take_image(
     let Some(area) = found else { return Ok(None) };
     let Some(area) = context.unless_replaced(document, area::fit(context, area)).await? else { return Ok(None) };
     let prepared = context.unless_replaced(document, prepare_image(context, area.clip.as_ref())).await?;
-    let Some((about, glyphs_missing)) = prepared else { return Ok(None) };
+    let (about, glyphs_missing) = match prepared {
+        Some(Some(prepared)) => prepared,
+        Some(None) => return unless_leaving(context, document).await,
+        None => return Ok(None),
+    };
     let shot_at = Instant::now();
     // Content out of view is not missing, and what arrives from now on is not in the image.
     if context.tab.watch.read(|seen| seen.requests.unsettled(Instant::now())) > 0 {
@@ -323,15 +329,28 @@ async fn take_image(
     Ok(Some(Capture { image: shot.image, metadata, execution_ms, files, slices, viewports }))
 }
 
+/// The failure of a document that does not answer before its image is taken, unless it is about to be replaced.
+async fn unless_leaving(context: &CaptureContext<'_>, document: &Document) -> Result<Option<Capture>, CaptureError> {
+    navigate::wait_for_replacement(context, document).await;
+    match context.is_replaced(document) {
+        true => Ok(None),
+        false => Err(CaptureError::failed("The page did not answer before its image was taken.")),
+    }
+}
+
 /// Stops what moves, checks that the page is one that the caller accepts, applies the caller's changes a last time, reads what
-/// [`metadata::about`] returns, and draws what `mask` and `highlight` ask for.
-async fn prepare_image(context: &CaptureContext<'_>, clip: Option<&Clip>) -> Result<(PageInfo, u32), CaptureError> {
+/// [`metadata::about`] returns, and draws what `mask` and `highlight` ask for. Returns `None` if the page does not answer.
+async fn prepare_image(
+    context: &CaptureContext<'_>,
+    clip: Option<&Clip>,
+) -> Result<Option<(PageInfo, u32)>, CaptureError> {
     freeze::apply(context).await?;
-    conditions::check(context).await?;
+    if !conditions::check(context).await? {
+        return Ok(None);
+    }
     requested::enforce_changes(context).await?;
     let about = metadata::about(context, clip).await?;
-    looks::begin(context, clip).await?;
-    Ok(about)
+    Ok(looks::begin(context, clip).await?.then_some(about))
 }
 
 /// Whether the page has begun to use storage or a service worker, whose answers were not waited for. It is then to be settled

@@ -60,21 +60,23 @@ pub(in crate::page) async fn wait_for_text(context: &CaptureContext<'_>) -> Resu
     }
 }
 
-/// Checks that the page shows nothing with which the capture fails.
+/// Checks that the page shows nothing with which the capture fails. Returns false if the page does not answer, so that it must not be
+/// captured.
 ///
 /// # Errors
-/// If it does, if the selector is invalid, and if the page does not answer.
-pub(in crate::page) async fn check(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+/// If it does, and if the selector is invalid.
+pub(in crate::page) async fn check(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
     let Conditions { fail_if_selector, fail_if_text, wait_for_text: _, fail_if_blank: _, wait_for_expression: _ } =
         &context.spec.conditions;
     let (selector, text) = (fail_if_selector.as_ref().map(Selector::as_str), fail_if_text.as_deref());
     if selector.is_none() && text.is_none() {
-        return Ok(());
+        return Ok(true);
     }
     let answer = context.call_script::<UnwantedResult>("findUnwanted", &UnwantedArguments { selector, text }).await?;
     let selector = selector.unwrap_or_default();
     Err(CaptureError::failed(match answer {
-        Some(UnwantedResult { unwanted: None }) => return Ok(()),
+        None => return Ok(false),
+        Some(UnwantedResult { unwanted: None }) => return Ok(true),
         Some(UnwantedResult { unwanted: Some(Unwanted::Selector) }) => {
             format!("The page shows an element that matches `fail_if_selector` \"{selector}\".")
         }
@@ -84,7 +86,6 @@ pub(in crate::page) async fn check(context: &CaptureContext<'_>) -> Result<(), C
         Some(UnwantedResult { unwanted: Some(Unwanted::Invalid) }) => {
             format!("`fail_if_selector` \"{selector}\" is not a valid CSS selector.")
         }
-        None => "The page could not be searched for what `fail_if_selector` and `fail_if_text` name.".to_owned(),
     }))
 }
 

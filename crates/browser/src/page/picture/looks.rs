@@ -62,6 +62,8 @@ enum ProblemKind {
 
 #[derive(Deserialize)]
 struct EndResult {
+    /// Whether the document is the one that was masked.
+    begun: bool,
     /// The number of masked elements that were visible.
     visible: u32,
     /// A selector of a mask that matched nothing any more.
@@ -83,43 +85,37 @@ fn is_asked(context: &CaptureContext<'_>) -> bool {
     !context.spec.mask.is_empty() || !context.spec.highlight.is_empty()
 }
 
-fn not_applied() -> CaptureError {
-    CaptureError::failed("The page does not let `mask` and `highlight` be applied.")
-}
-
-/// Names what will be masked, before elements are copied for the image: a selector need not match a copy.
-///
-/// # Errors
-/// If the page does not answer.
-pub(in crate::page) async fn prepare(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+/// Names what will be masked, before elements are copied for the image: a selector need not match a copy. Returns false if the page
+/// does not answer, so that it must not be captured.
+pub(in crate::page) async fn prepare(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
     let mask = &context.spec.mask;
     if mask.is_empty() {
-        return Ok(());
+        return Ok(true);
     }
     let prepared: Option<Value> = context.call_script("prepareLooks", &PrepareArguments { mask }).await?;
-    prepared.map(drop).ok_or_else(not_applied)
+    Ok(prepared.is_some())
 }
 
 /// Masks and outlines what the caller asks for. The image shows `area` of the page, or the window. It is the last step before the
-/// image is taken.
+/// image is taken. Returns false if the page does not answer, so that it must not be captured.
 ///
 /// # Errors
-/// If a selector is invalid, or matches nothing, and if the page does not answer.
-pub(in crate::page) async fn begin(context: &CaptureContext<'_>, area: Option<&Clip>) -> Result<(), CaptureError> {
+/// If a selector is invalid, or matches nothing.
+pub(in crate::page) async fn begin(context: &CaptureContext<'_>, area: Option<&Clip>) -> Result<bool, CaptureError> {
     if !is_asked(context) {
-        return Ok(());
+        return Ok(true);
     }
     let highlight = context.spec.highlight.iter().map(Outline::from).collect();
     let arguments = LooksArguments { mask: &context.spec.mask, highlight, area };
     match context.call_script::<BeginResult>("beginLooks", &arguments).await? {
-        Some(BeginResult { problem: None }) => Ok(()),
+        Some(BeginResult { problem: None }) => Ok(true),
         Some(BeginResult { problem: Some(problem) }) => Err(problem.into_error()),
-        None => Err(not_applied()),
+        None => Ok(false),
     }
 }
 
 /// Checks after the image was taken that it shows nothing that is masked, and removes what was drawn over the page. Returns false
-/// if the page does not answer, so that the image must not be used.
+/// if the page does not answer, or is another one, so that the image must not be used.
 ///
 /// # Errors
 /// If a masked element is visible, or a selector matches nothing any more.
@@ -128,12 +124,12 @@ pub(in crate::page) async fn end(context: &CaptureContext<'_>) -> Result<bool, C
         return Ok(true);
     }
     match context.call_script::<EndResult>("endLooks", &()).await? {
-        None => Ok(false),
-        Some(EndResult { visible: 0, missing: None }) => Ok(true),
+        None | Some(EndResult { begun: false, .. }) => Ok(false),
+        Some(EndResult { visible: 0, missing: None, .. }) => Ok(true),
         Some(EndResult { missing: Some(selector), .. }) => {
             Err(CaptureError::failed(format!("`mask` \"{selector}\" matches nothing on the page.")))
         }
-        Some(EndResult { visible, missing: None }) => {
+        Some(EndResult { visible, missing: None, .. }) => {
             Err(CaptureError::failed(format!("The page still shows {visible} of the elements that `mask` matches.")))
         }
     }

@@ -75,7 +75,9 @@ async fn take_one(
     context.show_in(viewport).await?;
     settle::settle_again(context).await?;
     freeze::apply(context).await?;
-    conditions::check(context).await?;
+    if !conditions::check(context).await? {
+        return Ok(None);
+    }
     let state = settle::read_state(context).await?.unwrap_or_default();
     let area = area::find(context, state).await?;
     let area = area::fit(context, area).await?;
@@ -86,7 +88,9 @@ async fn take_one(
         // The whole budget is smaller than what the capture may take, and this capture holds all of it.
         None => context.limits.memory.reserve(0, Duration::ZERO).await.map_err(shot::no_memory)?,
     };
-    looks::begin(context, area.clip.as_ref()).await?;
+    if !looks::begin(context, area.clip.as_ref()).await? {
+        return Ok(None);
+    }
     let shot = shot::take_in(context, &area, (reserved, 0)).await?;
     if !looks::end(context).await? {
         return Ok(None);

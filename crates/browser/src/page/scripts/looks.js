@@ -232,6 +232,8 @@ const shownPart = (area) => {
   return { left, top, right: left + area.width, bottom: top + area.height };
 };
 
+let hasBegun = false;
+
 // Masks the elements, and draws what covers and outlines elements. Returns the first selector that is invalid, matches nothing,
 // or, of what is outlined, nothing in the image.
 page.beginLooks = ({ mask, highlight, area }) => {
@@ -268,15 +270,18 @@ page.beginLooks = ({ mask, highlight, area }) => {
       ...outlines.flatMap((outline) => drawnOutline(outline, shown, origin)),
     ]);
   }
+  hasBegun = true;
   return { problem: null };
 };
 
-// After the image was taken: returns the number of masked elements that are drawn nevertheless, and a selector that matches
-// nothing any more.
+// After the image was taken: returns whether this document is the one in which that was done, the number of masked elements that
+// are drawn nevertheless, and a selector that matches nothing any more.
 page.endLooks = () => {
+  const begun = hasBegun;
+  hasBegun = false;
   maskChanges.disconnect();
   removeOverlay();
-  if (maskSelectors.length === 0) return { visible: 0, missing: null };
+  if (maskSelectors.length === 0) return { begun, visible: 0, missing: null };
   const { missing, elements: masked } = findMasked();
-  return { visible: masked.filter((element) => !isMasked(element)).length, missing };
+  return { begun, visible: masked.filter((element) => !isMasked(element)).length, missing };
 };
