@@ -87,6 +87,12 @@ async fn masked_elements_are_in_no_kind_of_image() {
 
     let size: BTreeMap<_, _> =
         [("width", 700), ("height", 900)].map(|(name, side)| (name.to_owned(), OptionValue::Integer(side))).into();
+    // The element itself: it is found again in each window.
+    let own = CaptureRequest { selector: Some("#block".into()), viewports: Some(vec![size.clone(); 2]), ..asked() };
+    let own = rig.capture(own).await;
+    assert!(is_covered(&own, &[(50, 50)]) && own.size() == (100, 100), "the masked element");
+    assert_eq!(own.capture.viewports.len(), 2);
+    assert!(!own.capture.viewports.iter().any(|viewport| shows_red(&viewport.content)));
     let also = CaptureRequest {
         viewports: Some(vec![size.clone(), size]),
         slice_height: Some(400),

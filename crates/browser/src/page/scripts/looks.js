@@ -43,9 +43,11 @@ const isMasked = (element) => {
   return (display !== 'contents' || visibility === 'hidden') && boxedElements(element).every(isHidden);
 };
 
+// The styles of elements before they were masked.
+const unmasked = new Map();
 const maskElement = (element) => {
-  if (getComputedStyle(element).display === 'contents') keepStyle(element, MASKED);
-  for (const boxed of boxedElements(element)) if (!isHidden(boxed)) keepStyle(boxed, MASKED);
+  if (getComputedStyle(element).display === 'contents') setStyle(element, MASKED, unmasked);
+  for (const boxed of boxedElements(element)) if (!isHidden(boxed)) setStyle(boxed, MASKED, unmasked);
 };
 
 // What is drawn above the page for the image, in a closed shadow tree, which the styles of the page do not reach.
@@ -98,7 +100,7 @@ const findMasked = () => {
 };
 
 // Elements that are added after the others were found are masked by a style sheet, or at the next change of the document.
-const maskSheets = new WeakMap();
+const maskSheets = new Map();
 const addMaskSheet = (tree) => {
   const view = (tree.ownerDocument ?? tree).defaultView;
   if (!view || maskSheets.has(tree)) return;
@@ -180,13 +182,6 @@ const drawOverlay = (draw) => {
   tree.append(...draw(overlay.getBoundingClientRect()));
 };
 
-// Was the element shown before it was masked?
-const shownBefore = new WeakMap();
-const wasShown = (element) => {
-  for (let at = element; at; at = parentOf(at)) if (shownBefore.has(at)) return shownBefore.get(at);
-  return isShown(element);
-};
-
 const OUTLINE_PX = 3;
 // The outlined elements of each selector.
 const MAX_OUTLINED = 100;
@@ -217,7 +212,7 @@ const drawnOutline = ({ place, label, color }, shown, origin) => {
 const findOutlines = (highlight, shown) => {
   const outlines = [];
   for (const { selector, label, color } of highlight) {
-    const visible = elements(selector).filter((element) => hasArea(boxOf(element)) && wasShown(element));
+    const visible = elements(selector).filter((element) => hasArea(boxOf(element)) && isShown(element));
     const places = visible.map((element) => uncutPart(element, boxOf(element))).filter((place) => place !== null && overlaps(place, shown));
     if (places.length === 0) return { problem: { kind: visible.length > 0 ? 'outside' : 'missing', option: 'highlight', selector } };
     for (const place of places.slice(0, MAX_OUTLINED)) outlines.push({ place, label, color });
@@ -249,11 +244,9 @@ page.beginLooks = ({ mask, highlight, area }) => {
   if (problem) return { problem };
   const { missing, elements: masked } = mask.length > 0 ? findMasked() : { missing: null, elements: [] };
   if (missing !== null) return { problem: { kind: 'missing', option: 'mask', selector: missing } };
-  const boxed = masked.flatMap(boxedElements);
-  const newlyMasked = boxed.filter((element) => !shownBefore.has(element)).map((element) => [element, isShown(element)]);
-  for (const [element, isNowShown] of newlyMasked) shownBefore.set(element, isNowShown);
-  const places = boxed
-    .filter(wasShown)
+  const places = masked
+    .flatMap(boxedElements)
+    .filter(isShown)
     .slice(0, MAX_BOXES)
     .flatMap((element) => [...element.getClientRects()].filter(hasArea).map((box) => placeInWindow(element, box)))
     .filter((place) => place !== null);
@@ -274,14 +267,16 @@ page.beginLooks = ({ mask, highlight, area }) => {
   return { problem: null };
 };
 
-// After the image was taken: returns whether this document is the one in which that was done, the number of masked elements that
-// are drawn nevertheless, and a selector that matches nothing any more.
+// After the image was taken: undoes all of that, and returns whether this document is the one in which it was done, the number of
+// masked elements that were drawn nevertheless, and a selector that matches nothing any more.
 page.endLooks = () => {
-  const begun = hasBegun;
+  const { missing, elements: masked } = findMasked();
+  const result = { begun: hasBegun, visible: masked.filter((element) => !isMasked(element)).length, missing };
   hasBegun = false;
   maskChanges.disconnect();
   removeOverlay();
-  if (maskSelectors.length === 0) return { begun, visible: 0, missing: null };
-  const { missing, elements: masked } = findMasked();
-  return { begun, visible: masked.filter((element) => !isMasked(element)).length, missing };
+  restore(unmasked);
+  for (const [tree, sheet] of maskSheets) tree.adoptedStyleSheets = tree.adoptedStyleSheets.filter((other) => other !== sheet);
+  maskSheets.clear();
+  return result;
 };
