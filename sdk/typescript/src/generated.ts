@@ -412,8 +412,9 @@ export interface CaptureOptions {
   fail_if_blank?: boolean | undefined;
   /**
    * Outline elements in the image, with labels. All visible elements that a selector matches are outlined, at most 100.
-   * The capture fails, without charge, if none of them is in the image. The page itself, and the files of `also`, are
-   * not changed. At most 20. Example: `[{"selector": "h1", "label": "Title", "color": "blue"}]`.
+   * The capture fails, without charge, if none of them is in the image. Outlines are also in what is made of the image,
+   * such as slices, and not in the text, the HTML and the PDF of the page. At most 20. Example: `[{"selector": "h1",
+   * "label": "Title", "color": "blue"}]`.
    */
   highlight?: readonly Highlight[] | undefined;
   /**

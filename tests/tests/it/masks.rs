@@ -124,7 +124,7 @@ async fn thumbnails_cost_nothing_more_and_are_deleted_with_the_image() -> Result
     let body = json!({ "url": "https://example.com/", "thumbnail": { "width": 64, "height": 64 } });
     let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test()).json(&body);
     let grab: Value = request.send().await?.json().await?;
-    let url = files(&grab).first().and_then(|file| file["url"].as_str()).context("url")?;
+    let url = files(&grab)[0]["url"].as_str().context("url")?;
     let content = fetch(&app, url).await?.error_for_status()?.bytes().await?;
     assert_eq!(image::load_from_memory(&content)?.dimensions(), (64, 36));
     app.finish().await

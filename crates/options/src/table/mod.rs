@@ -634,7 +634,8 @@ options! { $
         label: "Highlight",
         help: "Outline elements in the image, with labels.",
         description: "All visible elements that a selector matches are outlined, at most 100. The capture fails, without charge, if \
-                      none of them is in the image. The page itself, and the files of `also`, are not changed.",
+                      none of them is in the image. Outlines are also in what is made of the image, such as slices, and not in the \
+                      text, the HTML and the PDF of the page.",
         example: "[{\"selector\": \"h1\", \"label\": \"Title\", \"color\": \"blue\"}]"
     }
     /// A smaller copy of the image.

@@ -60,8 +60,8 @@ pub(in crate::page) async fn wait_for_text(context: &CaptureContext<'_>) -> Resu
     }
 }
 
-/// Checks that the page shows nothing with which the capture fails. Returns false if the page does not answer, so that it must not be
-/// captured.
+/// Checks that the page shows nothing with which the capture fails. Returns false if the page does not answer, so that it must
+/// not be captured.
 ///
 /// # Errors
 /// If it does, and if the selector is invalid.

@@ -112,6 +112,8 @@ const addMaskSheet = (tree) => {
       // The elements that it matches are masked one by one.
     }
   }
+  // The pictures of a transition between two views are drawn instead of the elements.
+  sheet.insertRule('::view-transition { display: none !important }', sheet.cssRules.length);
   maskSheets.set(tree, sheet);
   tree.adoptedStyleSheets = [...tree.adoptedStyleSheets, sheet];
 };
