@@ -38,6 +38,7 @@ mod m0031_requests_and_alerts;
 mod m0032_operator_lists;
 mod m0033_payment_receipts;
 mod m0034_grab_creators;
+mod m0035_roles;
 
 /// All steps, in the order they are applied.
 #[derive(Debug)]
@@ -115,4 +116,5 @@ steps![
     m0032_operator_lists: MayContinue,
     m0033_payment_receipts: MayContinue,
     m0034_grab_creators: MayContinue,
+    m0035_roles: MayContinue,
 ];

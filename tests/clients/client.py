@@ -1,10 +1,12 @@
 """The Python client, in each of its era modes: python client.py TASK, where TASK is JSON as in exercise.mjs."""
 
 import asyncio
+import base64
 import html
 import json
 import re
 import sys
+import uuid
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import httpx2
@@ -47,6 +49,49 @@ async def exercise(client: Client, page: str) -> None:
     assert refused.is_error, refused
     failure = json.loads(refused.content[0].text)
     assert failure["error"]["code"] == "invalid_viewport" and failure["hint"], failure
+
+
+def shop(button: str, price: int) -> str:
+    """A page with a button."""
+    lines = "".join(f"<p>Line {line} of the description of a lamp that costs {price} euros.</p>" for line in range(9))
+    return f"<!DOCTYPE html><button id=buy>{button}</button><article><h1>Lamp</h1>{lines}</article>"
+
+
+async def question(client: Client) -> None:
+    """An agent's question: is the button covered, what does it say, and what changed since yesterday?"""
+    base = f"https://shop.example/{uuid.uuid4()}"
+    yesterday = {"html": shop("Buy now", 20), "base_url": base, "also": ["elements", "text"], "include_image": False}
+    before = await client.call_tool("create_grab", yesterday)
+
+    # Two calls: which capture is yesterday's, and how is the page now?
+    found = await client.call_tool("list_grabs", {"url": base, "status": "done", "limit": 1})
+    earlier = found.structured_content["data"][0]["id"]
+    assert earlier == before.structured_content["id"], found
+    now = await client.call_tool(
+        "create_grab",
+        {
+            "html": shop("Sold out", 25),
+            "base_url": base,
+            "compare_to": earlier,
+            "read": ["elements", "difference", "marks"],
+            "include_image": False,
+        },
+    )
+    assert not now.is_error, now
+    # The button is seen in the marked image, and what it says and what changed is in the texts.
+    assert [block.type for block in now.content].count("image") == 2, now.content
+    texts = "\n".join(block.text for block in now.content if block.type == "text")
+    assert 'button "Sold out" ' in texts, texts
+    assert '~ was "Buy now", now button "Sold out" ' in texts, texts
+    assert "+ Line 0 of the description of a lamp that costs 25 euros." in texts, texts
+
+    grab = now.structured_content["id"]
+    templates = (await client.list_resource_templates()).resource_templates
+    assert [one.uri_template for one in templates] == ["grab://{id}/{file}"], templates
+    text = await client.read_resource(f"grab://{grab}/text")
+    assert "25 euros" in text.contents[0].text, text
+    image = await client.read_resource(now.structured_content["image_url"])
+    assert base64.b64decode(image.contents[0].blob).startswith(b"\x89PNG"), image
 
 
 REDIRECT = "http://127.0.0.1:4711/callback"
@@ -117,6 +162,7 @@ async def main() -> None:
     http = http_client(task["url"], task["auth"])
     async with http, Client(streamable_http_client(task["url"], http_client=http), mode=mode) as client:
         await exercise(client, task["page"])
+        await question(client)
         print(f"python negotiated {client.protocol_version}; all checks passed")
 
 

@@ -97,7 +97,8 @@ impl<'a> Agent<'a> {
         }
         if self.version == MODERN {
             insert("mcp-method", message["method"].as_str().unwrap_or_default());
-            if let Some(name) = message["params"]["name"].as_str() {
+            let params = &message["params"];
+            if let Some(name) = params["name"].as_str().or(params["uri"].as_str()) {
                 insert("mcp-name", name);
             }
         }

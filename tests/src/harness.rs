@@ -140,6 +140,8 @@ impl TestApp {
             requests_per_minute: 100_000,
             async_queue_limit: 50,
             trusted_proxies: Vec::new(),
+            images: self.service.router(),
+            memory: self.service.core().image_memory().clone(),
         };
         let router = grabd_edge::router(transport::channel(channel), options);
         let service = router.into_make_service_with_connect_info::<std::net::SocketAddr>();

@@ -130,7 +130,7 @@ pub struct Grab<'a> {
     /// `slice_height` asked for, and the images that `viewports` asked for. Left out where there are none, and after the image
     /// was deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(inline, max_items = 80)]
+    #[schema(inline, max_items = 82)]
     pub files: Option<Vec<Attachment<'a>>>,
     /// The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,
     /// `imperva`, `perimeterx`, `recaptcha`, `vercel` or `unknown`. Null if it is none; later versions may add names.
@@ -229,4 +229,8 @@ pub struct GrabList<'a> {
     pub data: Vec<Grab<'a>>,
     /// Whether there are more in the requested direction.
     pub has_more: bool,
+    /// With `url`, if there may be more: what to send as `starting_after`. Absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(format = "uuid", nullable = false)]
+    pub next: Option<Cow<'a, str>>,
 }

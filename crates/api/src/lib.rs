@@ -14,6 +14,7 @@ mod grab;
 mod message;
 mod open_graph;
 mod stage;
+mod text;
 mod usage;
 pub mod words;
 
@@ -24,5 +25,6 @@ pub use grab::{BlockedRequests, Consent, Grab, GrabList, Timings};
 pub use message::{LowBalance, MessageData, TestedWebhook, WebhookMessage};
 pub use open_graph::OpenGraph;
 pub use stage::StageReached;
+pub use text::GrabText;
 pub use usage::{Counts, Credits, Plan, Usage};
 pub use words::SLICE_KIND;

@@ -20,6 +20,19 @@ pub const CAUSES: [&str; 3] = ["request", "target", "service"];
 pub const STAGES: [&str; 4] = ["navigating", "loaded", "settling", "captured"];
 /// The environments of keys.
 pub const ENVIRONMENTS: [&str; 2] = ["live", "test"];
+/// The kinds of files that are text for people, in the order of their documentation.
+const TEXT_FILES: [&str; 5] = ["markdown", "text", "elements", "accessibility", "report"];
+
+/// What can be read of a grab as text: the files of these kinds that captures make, and the difference to an earlier grab.
+pub fn text_formats() -> Vec<&'static str> {
+    let files = TEXT_FILES.into_iter().filter(|file| also_words().contains(file));
+    files.chain(["difference"]).collect()
+}
+
+/// OpenAPI schema of what can be read of a grab as text.
+pub fn text_format_schema() -> Object {
+    string_enum(text_formats())
+}
 
 /// OpenAPI schema of a status.
 pub fn status_schema() -> Object {
@@ -69,11 +82,15 @@ pub(crate) fn failure_cause_schema() -> Object {
 /// OpenAPI schema of a kind of attachment: a word that the option takes, a slice, the image in a further viewport, that of
 /// a difference, or a thumbnail.
 pub(crate) fn file_kind_schema() -> Object {
-    let words = match grabd_options::find("also").map(|option| option.kind) {
+    string_enum(also_words().iter().copied().chain([SLICE_KIND, "viewport", "difference", "thumbnail"]))
+}
+
+/// The words that the option `also` takes.
+fn also_words() -> &'static [&'static str] {
+    match grabd_options::find("also").map(|option| option.kind) {
         Some(grabd_options::Kind::Words(words)) => words,
         Some(_) | None => &[],
-    };
-    string_enum(words.iter().copied().chain([SLICE_KIND, "viewport", "difference", "thumbnail"]))
+    }
 }
 
 fn string_enum(words: impl IntoIterator<Item = &'static str>) -> Object {

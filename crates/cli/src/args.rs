@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use grabd_api::words::text_formats;
 
 use crate::failure::Failure;
 use crate::options::OptionArgs;
@@ -120,7 +122,8 @@ pub(crate) struct CaptureArgs {
 }
 
 /// Extensions of other files than images, and of images of formats that the service does not make.
-const OTHER_TYPES: [&str; 12] = ["avif", "bmp", "gif", "heic", "html", "ico", "jxl", "md", "pdf", "svg", "tif", "tiff"];
+const OTHER_TYPES: [&str; 14] =
+    ["avif", "bmp", "gif", "har", "heic", "html", "ico", "jxl", "md", "mhtml", "pdf", "svg", "tif", "tiff"];
 
 /// Image formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -174,17 +177,9 @@ impl Format {
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Command {
     /// List captures, newest first
-    List {
-        /// Maximum number of captures
-        #[arg(long, value_name = "N", default_value_t = 25)]
-        limit: u32,
-        /// Only captures with this status
-        #[arg(long)]
-        status: Option<Status>,
-        /// Only captures older than this one
-        #[arg(long, value_name = "ID")]
-        after: Option<String>,
-    },
+    List(ListArgs),
+    /// Print a text of one capture: what it says, its elements, its report or what changed
+    Read(ReadArgs),
     /// Show one capture
     Show {
         /// Id of the capture
@@ -368,6 +363,48 @@ pub(crate) struct LinkArgs {
     pub(crate) format: Option<Format>,
     #[command(flatten)]
     pub(crate) options: OptionArgs,
+}
+
+/// Which captures are listed.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ListArgs {
+    /// Maximum number of captures
+    #[arg(long, value_name = "N", default_value_t = 25)]
+    pub(crate) limit: u32,
+    /// Only captures with this status
+    #[arg(long)]
+    pub(crate) status: Option<Status>,
+    /// Only captures older than this one
+    #[arg(long, value_name = "ID")]
+    pub(crate) after: Option<String>,
+    /// Only captures of URLs that contain this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) url: Option<String>,
+    /// Only captures of this day (UTC) and later ones, such as 2026-11-20
+    #[arg(long, value_name = "DAY")]
+    pub(crate) from: Option<String>,
+    /// Only captures of this day (UTC) and earlier ones
+    #[arg(long, value_name = "DAY")]
+    pub(crate) until: Option<String>,
+}
+
+/// What is read of a capture.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ReadArgs {
+    /// Id of the capture
+    pub(crate) id: String,
+    /// What to read
+    #[arg(long, default_value = "markdown", value_parser = PossibleValuesParser::new(text_formats()))]
+    pub(crate) format: String,
+    /// Print at most this many tokens, and say how to go on [default: everything]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=50_000))]
+    pub(crate) max_tokens: Option<u32>,
+    /// The byte at which to begin
+    #[arg(long, value_name = "BYTE", default_value_t = 0)]
+    pub(crate) from: u64,
+    /// With --format difference: id of the earlier capture [default: that of --compare-to when it was captured]
+    #[arg(long, value_name = "ID")]
+    pub(crate) compare_to: Option<String>,
 }
 
 /// Statuses of a capture.

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::Value;
 
 use crate::api::{Api, Grab};
-use crate::args::{Format, Status};
+use crate::args::{Format, ListArgs, Status};
 use crate::capture::download;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -15,26 +15,24 @@ use crate::output;
 const MAX_PAGE: u32 = 100;
 
 /// Lists captures, newest first, reading as many pages as needed.
-pub(crate) async fn list(
-    api: &Api,
-    json: bool,
-    limit: u32,
-    status: Option<Status>,
-    after: Option<String>,
-) -> Result<Exit, Failure> {
-    let (mut rows, mut left, mut after) = (Vec::new(), limit, after);
+pub(crate) async fn list(api: &Api, json: bool, args: &ListArgs) -> Result<Exit, Failure> {
+    let ListArgs { limit, status, after, url, from, until } = args;
+    let (mut rows, mut left, mut after) = (Vec::new(), *limit, after.clone());
     while left > 0 {
         let mut call = api.call(Method::GET, "grabs").query("limit", &left.min(MAX_PAGE).to_string());
-        if let Some(status) = status {
-            call = call.query("status", status.as_str());
-        }
-        if let Some(after) = &after {
-            call = call.query("starting_after", after);
+        let status = status.map(Status::as_str);
+        let filters =
+            [("status", status), ("url", url.as_deref()), ("from", from.as_deref()), ("until", until.as_deref())];
+        for (name, value) in filters.into_iter().chain([("starting_after", after.as_deref())]) {
+            if let Some(value) = value {
+                call = call.query(name, value);
+            }
         }
         let mut body = call.send().await?.body;
         let has_more = body["has_more"].as_bool().unwrap_or(false);
         let page: Vec<Value> = body["data"].as_array_mut().map(std::mem::take).unwrap_or_default();
         left = left.saturating_sub(u32::try_from(page.len()).unwrap_or(u32::MAX));
+        let (before, next) = (after.clone(), body["next"].as_str().map(str::to_owned));
         for grab in page.into_iter().filter_map(Grab::parse) {
             after = Some(grab.fields.id.to_string());
             match json {
@@ -42,7 +40,9 @@ pub(crate) async fn list(
                 false => rows.push(row(&grab)),
             }
         }
-        if !has_more {
+        // A search goes on after the last capture that was read, which need not be on the page.
+        after = next.or(after);
+        if !has_more || after == before {
             break;
         }
     }

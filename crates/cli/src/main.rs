@@ -1,6 +1,6 @@
 //! `grab`, the command line client of grabd.
 //!
-//! Each command has its own file: `capture/`, `list.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`, `diff.rs`, `baseline.rs`, `config.rs`,
+//! Each command has its own file: `capture/`, `list.rs`, `read.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`, `diff.rs`, `baseline.rs`, `config.rs`,
 //! `auth.rs`, `login/`. To add one,
 //! add a variant in `args.rs` and a match arm in [`run`]. Machine-readable output goes to stdout, messages for the user
 //! to stderr.
@@ -21,6 +21,7 @@ mod list;
 mod login;
 mod options;
 mod output;
+mod read;
 mod report;
 mod settings;
 mod usage;
@@ -88,7 +89,8 @@ async fn run(args: &Args) -> Result<Exit, Failure> {
             Some(file) => baseline::make_or_compare(&api, connection, capture, file).await,
             None => capture::run(&api, connection, capture).await,
         },
-        Some(Command::List { limit, status, after }) => list::list(&api, json, limit, status, after).await,
+        Some(Command::List(args)) => list::list(&api, json, &args).await,
+        Some(Command::Read(args)) => read::read(&api, json, &args).await,
         Some(Command::Show { id, open, output }) => list::show(&api, json, &id, open, output.as_deref()).await,
         Some(Command::Diff(args)) => match &args.baseline {
             Some(file) => baseline::run(&api, connection, &args, file).await,

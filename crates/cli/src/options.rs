@@ -34,6 +34,7 @@ impl FromArgMatches for OptionArgs {
             | Kind::Patterns { .. }
             | Kind::Objects { .. }
             | Kind::Sizes { .. }
+            | Kind::Choices { .. }
             | Kind::Headers { .. }
             | Kind::Labels { .. }) => {
                 let texts: Vec<&str> = matches.get_many::<String>(option.name)?.map(String::as_str).collect();
@@ -96,6 +97,9 @@ fn flag(option: &'static CaptureOption) -> Arg {
         Kind::Objects { members, .. } if is_pair(members) => return several.value_name("NAME=VALUE"),
         Kind::Objects { .. } => return several.value_name("CSS"),
         Kind::Sizes { .. } => return several.value_name("WIDTHxHEIGHT"),
+        Kind::Choices { .. } => {
+            return several.value_name("JSON").visible_alias(option.name.trim_end_matches('s'));
+        }
         Kind::Headers { .. } | Kind::Labels { .. } => return several.value_name("NAME: VALUE"),
         Kind::Statuses { .. } => "STATUS,…",
         Kind::Rectangle => "X,Y,WIDTH,HEIGHT",
@@ -117,9 +121,11 @@ fn help(option: &CaptureOption) -> String {
         Kind::Number { min, max } => Some(format!("{min} to {max}")),
         Kind::Word(words) => Some(words.join(", ")),
         Kind::Words(words) => Some(words.join(", ")),
-        Kind::Selectors { .. } | Kind::Patterns { .. } | Kind::Headers { .. } | Kind::Labels { .. } => {
-            Some("can be repeated".to_owned())
-        }
+        Kind::Selectors { .. }
+        | Kind::Patterns { .. }
+        | Kind::Choices { .. }
+        | Kind::Headers { .. }
+        | Kind::Labels { .. } => Some("can be repeated".to_owned()),
         Kind::Objects { members, .. } if is_pair(members) => {
             Some("can be repeated; attributes follow, as in \"a=b; path=/; secure\"".to_owned())
         }
@@ -169,5 +175,10 @@ mod tests {
         let clip = Value::Rectangle(Rectangle { x: 0, y: 10, width: 20, height: 30 });
         assert_eq!(parse(&["--clip", "0,10,20,30"]).unwrap(), [("clip", clip)]);
         assert!(parse(&["--clip", "0,10"]).is_err() && parse(&["--javascript"]).is_err());
+        let steps = parse(&["--step", r##"{"click":"#x"}"##, "--step", r#"{"press":"Enter"}"#]).unwrap();
+        let kind = grabd_options::find("steps").unwrap().kind;
+        let expected = kind.parse(r##"[{"click": "#x"}, {"press": "Enter"}]"##).unwrap();
+        assert_eq!(steps, [("steps", expected)]);
+        assert!(parse(&["--step", "#x"]).is_err());
     }
 }

@@ -117,18 +117,29 @@ pub enum Role {
     Owner,
     /// Uses the team's grabs and keys.
     Member,
+    /// Sees grabs, usage and the request log, and changes nothing.
+    Viewer,
+    /// Buys credits and sees what they were used for, and nothing else.
+    Billing,
 }
 
 impl Role {
     /// All roles.
-    pub const ALL: [Self; 2] = [Self::Owner, Self::Member];
+    pub const ALL: [Self; 4] = [Self::Owner, Self::Member, Self::Viewer, Self::Billing];
 
     /// The role's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Owner => "owner",
             Self::Member => "member",
+            Self::Viewer => "viewer",
+            Self::Billing => "billing",
         }
+    }
+
+    /// The role with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.as_str() == name)
     }
 }
 

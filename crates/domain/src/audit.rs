@@ -46,7 +46,7 @@ impl AuditVisibility {
 
 impl AuditAction {
     /// All actions, in the order of the filter.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 49] = [
         owners("team.create", "Team created"),
         owners("team.rename", "Team renamed"),
         operators("team.delete", "Team deleted"),
@@ -54,6 +54,7 @@ impl AuditAction {
         without_operator("team.restore", "Team restored"),
         operators("team.limits", "Limits of a team changed"),
         owners("team.alert_below", "Balance alert changed"),
+        owners("team.alert_recipients", "Recipients of alerts changed"),
         owners("member.invite", "Person invited"),
         owners("member.withdraw_invitation", "Invitation revoked"),
         owners("member.join", "Person joined a team"),

@@ -7,6 +7,8 @@ use crate::timestamp::Timestamp;
 pub const ALERT_BELOW: u32 = 100;
 /// The highest threshold. 0 means no alerts.
 pub const ALERT_BELOW_MAX: u32 = 1_000_000;
+/// Maximum number of members that a team chooses to get alerts instead of its owners.
+pub const ALERT_RECIPIENTS: usize = 3;
 
 /// The percentages of what was bought or granted at which the owners of a team get an alert, highest first.
 pub const ALERT_PERCENTS: [u32; 3] = [50, 20, 0];

@@ -23,6 +23,7 @@ pub mod ids;
 pub mod limits;
 pub mod links;
 pub mod oauth;
+pub mod permissions;
 pub mod pricing;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod properties;

@@ -234,6 +234,18 @@ fn new_user_gets_a_team_without_members_only_on_request() {
     assert_eq!(bob["teams_without_members"], serde_json::json!([]));
     let added = admin(dir.path(), &["user", "add", "eve@example.com", "--team", "default"]);
     assert_eq!((&added["team_id"], added["role"].as_str()), (&team["team_id"], Some("member")));
+    let changed = admin(dir.path(), &["user", "set-role", "eve@example.com", "--team", "default", "--role", "viewer"]);
+    assert_eq!((&changed["team_id"], changed["role"].as_str()), (&team["team_id"], Some("viewer")));
+    for (email, role, message) in [
+        ("bob@example.com", "billing", "only owner"),
+        ("ada.lovelace@example.com", "member", "not in the team"),
+        ("eve@example.com", "Viewer", "owner, member, viewer, billing"),
+    ] {
+        let arguments = ["admin", "user", "set-role", email, "--team", "default", "--role", role];
+        let refused = run(dir.path(), &arguments);
+        let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && text.contains(message), "{email}: {text}");
+    }
     let listed = admin(dir.path(), &["user", "list"]);
     assert!(listed["data"].as_array().unwrap().iter().all(|user| user["verified"] == true));
 }

@@ -4,6 +4,7 @@
 //! its errors, the OpenAPI and MCP schemas, the form of the web pages, the flags of the command line, and `docs/OPTIONS.md`.
 //! `docs/ADDING-AN-OPTION.md` is the checklist for a new one.
 
+mod choices;
 mod form;
 mod kind;
 mod labels;

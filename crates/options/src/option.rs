@@ -1,6 +1,6 @@
 //! A capture option: the row of the table that describes it, and the check of a value.
 
-use crate::{FormDetails, HIDDEN, Kind, Value};
+use crate::{FormDetails, HIDDEN, Kind, Member, Value};
 
 /// The part of a form or reference that an option belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,9 +104,25 @@ impl CaptureOption {
         if self.kind.accepts(value) { Ok(()) } else { Err(self.problem(value)) }
     }
 
-    /// The error for a value that the option cannot have.
+    /// The error for a value that the option cannot have. For an object, it names the first member with such a value.
     pub fn problem(&self, value: &Value) -> Problem {
-        Problem { name: self.name, seen: self.seen(&value.to_string()), allowed: self.kind.allowed() }
+        if let Some((member, value)) = self.kind.invalid_member(value) {
+            return self.member_problem(member, &value.to_string());
+        }
+        let allowed = self.kind.invalid_part(value).and_then(|part| self.kind.allowed_at(self.name, &part));
+        let allowed = allowed.unwrap_or_else(|| self.kind.allowed());
+        Problem { name: self.name, member: None, seen: self.seen(&value.to_string()), allowed }
+    }
+
+    /// The error for a value that a member of the option cannot have.
+    pub fn member_problem(&self, member: &Member, seen: &str) -> Problem {
+        Problem { name: self.name, member: Some(member.name), seen: self.seen(seen), allowed: member.kind.allowed() }
+    }
+
+    /// The member with this name, if the option is an object.
+    pub fn member(&self, name: &str) -> Option<&'static Member> {
+        let Kind::Object { members, .. } = self.kind else { return None };
+        members.iter().find(|member| member.name == name)
     }
 
     /// A value as it may be shown in an error: not that of a secret option.
@@ -120,6 +136,8 @@ impl CaptureOption {
 pub struct Problem {
     /// The option.
     pub name: &'static str,
+    /// The member of the option with the value. None if it is the value of the whole option.
+    pub member: Option<&'static str>,
     /// The value as JSON.
     pub seen: String,
     /// What would have been accepted, as the end of "must be …".

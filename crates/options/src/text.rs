@@ -1,6 +1,6 @@
 //! Values as text: in forms, queries and on the command line.
 
-use crate::{Kind, Member, Object, Rectangle, Value, sizes};
+use crate::{Kind, Member, Object, Rectangle, Value, choices, sizes};
 
 impl Kind {
     /// Reads a value from the text of a form, a query or a command line. None if it is not of this kind. Lists have one
@@ -40,6 +40,7 @@ impl Kind {
             Self::Object { members, separator } => parse_object(members, *separator, text).map(Value::Object),
             Self::Objects { members, .. } => parse_objects(members, text).map(Value::Objects),
             Self::Sizes { members, .. } => sizes::parse(members, text).map(Value::Objects),
+            Self::Choices { .. } => choices::parse(text).map(Value::Objects),
             Self::Headers { .. } | Self::Labels { .. } => parse_headers(text).map(Value::Object),
         }
     }
@@ -53,6 +54,7 @@ impl Kind {
             (Self::Object { members, separator }, Value::Object(object)) => write_object(members, *separator, object),
             (Self::Objects { members, .. }, Value::Objects(objects)) => write_objects(members, objects),
             (Self::Sizes { members, .. }, Value::Objects(objects)) => sizes::write(members, objects),
+            (Self::Choices { .. }, Value::Objects(objects)) => choices::write(objects),
             (_, Value::Object(headers)) => write_headers(headers),
             (_, Value::Rectangle(rectangle)) => rectangle.to_text(),
             (_, Value::Flag(_) | Value::Integer(_) | Value::Number(_) | Value::Objects(_)) => value.to_string(),
@@ -79,6 +81,7 @@ impl Kind {
                 names(members, "=…; ").replacen("=…", "", 1)
             )),
             Self::Sizes { max, .. } => Some(format!("Written as 390x844, separated by commas, at most {max}.")),
+            Self::Choices { max, .. } => Some(format!("One JSON object on each line, at most {max}.")),
             Self::Headers { max, .. } => Some(format!("One Name: value on each line, at most {max}.")),
             Self::Labels { max, .. } => Some(format!("One name: value on each line, at most {max}.")),
             Self::Statuses { max } => Some(format!("4xx, 5xx or a number, one on each line, at most {max}.")),
@@ -251,6 +254,7 @@ mod tests {
             ("block_urls", "https://a.example/*\n*.mp4"),
             ("also", "html, pdf"),
             ("pdf", "format=a5; landscape; background=false; margin_mm=0; pages=1-3, 5"),
+            ("pdf", "margin_top_mm=12.5; scale=0.8; header={title}|{date}; footer=a=b {page}; tagged=false; outline"),
         ] {
             let kind = find(name).unwrap().kind;
             let value = kind.parse(text).unwrap_or_else(|| panic!("{name}: {text}"));
@@ -275,6 +279,7 @@ mod tests {
             ("highlight", "h1; size=2"),
             ("pdf", "format=a5; colour"),
             ("pdf", "margin_mm=wide"),
+            ("pdf", "scale=NaN"),
         ] {
             assert_eq!(find(name).unwrap().kind.parse(text), None, "{name}: {text}");
         }

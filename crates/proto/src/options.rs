@@ -7,7 +7,10 @@ use std::collections::HashMap;
 
 use grabd_options::{CaptureRequest, Object, OptionType, Rectangle, Secret, Value, for_each_option};
 
-use crate::v1::{self, BasicAuth, CaptureOptions, Cookie, Geolocation, Highlight, Pdf, Thumbnail, Unparsed, Viewport};
+use crate::v1::{
+    self, BasicAuth, CaptureOptions, Cookie, Geolocation, Highlight, Pdf, Step, StepSelect, StepType, Thumbnail,
+    Unparsed, Viewport,
+};
 
 /// The type of an option, with the type `W` of its field in the message.
 trait WireField<W>: Sized {
@@ -75,15 +78,20 @@ trait ObjectMessage: Sized {
     fn into_object(self) -> Object;
 }
 
+/// The name of a member. Fields that are named like a keyword of Rust have a prefix.
+fn member_name(ident: &'static str) -> &'static str {
+    ident.strip_prefix("r#").unwrap_or(ident)
+}
+
 macro_rules! object_message {
     ($message:ident { $($member:ident: $type:ty),* }) => {
         impl ObjectMessage for $message {
             fn of_object(object: &Object) -> Option<Self> {
-                let is_member = |name: &String| [$(stringify!($member)),*].contains(&name.as_str());
+                let is_member = |name: &String| [$(member_name(stringify!($member))),*].contains(&name.as_str());
                 if !object.keys().all(is_member) {
                     return None;
                 }
-                $(let $member = match object.get(stringify!($member)) {
+                $(let $member = match object.get(member_name(stringify!($member))) {
                     Some(value) => Some(<$type as OptionType>::from_value(value.clone())?),
                     None => None,
                 };)*
@@ -91,7 +99,7 @@ macro_rules! object_message {
             }
 
             fn into_object(self) -> Object {
-                let members = [$((stringify!($member), self.$member.as_ref().map(OptionType::to_value))),*];
+                let members = [$((member_name(stringify!($member)), self.$member.as_ref().map(OptionType::to_value))),*];
                 members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
             }
         }
@@ -118,8 +126,49 @@ object_message!(Pdf {
     single_page: bool,
     background: bool,
     margin_mm: i64,
-    pages: String
+    pages: String,
+    width_mm: f64,
+    height_mm: f64,
+    margin_top_mm: f64,
+    margin_right_mm: f64,
+    margin_bottom_mm: f64,
+    margin_left_mm: f64,
+    scale: f64,
+    header: String,
+    footer: String,
+    css_page_size: bool,
+    tagged: bool,
+    outline: bool
 });
+object_message!(StepType { into: String, text: String, secret: bool });
+object_message!(StepSelect { r#in: String, option: String });
+object_message!(Step {
+    click: String,
+    r#type: StepType,
+    press: String,
+    hover: String,
+    select: StepSelect,
+    scroll_to: String,
+    wait_for: String,
+    wait_for_text: String,
+    script: String
+});
+
+/// Messages of objects within objects.
+macro_rules! inner_message {
+    ($($message:ty),*) => {
+        $(impl OptionType for $message {
+            fn from_value(value: Value) -> Option<Self> {
+                if let Value::Object(object) = value { Self::of_object(&object) } else { None }
+            }
+
+            fn to_value(&self) -> Value {
+                Value::Object(self.clone().into_object())
+            }
+        })*
+    };
+}
+inner_message!(StepType, StepSelect);
 
 impl<M: ObjectMessage> WireField<Option<M>> for Object {
     fn encode(&self) -> Result<Option<M>, String> {
@@ -231,9 +280,15 @@ mod tests {
             headers: Some(Secret(object(&[("x-a", text("1"))]))),
             cookies: Some(Secret(vec![cookie])),
             basic_auth: Some(Secret(object(&[("username", text("me")), ("password", text("p"))]))),
+            steps: Some(Secret(vec![
+                object(&[("type", Value::Object(object(&[("into", text("a")), ("text", text("b"))])))]),
+                object(&[("select", Value::Object(object(&[("in", text("a")), ("option", text("b"))])))]),
+                object(&[("scroll_to", text("bottom"))]),
+            ])),
             ..CaptureRequest::default()
         };
         let (options, unparsed) = encode(&request);
+        assert_eq!(unparsed, []);
         assert_eq!(decode(options, unparsed), request);
     }
 

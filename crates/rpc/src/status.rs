@@ -27,7 +27,7 @@ pub(crate) fn to_status(error: impl Into<Error>) -> Status {
     let mut details =
         ErrorDetails::with_error_info(reason::of(to_proto(fault.code())), reason::DOMAIN, metadata(fault));
     if let Some(field) = fault.field() {
-        details.add_bad_request_violation(field.name, fault.to_string());
+        details.add_bad_request_violation(field.path(), fault.to_string());
     }
     if let Some(delay) = fault.retry_after() {
         details.set_retry_info(Some(delay));

@@ -147,6 +147,8 @@ pub(crate) const fn role(role: Role) -> i16 {
     match role {
         Role::Owner => 0,
         Role::Member => 1,
+        Role::Viewer => 2,
+        Role::Billing => 3,
     }
 }
 

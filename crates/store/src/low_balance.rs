@@ -10,21 +10,22 @@ use std::collections::HashMap;
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, Role};
-use grabd_domain::credits::{ALERT_PERCENTS, ALERT_STAGES, Balance, Lot, alert_stage};
+use grabd_domain::credits::{ALERT_PERCENTS, ALERT_RECIPIENTS, ALERT_STAGES, Balance, Lot, alert_stage};
 use grabd_domain::ids::{DeliveryId, EndpointId, TeamId, UserId};
+use grabd_domain::permissions::Permission;
 use grabd_domain::webhooks::Event;
 use sea_orm::sea_query::{Expr, LockType};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select, UpdateMany};
 use uuid::Uuid;
 
-use crate::accounts::TeamResult;
-use crate::accounts::team::lock_as_owner;
+use crate::accounts::team::lock_as_permitted;
+use crate::accounts::{TeamResult, TeamRuleError};
 use crate::areas::Credits;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{lot, member, team, user};
 use crate::webhooks::enqueue::enqueue_for_team;
-use crate::{Result, codes};
+use crate::{Error, Result, codes};
 
 const WORK: &str = "balances";
 
@@ -50,8 +51,19 @@ pub struct LowBalance {
     pub below: u32,
     /// The limit. If it has fallen to both, the threshold.
     pub reason: LowBalanceReason,
-    /// The verified addresses of the owners.
-    pub owners: Vec<Email>,
+    /// The verified addresses of the chosen members, or of the owners if there are none.
+    pub recipients: Vec<Email>,
+}
+
+/// A member who may get the alerts of a team.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlertCandidate {
+    /// The user.
+    pub user: UserId,
+    /// The sign-in address.
+    pub email: Email,
+    /// Whether the member was chosen.
+    pub is_chosen: bool,
 }
 
 /// What the lots of a team add up to.
@@ -77,6 +89,12 @@ struct SetAlertBelow {
     below: u32,
     by: UserId,
     now: Timestamp,
+}
+
+struct SetAlertRecipients {
+    team: TeamId,
+    users: Vec<UserId>,
+    by: UserId,
 }
 
 impl Credits<'_> {
@@ -141,6 +159,34 @@ impl Credits<'_> {
         found.map(|row| codes::read_count(row.alert_below)).transpose()
     }
 
+    /// The members whose role lets them get alerts, in the order they joined.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn list_alert_candidates(self, team: TeamId) -> Result<Vec<AlertCandidate>> {
+        let rows = candidates(team)
+            .find_also_related(user::Entity)
+            .order_by_asc(member::Column::CreatedAt)
+            .order_by_asc(member::Column::UserId)
+            .all(self.store.database.reader())
+            .await?;
+        let read = |(member, user): (member::Model, Option<user::Model>)| {
+            let user = user.ok_or(Error::Inconsistent("membership without a user"))?;
+            let email = Email::parse(&user.email).map_err(|_| Error::Inconsistent("invalid e-mail address"))?;
+            Ok(AlertCandidate { user: UserId(user.id), email, is_chosen: member.gets_alerts != 0 })
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    /// Chooses who gets alerts: up to [`ALERT_RECIPIENTS`] members whose role allows it, or the owners if none are given.
+    ///
+    /// # Errors
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn set_alert_recipients(self, team: TeamId, users: Vec<UserId>, by: UserId) -> Result<TeamResult> {
+        let event = AuditEvent::new("team.alert_recipients", &team, Some(team)).with(&users.len());
+        self.store.write_audited(SetAlertRecipients { team, users, by }, event, TeamResult::is_ok).await
+    }
+
     /// Changes this number. A balance that is below it already causes no alert.
     ///
     /// # Errors
@@ -149,6 +195,16 @@ impl Credits<'_> {
         let event = AuditEvent::new("team.alert_below", &team, Some(team)).with(&below);
         self.store.write_audited(SetAlertBelow { team, below, by, now }, event, TeamResult::is_ok).await
     }
+}
+
+async fn verified_addresses(tx: &Tx, members: Select<member::Entity>) -> Result<Vec<Email>> {
+    let users = user::Entity::find()
+        .filter(user::Column::Id.in_subquery(members.select_only().column(member::Column::UserId).into_query()))
+        .filter(user::Column::VerifiedAt.is_not_null())
+        .filter(user::Column::SuspendedAt.is_null())
+        .all(tx)
+        .await?;
+    Ok(users.iter().filter_map(|user| Email::parse(&user.email).ok()).collect())
 }
 
 fn active_teams() -> Select<team::Entity> {
@@ -202,19 +258,28 @@ async fn read_sums(tx: &Tx, team: TeamId, now: Timestamp) -> Result<Sums> {
     sums(lots.all(tx).await?, now)
 }
 
-async fn verified_owners(tx: &Tx, team: TeamId) -> Result<Vec<Email>> {
-    let members = member::Entity::find()
-        .select_only()
-        .column(member::Column::UserId)
+/// An update of all members of a team.
+fn set_gets_alerts(team: TeamId, value: i16) -> UpdateMany<member::Entity> {
+    member::Entity::update_many()
+        .col_expr(member::Column::GetsAlerts, Expr::value(value))
         .filter(member::Column::TeamId.eq(team.0))
-        .filter(member::Column::Role.eq(codes::role(Role::Owner)));
-    let users = user::Entity::find()
-        .filter(user::Column::Id.in_subquery(members.into_query()))
-        .filter(user::Column::VerifiedAt.is_not_null())
-        .filter(user::Column::SuspendedAt.is_null())
-        .all(tx)
-        .await?;
-    Ok(users.iter().filter_map(|user| Email::parse(&user.email).ok()).collect())
+}
+
+/// The members of a team whose role lets them get alerts.
+fn candidates(team: TeamId) -> Select<member::Entity> {
+    member::Entity::find()
+        .filter(member::Column::TeamId.eq(team.0))
+        .filter(member::Column::Role.is_in(Permission::ManageAlerts.roles().map(codes::role)))
+}
+
+/// The chosen members who can get mail, or the owners if there are none: an alert must not be lost because somebody was
+/// suspended.
+async fn find_recipients(tx: &Tx, team: TeamId) -> Result<Vec<Email>> {
+    let chosen = verified_addresses(tx, candidates(team).filter(member::Column::GetsAlerts.eq(1_i16))).await?;
+    if !chosen.is_empty() {
+        return Ok(chosen);
+    }
+    verified_addresses(tx, candidates(team).filter(member::Column::Role.eq(codes::role(Role::Owner)))).await
 }
 
 async fn set_position(tx: &Tx, team: TeamId, Position { is_low, stage }: Position) -> Result<()> {
@@ -244,9 +309,9 @@ impl Transaction for RecordBalance {
         set_position(tx, self.team, position).await?;
         let below = codes::read_count(row.alert_below)?;
         let Some(reason) = position.fallen_since(before, below) else { return Ok(None) };
-        let owners = verified_owners(tx, self.team).await?;
+        let recipients = find_recipients(tx, self.team).await?;
         let credits = sums.unspent;
-        let alert = LowBalance { team: self.team, team_name: row.name, credits, below, reason, owners };
+        let alert = LowBalance { team: self.team, team_name: row.name, credits, below, reason, recipients };
         if matches!(reason, LowBalanceReason::Percent(_)) {
             return Ok(Some(alert));
         }
@@ -265,7 +330,7 @@ impl Transaction for SetAlertBelow {
     const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
-        if let Err(error) = lock_as_owner(tx, self.team, self.by).await? {
+        if let Err(error) = lock_as_permitted(tx, self.team, self.by, Permission::ManageAlerts).await? {
             return Ok(Err(error));
         }
         let below = i32::try_from(self.below).unwrap_or(i32::MAX);
@@ -276,6 +341,30 @@ impl Transaction for SetAlertBelow {
             .exec(tx)
             .await?;
         set_position(tx, self.team, position).await?;
+        Ok(Ok(()))
+    }
+}
+
+impl Transaction for SetAlertRecipients {
+    type Outcome = TeamResult;
+    const KEEPS_ACCESS: bool = true;
+
+    async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
+        if let Err(error) = lock_as_permitted(tx, self.team, self.by, Permission::ManageAlerts).await? {
+            return Ok(Err(error));
+        }
+        if self.users.len() > ALERT_RECIPIENTS {
+            return Ok(Err(TeamRuleError::LimitReached));
+        }
+        // The team is locked, so that no role changes meanwhile.
+        for user in &self.users {
+            if candidates(self.team).filter(member::Column::UserId.eq(user.0)).one(tx).await?.is_none() {
+                return Ok(Err(TeamRuleError::NotFound));
+            }
+        }
+        set_gets_alerts(self.team, 0).exec(tx).await?;
+        let users = self.users.iter().map(|user| user.0);
+        set_gets_alerts(self.team, 1).filter(member::Column::UserId.is_in(users)).exec(tx).await?;
         Ok(Ok(()))
     }
 }

@@ -10,6 +10,7 @@ use grabd_engine::accounts::{self, Invitation, InvitationSignUpError, Session, T
 use http::header::SET_COOKIE;
 use http::{HeaderMap, StatusCode};
 
+use crate::access::{role_name, role_summary};
 use crate::client_ip::ClientIp;
 use crate::extract::{UncheckedForm, Visit, VisitorPage};
 use crate::fields::{PASSWORD_HINT, password_field, password_message};
@@ -23,7 +24,6 @@ use crate::response::see_other;
 use crate::session::SignedIn;
 use crate::sign_in::start_session;
 use crate::state::Web;
-use crate::teams::users::role_name;
 use crate::time_format::Moment;
 
 /// The path of the page.
@@ -41,6 +41,7 @@ struct InvitationPage<'a> {
     invited_by: &'a str,
     email: &'a str,
     role: &'static str,
+    role_about: &'static str,
     until: Moment,
     /// The address of the signed-in user.
     signed_in: Option<&'a str>,
@@ -132,6 +133,7 @@ fn form(
         invited_by: invited_by.as_str(),
         email: email.as_str(),
         role: role_name(*role),
+        role_about: role_summary(*role),
         until: (*expires_at).into(),
         signed_in: user.map(|user| user.session.user.email.as_str()),
         is_invited: user.is_some_and(|user| user.session.user.email == *email),

@@ -16,6 +16,7 @@
 //! `assets/compare.js`, which lays two images over each other and hides outlines, `assets/passkey.js`, which creates and
 //! uses passkeys, and `assets/site.js` of all pages.
 
+mod access;
 mod account;
 mod apps;
 mod assets;
@@ -64,5 +65,5 @@ mod webhooks;
 pub use billing::PAGE as TOP_UP;
 pub use client_ip::Address;
 pub use docs::{ClientPackages, ReferencePage};
-pub use routes::{form_paths, not_found_page, router};
+pub use routes::{form_paths, methods_and_paths, not_found_page, router};
 pub use state::Options;

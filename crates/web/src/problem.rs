@@ -22,6 +22,8 @@ pub(crate) struct Problem {
     message: String,
     advice: &'static str,
     retry_after_s: Option<u64>,
+    /// The addresses of those who can help. Only for members of their team.
+    owners: Vec<String>,
     /// Whether the page is a red banner.
     is_alert: bool,
 }
@@ -46,6 +48,15 @@ impl Problem {
     /// The user may see the page but may not do this.
     pub(crate) fn not_allowed(title: &'static str, message: &'static str, advice: &'static str) -> Self {
         Self::new(StatusCode::FORBIDDEN, title, message, advice)
+    }
+
+    /// The role of the user does not allow this. `needed` names the roles that do, and `owners` are the addresses of the team's
+    /// owners, of which the user is a member.
+    pub(crate) fn role_needed(own: &str, needed: &str, owners: Vec<String>) -> Self {
+        let message = format!("Your role in this team is {own}. This needs the role {needed}.");
+        let advice = "Nothing was changed. An owner of the team can change your role.";
+        let status = StatusCode::FORBIDDEN;
+        Self { owners, ..Self::new(status, "Your role does not allow this", message, advice) }
     }
 
     /// The action needs a verified e-mail address.
@@ -162,7 +173,15 @@ impl Problem {
     }
 
     fn new(status: StatusCode, title: &'static str, message: impl Into<String>, advice: &'static str) -> Self {
-        Self { status, title, message: message.into(), advice, retry_after_s: None, is_alert: false }
+        Self {
+            status,
+            title,
+            message: message.into(),
+            advice,
+            retry_after_s: None,
+            owners: Vec::new(),
+            is_alert: false,
+        }
     }
 
     /// The seconds until the next request is allowed, if there were too many.
@@ -172,9 +191,10 @@ impl Problem {
 
     /// Renders the page.
     pub(crate) fn render(&self, layout: Layout) -> Response {
-        let Self { status, title, message, advice, retry_after_s, is_alert } = self;
-        let is_ours = status.is_server_error();
-        let mut response = page(*status, &ProblemPage { layout, title, message, advice, is_alert: *is_alert, is_ours });
+        let Self { status, title, message, advice, retry_after_s, owners, is_alert } = self;
+        let owners = owners.join(", ");
+        let (is_alert, is_ours) = (*is_alert, status.is_server_error());
+        let mut response = page(*status, &ProblemPage { layout, title, message, advice, owners, is_alert, is_ours });
         if let Some(seconds) = retry_after_s {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(*seconds));
         }
@@ -189,6 +209,8 @@ struct ProblemPage<'a> {
     title: &'a str,
     message: &'a str,
     advice: &'a str,
+    /// The addresses of those who can help. Empty if there are none.
+    owners: String,
     is_alert: bool,
     /// Whether the service has failed, and not the request.
     is_ours: bool,

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
-use axum::{Router, middleware};
+use axum::{Extension, Router, middleware};
+use grabd_domain::permissions::Permission;
 use grabd_engine::Core;
 use grabd_engine::oauth::DEVICE_PATH;
 
+use crate::access::Access;
 use crate::assets::{self, Assets};
 use crate::docs::ClientPackages;
 use crate::page::Layout;
@@ -22,9 +24,9 @@ use crate::{
 /// The router of the web app and the OAuth endpoints.
 pub fn router(core: Core, options: Options) -> Router {
     let web = Arc::new(Web::new(core, options));
-    let pages = routes(&web)
-        .into_iter()
-        .fold(Router::new(), |router, (path, allowed, methods)| router.route(&path, response::only(allowed, methods)));
+    let pages = routes(&web).into_iter().fold(Router::new(), |router, (path, allowed, access, methods)| {
+        router.route(&path, response::only(allowed, methods).layer(Extension(access)))
+    });
     let pages = pages.merge(operator::router(&web));
     let pages = pages.layer(middleware::from_fn_with_state(Arc::clone(&web), response::finish));
     oauth::router(&web).merge(pages).with_state(web)
@@ -32,17 +34,41 @@ pub fn router(core: Core, options: Options) -> Router {
 
 /// The paths that accept forms, with parameters in braces. A test sends a forged form to each of them.
 pub fn form_paths(core: Core) -> Vec<String> {
+    let web = unserved(core);
+    let accepts_forms = |(path, allowed): (String, &str)| [FORM, WRITE].contains(&allowed).then_some(path);
+    let pages = routes(&web).into_iter().map(|(path, allowed, ..)| (path, allowed));
+    let operator_pages = operator::routes().into_iter().map(|(path, allowed, _)| (path.to_owned(), allowed));
+    pages.chain(operator_pages).filter_map(accepts_forms).collect()
+}
+
+/// The methods and paths of all pages, with parameters in braces: `GET` for those that are read, `POST` for those that take a
+/// form. A test calls those of a team with each role.
+pub fn methods_and_paths(core: Core) -> Vec<(&'static str, String)> {
+    let web = unserved(core);
+    let methods = |allowed: &str| -> &'static [&'static str] {
+        match allowed {
+            READ => &["GET"],
+            WRITE => &["POST"],
+            _ => &["GET", "POST"],
+        }
+    };
+    let pages = routes(&web).into_iter().map(|(path, allowed, ..)| (path, allowed));
+    let operator_pages = operator::routes().into_iter().map(|(path, allowed, _)| (path.to_owned(), allowed));
+    pages
+        .chain(operator_pages)
+        .flat_map(|(path, allowed)| methods(allowed).iter().map(move |method| (*method, path.clone())))
+        .collect()
+}
+
+/// The state from which the routes are listed without serving them.
+fn unserved(core: Core) -> Web {
     let options = Options {
         requests_per_minute: 1,
         hides_self_hosting: false,
         reference: Box::new(Vec::new),
         packages: ClientPackages::default(),
     };
-    let web = Arc::new(Web::new(core, options));
-    let accepts_forms = |(path, allowed): (String, &str)| [FORM, WRITE].contains(&allowed).then_some(path);
-    let pages = routes(&web).into_iter().map(|(path, allowed, _)| (path, allowed));
-    let operator_pages = operator::routes().into_iter().map(|(path, allowed, _)| (path.to_owned(), allowed));
-    pages.chain(operator_pages).filter_map(accepts_forms).collect()
+    Web::new(core, options)
 }
 
 /// Renders the page for paths that do not exist. It is the same for everybody, so it costs no look-up.
@@ -56,11 +82,174 @@ pub fn not_found_page(core: Core) -> impl Fn() -> Response + Clone {
     }
 }
 
-/// A path, its `Allow` header, and its handlers.
-type Route = (String, &'static str, MethodRouter<Arc<Web>>);
+/// A path, its `Allow` header, the members of a team that may use it, and its handlers.
+type Route = (String, &'static str, Access, MethodRouter<Arc<Web>>);
 
 /// The routes of the web app. The OAuth endpoints for programs are in [`oauth::router`].
 fn routes(web: &Web) -> Vec<Route> {
+    let outside = routes_outside_teams(web).into_iter();
+    outside
+        .map(|(path, allowed, methods)| (path, allowed, Access::OutsideTeams, methods))
+        .chain(routes_of_teams())
+        .collect()
+}
+
+/// The routes of teams, and which members may use them.
+fn routes_of_teams() -> Vec<Route> {
+    vec![
+        (
+            grabs::CAPTURE.to_owned(),
+            FORM,
+            Access::With(Permission::Capture),
+            get(grabs::capture::show).post(grabs::capture::submit),
+        ),
+        (grabs::CODE.to_owned(), WRITE, Access::With(Permission::Capture), post(grabs::capture::code)),
+        (grabs::LIST.to_owned(), READ, Access::With(Permission::ViewCaptures), get(grabs::list::show)),
+        (grabs::LIST_EVENTS.to_owned(), READ, Access::With(Permission::ViewCaptures), get(grabs::events::watch_many)),
+        (grabs::FIRST_STEPS.to_owned(), WRITE, Access::With(Permission::Capture), post(grabs::first_steps::hide)),
+        (grabs::NEW.to_owned(), READ, Access::With(Permission::ViewCaptures), get(grabs::fresh::show)),
+        (grabs::DOWNLOAD.to_owned(), READ, Access::With(Permission::ViewCaptures), get(grabs::download::show)),
+        (grabs::COMPARE.to_owned(), READ, Access::With(Permission::ViewCaptures), get(grabs::compare::show)),
+        (
+            grabs::DELETE_SELECTED.to_owned(),
+            FORM,
+            Access::With(Permission::Capture),
+            get(grabs::delete_selected::show).post(grabs::delete_selected::submit),
+        ),
+        (grabs::ONE.to_owned(), READ, Access::With(Permission::ViewCaptures), get(grabs::show::show)),
+        (grabs::EVENTS.to_owned(), READ, Access::With(Permission::ViewCaptures), get(grabs::events::watch_one)),
+        (grabs::THUMBNAIL.to_owned(), READ, Access::With(Permission::ViewCaptures), get(grabs::thumbnail::show)),
+        (grabs::AGAIN.to_owned(), WRITE, Access::With(Permission::Capture), post(grabs::retake::submit)),
+        (
+            grabs::DELETE.to_owned(),
+            FORM,
+            Access::With(Permission::Capture),
+            get(grabs::delete::show).post(grabs::delete::submit),
+        ),
+        ("/teams/{team}".to_owned(), READ, Access::Members, get(teams::users::redirect_to_page)),
+        ("/teams/{team}/people".to_owned(), READ, Access::Members, get(teams::users::show)),
+        ("/teams/{team}/settings".to_owned(), READ, Access::With(Permission::ManageTeam), get(teams::settings::show)),
+        (
+            "/teams/{team}/name".to_owned(),
+            FORM,
+            Access::With(Permission::ManageTeam),
+            get(teams::settings::redirect_to_page).post(teams::rename::submit),
+        ),
+        (
+            "/teams/{team}/delete".to_owned(),
+            FORM,
+            Access::With(Permission::ManageTeam),
+            get(teams::delete::show).post(teams::delete::submit),
+        ),
+        ("/teams/{team}/export".to_owned(), READ, Access::With(Permission::ManageTeam), get(teams::export::download)),
+        ("/teams/{team}/leave".to_owned(), FORM, Access::Members, get(teams::leave::show).post(teams::leave::submit)),
+        (
+            "/teams/{team}/invitations".to_owned(),
+            FORM,
+            Access::With(Permission::ManageMembers),
+            get(teams::users::redirect_to_page).post(teams::invite::submit),
+        ),
+        (
+            "/teams/{team}/invitations/{invitation}/withdraw".to_owned(),
+            WRITE,
+            Access::With(Permission::ManageMembers),
+            post(teams::invite::withdraw),
+        ),
+        (
+            "/teams/{team}/members/{user}/role".to_owned(),
+            WRITE,
+            Access::With(Permission::ManageMembers),
+            post(teams::members::set_role),
+        ),
+        (
+            "/teams/{team}/members/{user}/remove".to_owned(),
+            FORM,
+            Access::With(Permission::ManageMembers),
+            get(teams::members::confirm_removal).post(teams::members::remove),
+        ),
+        ("/teams/{team}/audit".to_owned(), READ, Access::With(Permission::ManageTeam), get(teams::trail::show)),
+        ("/teams/{team}/audit.csv".to_owned(), READ, Access::With(Permission::ManageTeam), get(teams::trail::download)),
+        ("/teams/{team}/secrets".to_owned(), READ, Access::With(Permission::ManageKeys), get(teams::secrets::show)),
+        (
+            "/teams/{team}/keys".to_owned(),
+            FORM,
+            Access::With(Permission::ManageKeys),
+            get(keys::list::show).post(keys::create::submit),
+        ),
+        (
+            "/teams/{team}/keys/{key}/link".to_owned(),
+            FORM,
+            Access::With(Permission::ManageKeys),
+            get(keys::link::show).post(keys::link::submit),
+        ),
+        (
+            "/teams/{team}/keys/{key}/link/replace".to_owned(),
+            FORM,
+            Access::With(Permission::ManageKeys),
+            get(keys::replace_link::show).post(keys::replace_link::submit),
+        ),
+        (
+            "/teams/{team}/keys/{key}/revoke".to_owned(),
+            FORM,
+            Access::With(Permission::ManageKeys),
+            get(keys::revoke::show).post(keys::revoke::submit),
+        ),
+        (requests::LIST.to_owned(), READ, Access::With(Permission::ViewRequests), get(requests::list::show)),
+        (requests::ONE.to_owned(), READ, Access::With(Permission::ViewRequests), get(requests::show::show)),
+        (webhooks::LIST.to_owned(), READ, Access::With(Permission::ManageWebhooks), get(webhooks::list::show)),
+        (
+            webhooks::NEW.to_owned(),
+            FORM,
+            Access::With(Permission::ManageWebhooks),
+            get(webhooks::create::show).post(webhooks::create::submit),
+        ),
+        (webhooks::ONE.to_owned(), READ, Access::With(Permission::ManageWebhooks), get(webhooks::show::show)),
+        (
+            webhooks::CHANGE.to_owned(),
+            FORM,
+            Access::With(Permission::ManageWebhooks),
+            get(webhooks::change::show).post(webhooks::change::submit),
+        ),
+        (
+            webhooks::SECRET.to_owned(),
+            FORM,
+            Access::With(Permission::ManageWebhooks),
+            get(webhooks::secret::show).post(webhooks::secret::submit),
+        ),
+        (
+            webhooks::OFF.to_owned(),
+            FORM,
+            Access::With(Permission::ManageWebhooks),
+            get(webhooks::switch::confirm_off).post(webhooks::switch::off),
+        ),
+        (webhooks::ON.to_owned(), WRITE, Access::With(Permission::ManageWebhooks), post(webhooks::switch::on)),
+        (
+            webhooks::DELETE.to_owned(),
+            FORM,
+            Access::With(Permission::ManageWebhooks),
+            get(webhooks::delete::show).post(webhooks::delete::submit),
+        ),
+        (webhooks::KEEP.to_owned(), WRITE, Access::With(Permission::ManageWebhooks), post(webhooks::keep::submit)),
+        (webhooks::TEST.to_owned(), WRITE, Access::With(Permission::ManageWebhooks), post(webhooks::send::test)),
+        (webhooks::DELIVERY.to_owned(), READ, Access::With(Permission::ManageWebhooks), get(webhooks::delivery::show)),
+        (webhooks::AGAIN.to_owned(), WRITE, Access::With(Permission::ManageWebhooks), post(webhooks::send::again)),
+        (billing::PAGE.to_owned(), READ, Access::With(Permission::ViewUsage), get(billing::show::show)),
+        (billing::LEDGER.to_owned(), READ, Access::With(Permission::ViewUsage), get(billing::ledger::show)),
+        (billing::EXPORT.to_owned(), READ, Access::With(Permission::ViewUsage), get(billing::export::download)),
+        (billing::CHECKOUT.to_owned(), WRITE, Access::With(Permission::BuyCredits), post(billing::checkout::submit)),
+        (billing::ALERT.to_owned(), WRITE, Access::With(Permission::ManageAlerts), post(billing::alert::submit)),
+        (
+            billing::RECIPIENTS.to_owned(),
+            WRITE,
+            Access::With(Permission::ManageAlerts),
+            post(billing::recipients::submit),
+        ),
+        (billing::PAID.to_owned(), READ, Access::With(Permission::ViewUsage), get(billing::paid::show)),
+    ]
+}
+
+/// All other routes, whose handlers decide who may use them.
+fn routes_outside_teams(web: &Web) -> Vec<(String, &'static str, MethodRouter<Arc<Web>>)> {
     let authorize = get(oauth::authorize::show).post(oauth::authorize::decide);
     vec![
         (oauth::authorize_path(&web.core.oauth().issuer), FORM, authorize),
@@ -83,24 +272,6 @@ fn routes(web: &Web) -> Vec<Route> {
         (samples::PATH.to_owned(), READ, get(samples::image)),
         (grabs::PATH.to_owned(), READ, get(grabs::home::show)),
         (paths::NEW_CAPTURE.to_owned(), READ, get(grabs::home::capture)),
-        (grabs::CAPTURE.to_owned(), FORM, get(grabs::capture::show).post(grabs::capture::submit)),
-        (grabs::CODE.to_owned(), WRITE, post(grabs::capture::code)),
-        (grabs::LIST.to_owned(), READ, get(grabs::list::show)),
-        (grabs::LIST_EVENTS.to_owned(), READ, get(grabs::events::watch_many)),
-        (grabs::FIRST_STEPS.to_owned(), WRITE, post(grabs::first_steps::hide)),
-        (grabs::NEW.to_owned(), READ, get(grabs::fresh::show)),
-        (grabs::DOWNLOAD.to_owned(), READ, get(grabs::download::show)),
-        (grabs::COMPARE.to_owned(), READ, get(grabs::compare::show)),
-        (
-            grabs::DELETE_SELECTED.to_owned(),
-            FORM,
-            get(grabs::delete_selected::show).post(grabs::delete_selected::submit),
-        ),
-        (grabs::ONE.to_owned(), READ, get(grabs::show::show)),
-        (grabs::EVENTS.to_owned(), READ, get(grabs::events::watch_one)),
-        (grabs::THUMBNAIL.to_owned(), READ, get(grabs::thumbnail::show)),
-        (grabs::AGAIN.to_owned(), WRITE, post(grabs::retake::submit)),
-        (grabs::DELETE.to_owned(), FORM, get(grabs::delete::show).post(grabs::delete::submit)),
         (sign_in::FORGOTTEN.to_owned(), FORM, get(sign_in::forgotten::show).post(sign_in::forgotten::submit)),
         (
             sign_in::verify_email::PATH.to_owned(),
@@ -158,47 +329,7 @@ fn routes(web: &Web) -> Vec<Route> {
         (invitation::PATH.to_owned(), FORM, get(invitation::show).post(invitation::submit)),
         (keys::PATH.to_owned(), READ, get(keys::show)),
         (paths::TEAMS.to_owned(), FORM, get(teams::list::show).post(teams::create::submit)),
-        ("/teams/{team}".to_owned(), READ, get(teams::users::redirect_to_page)),
-        ("/teams/{team}/people".to_owned(), READ, get(teams::users::show)),
-        ("/teams/{team}/settings".to_owned(), READ, get(teams::settings::show)),
-        ("/teams/{team}/name".to_owned(), FORM, get(teams::settings::redirect_to_page).post(teams::rename::submit)),
-        ("/teams/{team}/delete".to_owned(), FORM, get(teams::delete::show).post(teams::delete::submit)),
-        ("/teams/{team}/export".to_owned(), READ, get(teams::export::download)),
-        ("/teams/{team}/leave".to_owned(), FORM, get(teams::leave::show).post(teams::leave::submit)),
-        ("/teams/{team}/invitations".to_owned(), FORM, get(teams::users::redirect_to_page).post(teams::invite::submit)),
-        ("/teams/{team}/invitations/{invitation}/withdraw".to_owned(), WRITE, post(teams::invite::withdraw)),
-        ("/teams/{team}/members/{user}/role".to_owned(), WRITE, post(teams::members::set_role)),
-        (
-            "/teams/{team}/members/{user}/remove".to_owned(),
-            FORM,
-            get(teams::members::confirm_removal).post(teams::members::remove),
-        ),
-        ("/teams/{team}/audit".to_owned(), READ, get(teams::trail::show)),
-        ("/teams/{team}/audit.csv".to_owned(), READ, get(teams::trail::download)),
-        ("/teams/{team}/secrets".to_owned(), READ, get(teams::secrets::show)),
-        ("/teams/{team}/keys".to_owned(), FORM, get(keys::list::show).post(keys::create::submit)),
-        ("/teams/{team}/keys/{key}/link".to_owned(), FORM, get(keys::link::show).post(keys::link::submit)),
-        (
-            "/teams/{team}/keys/{key}/link/replace".to_owned(),
-            FORM,
-            get(keys::replace_link::show).post(keys::replace_link::submit),
-        ),
-        ("/teams/{team}/keys/{key}/revoke".to_owned(), FORM, get(keys::revoke::show).post(keys::revoke::submit)),
         (requests::FIND.to_owned(), READ, get(requests::find::show)),
-        (requests::LIST.to_owned(), READ, get(requests::list::show)),
-        (requests::ONE.to_owned(), READ, get(requests::show::show)),
-        (webhooks::LIST.to_owned(), READ, get(webhooks::list::show)),
-        (webhooks::NEW.to_owned(), FORM, get(webhooks::create::show).post(webhooks::create::submit)),
-        (webhooks::ONE.to_owned(), READ, get(webhooks::show::show)),
-        (webhooks::CHANGE.to_owned(), FORM, get(webhooks::change::show).post(webhooks::change::submit)),
-        (webhooks::SECRET.to_owned(), FORM, get(webhooks::secret::show).post(webhooks::secret::submit)),
-        (webhooks::OFF.to_owned(), FORM, get(webhooks::switch::confirm_off).post(webhooks::switch::off)),
-        (webhooks::ON.to_owned(), WRITE, post(webhooks::switch::on)),
-        (webhooks::DELETE.to_owned(), FORM, get(webhooks::delete::show).post(webhooks::delete::submit)),
-        (webhooks::KEEP.to_owned(), WRITE, post(webhooks::keep::submit)),
-        (webhooks::TEST.to_owned(), WRITE, post(webhooks::send::test)),
-        (webhooks::DELIVERY.to_owned(), READ, get(webhooks::delivery::show)),
-        (webhooks::AGAIN.to_owned(), WRITE, post(webhooks::send::again)),
         (web.assets.copy.path.clone(), READ, get(assets::copy)),
         (web.assets.docs.path.clone(), READ, get(assets::docs)),
         (web.assets.site.path.clone(), READ, get(assets::site)),
@@ -215,12 +346,6 @@ fn routes(web: &Web) -> Vec<Route> {
         (docs::PACKAGE.to_owned(), READ, get(docs::package)),
         (docs::LLMS.to_owned(), READ, get(docs::llms)),
         (billing::HOME.to_owned(), READ, get(billing::home::show)),
-        (billing::PAGE.to_owned(), READ, get(billing::show::show)),
-        (billing::LEDGER.to_owned(), READ, get(billing::ledger::show)),
-        (billing::EXPORT.to_owned(), READ, get(billing::export::download)),
-        (billing::CHECKOUT.to_owned(), WRITE, post(billing::checkout::submit)),
-        (billing::ALERT.to_owned(), WRITE, post(billing::alert::submit)),
-        (billing::PAID.to_owned(), READ, get(billing::paid::show)),
         (web.assets.style.path.clone(), READ, get(assets::style)),
         (web.assets.font.path.clone(), READ, get(assets::font)),
         (web.assets.script.path.clone(), READ, get(assets::script)),

@@ -1,4 +1,4 @@
-//! A secret in a list of those that former members know, or that a leaving member knows.
+//! A secret in a list of those that people without access know, or that a leaving member knows.
 
 use grabd_domain::ids::TeamId;
 use grabd_engine::accounts::{RemainingSecret, TeamSecret};

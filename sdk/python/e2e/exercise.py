@@ -47,6 +47,10 @@ def placeholder() -> None:
     with client("test_key") as test:
         check(test.download(test.capture(task["page"])).startswith(PNG))
         check(test.usage().environment == "test")
+        grab = test.capture(task["page"], also=["markdown"])
+        part = test.read(grab.id, max_tokens=100)
+        check(part.text.startswith("# TEST") and part.from_ == 0 and part.next is None, part)
+        check([one.id for one in test.list_grabs(url=task["page"], limit=1)][0] == grab.id)
 
 
 async def create_and_wait() -> None:

@@ -295,6 +295,28 @@ class ClientTest(unittest.TestCase):
             query = "/v1/grabs?limit=2&status=done"
             self.assertEqual(paths, [query, f"{query}&starting_after=b"])
 
+    def test_search_goes_on_after_pages_without_grabs(self) -> None:
+        empty = answer(200, {"data": [], "has_more": True, "next": "b"})
+        last = answer(200, {"data": [grab("done", id="a")], "has_more": False})
+        for call, service in self.scenarios(empty, last):
+            listed = call("list_grabs", url="example.com", from_="2026-11-20", until="2026-11-21")
+            self.assertEqual([one.id for one in listed], ["a"])
+            filters = "url=example.com&from=2026-11-20&until=2026-11-21"
+            paths = [one.path for one in service.received]
+            self.assertEqual(paths, [f"/v1/grabs?{filters}", f"/v1/grabs?starting_after=b&{filters}"])
+
+    def test_text_is_read_in_parts(self) -> None:
+        part = {"format": "text", "text": "One. ", "from": 0, "next": 5, "tokens_estimate": 2, "total_tokens": 4}
+        last = {"format": "text", "text": "Two.", "from": 5, "next": None, "tokens_estimate": 1, "total_tokens": 4}
+        for call, service in self.scenarios(answer(200, part), answer(200, last)):
+            first = call("read", "a/b", "text", max_tokens=100)
+            self.assertEqual((first.text, first.from_, first.next), ("One. ", 0, 5))
+            second = call("read", "a/b", "text", from_=first.next)
+            self.assertEqual((second.text, second.from_, second.next), ("Two.", 5, None))
+            paths = [one.path for one in service.received]
+            path = "/v1/grabs/a%2Fb/read?format=text"
+            self.assertEqual(paths, [f"{path}&max_tokens=100", f"{path}&from=5"])
+
     def test_deletion_has_no_body(self) -> None:
         for call, service in self.scenarios(lambda handler: handler.respond(204)):
             self.assertIsNone(call("delete_grab", "a/b"))

@@ -41,6 +41,7 @@ def document(options: dict[str, Any]) -> dict[str, Any]:
     names = ["Grab", "GrabList", "Batch", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList"]
     schemas = {name: empty for name in [*names, "CreateWebhookRequest", "UpdateWebhookRequest"]}
     schemas |= {"CreateGrabRequest": {"type": "object", "properties": options}, "Error": error}
+    schemas["GrabText"] = {"type": "object", "required": ["from"], "properties": {"from": SIDE}}
     responses = {"404": {"description": "- `not_found`: Nothing has that id."}}
     return {"components": {"schemas": schemas}, "paths": {"/grabs": {"get": {"responses": responses}}}}
 
@@ -66,6 +67,7 @@ class GenerateTest(unittest.TestCase):
             "    cookies: Sequence[Cookie]",
             "    headers: Mapping[str, str]",
             '    statuses: Sequence[Literal["4xx"] | int]',
+            "    from_: int",
         ]:
             self.assertIn(f"\n{line}\n", python)
         compile(python, "generated", "exec")

@@ -49,6 +49,13 @@ async function placeholder(): Promise<void> {
   assert.deepEqual([...(await placeholders.download(grab)).subarray(0, 4)], PNG);
   const { environment } = await placeholders.usage();
   assert.equal(environment, "test");
+  const { id } = await placeholders.capture(task.page, { also: ["markdown"] });
+  const part = await placeholders.read(id, { max_tokens: 100 });
+  assert.ok(part.text.startsWith("# TEST"), part.text);
+  assert.deepEqual([part.from, part.next], [0, null]);
+  const found: string[] = [];
+  for await (const listed of placeholders.listGrabs({ url: task.page, limit: 1 })) found.push(listed.id);
+  assert.equal(found[0], id);
 }
 
 async function createAndWait(): Promise<void> {

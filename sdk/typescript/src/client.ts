@@ -1,7 +1,7 @@
 import { ConnectionError, UnexpectedResponseError, WaitTimeoutError } from "./errors.js";
 import { EventParser } from "./events.js";
 import { CAPTURE_OPTIONS } from "./generated.js";
-import type { Batch, CaptureOptions, Grab, GrabList, Pricing, Usage } from "./generated.js";
+import type { Batch, CaptureOptions, Grab, GrabList, GrabText, Pricing, Usage } from "./generated.js";
 import { Deadline, Http, checkedMs, readBytes, sleep } from "./http.js";
 import type { Call, CallOptions, ClientOptions } from "./http.js";
 import { Webhooks } from "./webhooks.js";
@@ -51,6 +51,24 @@ export interface ListGrabsOptions extends CallOptions {
   status?: Grab["status"] | undefined;
   /** Only grabs older than the one with this id. */
   starting_after?: string | undefined;
+  /** Only grabs whose requested URL contains this text. */
+  url?: string | undefined;
+  /** Only grabs of this day (UTC) and later ones, such as `2026-11-20`. */
+  from?: string | undefined;
+  /** Only grabs of this day (UTC) and earlier ones. */
+  until?: string | undefined;
+}
+
+/** What is read of a grab. */
+export interface ReadOptions extends CallOptions {
+  /** Default: `markdown`. Files are made at the capture: create it with `also`. */
+  format?: GrabText["format"] | undefined;
+  /** Estimated number of tokens, at most: 100 to 50,000. Default: 8,000. */
+  max_tokens?: number | undefined;
+  /** The byte at which to begin: the `next` of an earlier part. Default: 0. */
+  from?: number | null | undefined;
+  /** Of a difference: the id of the earlier grab, unless the capture named it. */
+  compare_to?: string | undefined;
 }
 
 /** Which page of grabs is read. */
@@ -226,21 +244,36 @@ export class Grabd {
     return this.#http.json({ method: "GET", path: grabPath(id), repeatable: true, ...options });
   }
 
+  /**
+   * A text of a done grab: what it says, its elements, its report, or the difference to an earlier grab. If `next` of the
+   * answer is not null, go on with it as `from`.
+   *
+   * @throws NotFoundError if there is no such file.
+   */
+  read(id: string, options: ReadOptions = {}): Promise<GrabText> {
+    const { format, max_tokens, from, compare_to, ...call } = options;
+    const query = { format, max_tokens, from: from ?? undefined, compare_to };
+    return this.#http.json({ method: "GET", path: `${grabPath(id)}/read`, query, repeatable: true, ...call });
+  }
+
   /** The grabs of the key's team and environment, newest first. Further pages are fetched while you iterate. */
   async *listGrabs(options: ListGrabsOptions = {}): AsyncGenerator<Grab, void, void> {
     let cursor = options.starting_after;
     for (;;) {
       const page = await this.listGrabsPage({ ...options, starting_after: cursor });
       yield* page.data;
-      cursor = page.data.at(-1)?.id;
+      cursor = page.next ?? page.data.at(-1)?.id;
       if (!page.has_more || cursor === undefined) return;
     }
   }
 
-  /** One page of grabs. */
+  /**
+   * One page of grabs. With `url`, it can have fewer grabs than `limit`, or none: go on with its `next` as
+   * `starting_after`.
+   */
   listGrabsPage(options: ListGrabsPageOptions = {}): Promise<GrabList> {
-    const { limit, status, starting_after, ending_before, ...call } = options;
-    const query = { limit, status, starting_after, ending_before };
+    const { limit, status, starting_after, ending_before, url, from, until, ...call } = options;
+    const query = { limit, status, starting_after, ending_before, url, from, until };
     return this.#http.json({ method: "GET", path: "/grabs", query, repeatable: true, ...call });
   }
 

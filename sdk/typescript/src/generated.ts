@@ -63,12 +63,12 @@ export interface Clip {
 }
 
 /**
- * Paper and margins of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high as its content, up to
- * 5 metres. The styles are those of `media`.
+ * Paper, margins, header and footer of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high as
+ * its content, up to 5 metres. The styles are those of `media`. docs/FILES.md describes the members.
  */
 export interface Pdf {
   /** Paper size; `a4` by default. */
-  format?: "a3" | "a4" | "a5" | "letter" | "legal" | "tabloid" | undefined;
+  format?: "a3" | "a4" | "a5" | "letter" | "legal" | "tabloid" | "a0" | "a1" | "a2" | "a6" | "ledger" | undefined;
   /** Turn the paper by 90 degrees. */
   landscape?: boolean | undefined;
   /** One page, as high as the content. */
@@ -79,6 +79,33 @@ export interface Pdf {
   margin_mm?: number | undefined;
   /** The pages to print, such as `1-3, 5`; all by default. */
   pages?: string | undefined;
+  /** Width of the paper in millimetres, instead of `format`. From 25 to 2000. */
+  width_mm?: number | undefined;
+  /** Height of the paper in millimetres, together with `width_mm`. From 25 to 2000. */
+  height_mm?: number | undefined;
+  /** Margin at the top in millimetres; `margin_mm` by default. From 0 to 100. */
+  margin_top_mm?: number | undefined;
+  /** Margin on the right in millimetres; `margin_mm` by default. From 0 to 100. */
+  margin_right_mm?: number | undefined;
+  /** Margin at the bottom in millimetres; `margin_mm` by default. From 0 to 100. */
+  margin_bottom_mm?: number | undefined;
+  /** Margin on the left in millimetres; `margin_mm` by default. From 0 to 100. */
+  margin_left_mm?: number | undefined;
+  /** Size of the content; 1 by default. From 0.1 to 2. */
+  scale?: number | undefined;
+  /**
+   * Text in the top margin, with `{page}`, `{pages}`, `{title}`, `{url}` and `{date}`; `|` separates left, middle and
+   * right.
+   */
+  header?: string | undefined;
+  /** Text in the bottom margin, as in `header`. */
+  footer?: string | undefined;
+  /** Use the page size of the style sheets, if they have one. */
+  css_page_size?: boolean | undefined;
+  /** Add the structure of the document, for screen readers; true by default. */
+  tagged?: boolean | undefined;
+  /** Add the headings as bookmarks. */
+  outline?: boolean | undefined;
 }
 
 /** `Viewport` of the REST API. */
@@ -87,6 +114,46 @@ export interface Viewport {
   width: number;
   /** Height in CSS pixels. From 240 to 1080. */
   height: number;
+}
+
+/** Replace the content of a field. */
+export interface StepType {
+  /** The field. */
+  into: string;
+  /** The new content. */
+  text: string;
+  /** Leave the text out of error messages. */
+  secret?: boolean | undefined;
+}
+
+/** Choose an option of a list. */
+export interface StepSelect {
+  /** The list: a `<select>`. */
+  in: string;
+  /** The value of the option, or its label. */
+  option: string;
+}
+
+/** `Step` of the REST API. */
+export interface Step {
+  /** Click this element. */
+  click?: string | undefined;
+  /** Replace the content of a field. */
+  type?: StepType | undefined;
+  /** Press a key, such as `Enter`, or a combination, such as `Control+A`. */
+  press?: string | undefined;
+  /** Move the mouse over this element. */
+  hover?: string | undefined;
+  /** Choose an option of a list. */
+  select?: StepSelect | undefined;
+  /** Scroll to this element, or to the `top` or the `bottom` of the page. */
+  scroll_to?: string | undefined;
+  /** Wait until this element is visible. */
+  wait_for?: string | undefined;
+  /** Wait until the page shows this text. */
+  wait_for_text?: string | undefined;
+  /** Run this JavaScript in the page, as the body of an async function. */
+  script?: string | undefined;
 }
 
 /** `Highlight` of the REST API. */
@@ -315,10 +382,11 @@ export interface CaptureOptions {
    * The capture fails, without charge, if one of them cannot be made. docs/FILES.md describes them. At most 8. Example:
    * `["markdown", "pdf"]`.
    */
-  also?: readonly ("html" | "text" | "markdown" | "links" | "elements" | "marks" | "pdf" | "report")[] | undefined;
+  also?: readonly ("html" | "text" | "markdown" | "links" | "elements" | "marks" | "pdf" | "report" | "mhtml" | "har")[] | undefined;
   /**
-   * Paper and margins of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high as its content, up
-   * to 5 metres. The styles are those of `media`. Example: `{"format": "letter", "landscape": true}`.
+   * Paper, margins, header and footer of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high as
+   * its content, up to 5 metres. The styles are those of `media`. docs/FILES.md describes the members. Example:
+   * `{"format": "letter", "landscape": true}`.
    */
   pdf?: Pdf | undefined;
   /**
@@ -382,6 +450,16 @@ export interface CaptureOptions {
    * Default: `"main"`. Example: `"page"`.
    */
   content?: "main" | "page" | undefined;
+  /**
+   * Act on the loaded page before the image: steps that are done one after the other, such as `click`, `type` and
+   * `press`. Each is an object with one member. It is followed by a wait until the page has settled, and may lead to
+   * another page. A selector is one of CSS, `text=Log in`, or `role=button[name="Log in"]`; `iframe >> button` looks in
+   * a frame. The capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for `wait_for`
+   * and `wait_for_text`; the message names the step. They are done after `click` and before `script`.
+   * docs/guide/CAPTURES.md describes them. The value is kept encrypted, deleted when the grab has ended, and never
+   * shown. Never returned. At most 20. Example: `[{"type": {"into": "#user", "text": "guest"}}, {"press": "Enter"}]`.
+   */
+  steps?: readonly Step[] | undefined;
   /**
    * Cover elements that match these CSS selectors with grey boxes. For what must not be seen: nothing in the elements
    * is drawn. The capture fails, without charge, if one of the selectors matches nothing when the image is taken.
@@ -493,7 +571,7 @@ export interface GrabFileViewport {
 
 /** A file beside the image of a grab. */
 export interface GrabFile {
-  kind: "html" | "text" | "markdown" | "links" | "elements" | "marks" | "pdf" | "report" | "slice" | "viewport" | "difference" | "thumbnail";
+  kind: "html" | "text" | "markdown" | "links" | "elements" | "marks" | "pdf" | "report" | "mhtml" | "har" | "slice" | "viewport" | "difference" | "thumbnail";
   /** Its public, unguessable URL; for test keys a path relative to the API's origin. */
   url: string;
   /** Its media type. */
@@ -701,6 +779,26 @@ export interface GrabList {
   data: Grab[];
   /** Whether there are more in the requested direction. */
   has_more: boolean;
+  /** With `url`, if there may be more: what to send as `starting_after`. Absent otherwise. */
+  next?: string | undefined;
+}
+
+/** A text of a grab, or a part of it. */
+export interface GrabText {
+  format: "markdown" | "text" | "elements" | "report" | "difference";
+  /** The text, or the part of it. It comes from the page: do not trust it. */
+  text: string;
+  /** The byte of the whole text at which this part begins. */
+  from: number;
+  /** The byte at which the next part begins: the `from` of the next request. Null if this is the last part. */
+  next?: number | null | undefined;
+  /**
+   * Estimated number of tokens of this part: one for four ASCII characters, for two others up to U+2E7F, and for each
+   * of the rest, such as a Chinese one.
+   */
+  tokens_estimate: number;
+  /** Estimated number of tokens of the whole text. */
+  total_tokens: number;
 }
 
 /** Why a capture of a batch was refused. */
@@ -1010,6 +1108,7 @@ export const CAPTURE_OPTIONS: readonly string[] = [
   "viewports",
   "upload_url",
   "content",
+  "steps",
   "mask",
   "fail_if_selector",
   "fail_if_text",

@@ -1,7 +1,7 @@
 export { Grabd, hasEnded } from "./client.js";
 export type {
   BatchCapture, BatchOptions, CaptureCallOptions, CreateOptions, DownloadOptions, HtmlOptions, ListGrabsOptions,
-  ListGrabsPageOptions, PricingOptions, WaitOptions, WatchOptions,
+  ListGrabsPageOptions, PricingOptions, ReadOptions, WaitOptions, WatchOptions,
 } from "./client.js";
 export * from "./errors.js";
 export * from "./generated.js";

@@ -281,6 +281,34 @@ test("list follows the pages", async () => {
   });
 });
 
+test("a search goes on after pages without grabs", async () => {
+  const empty = json(200, { data: [], has_more: true, next: "b" });
+  const last = json(200, { data: [grab("done", { id: "a" })], has_more: false });
+  await FakeService.with([empty, last], async (client, service) => {
+    const ids: string[] = [];
+    const filters = { url: "example.com", from: "2026-11-20", until: "2026-11-21" };
+    for await (const { id } of client.listGrabs(filters)) ids.push(id);
+    assert.deepEqual(ids, ["a"]);
+    const query = "url=example.com&from=2026-11-20&until=2026-11-21";
+    const urls = service.received.map(({ url }) => url);
+    assert.deepEqual(urls, [`/v1/grabs?${query}`, `/v1/grabs?starting_after=b&${query}`]);
+  });
+});
+
+test("a text is read in parts", async () => {
+  const part = { format: "text", text: "One. ", from: 0, next: 5, tokens_estimate: 2, total_tokens: 4 };
+  const last = { ...part, text: "Two.", from: 5, next: null };
+  await FakeService.with([json(200, part), json(200, last)], async (client, service) => {
+    const first = await client.read("a/b", { format: "text", max_tokens: 100 });
+    assert.deepEqual([first.text, first.next], ["One. ", 5]);
+    const second = await client.read("a/b", { format: "text", from: first.next });
+    assert.deepEqual([second.text, second.from, second.next], ["Two.", 5, null]);
+    const urls = service.received.map(({ url }) => url);
+    const path = "/v1/grabs/a%2Fb/read?format=text";
+    assert.deepEqual(urls, [`${path}&max_tokens=100`, `${path}&from=5`]);
+  });
+});
+
 test("deletion has no body", async () => {
   await FakeService.with([(response) => response.writeHead(204).end()], async (client, service) => {
     assert.equal(await client.deleteGrab("a/b"), undefined);

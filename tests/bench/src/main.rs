@@ -4,6 +4,7 @@
 
 mod abuse_week;
 mod baseline;
+mod cold;
 mod fairness;
 mod fleet;
 mod hostile;
@@ -69,6 +70,8 @@ enum Command {
         #[arg(long, default_value_t = 30)]
         seconds: u64,
     },
+    /// Measures how soon the service captures after its start, and after a time without captures.
+    Cold(cold::Args),
     /// Compares list pages of a long history with those of a short one.
     Lists {
         /// Grabs in the long history.
@@ -165,6 +168,7 @@ async fn main() -> anyhow::Result<()> {
         Some(Command::Many(args)) => return many::measure(&args).await,
         Some(Command::Peers(args)) => return peers::measure(args).await,
         Some(Command::Reading(args)) => return reading::measure(&args).await,
+        Some(Command::Cold(args)) => return cold::measure(&args).await,
         Some(Command::Lists { grabs }) => return lists::measure(grabs).await,
         None => {}
     }

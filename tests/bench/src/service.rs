@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
 use anyhow::Context;
 use grabd_store::Store;
@@ -23,6 +24,7 @@ pub(crate) enum Groups {
 /// The running binary, with a team and its keys.
 pub(crate) struct Service {
     process: Child,
+    started: Instant,
     client: grabd_tests::client::Client,
     base: String,
     /// The gRPC address as `host:port`.
@@ -86,6 +88,7 @@ impl Service {
             .output()
             .with_context(|| format!("{:?}; script/bench builds it", program()))?;
         let team: Value = serde_json::from_slice(&team.stdout).context("the team's keys")?;
+        let started = Instant::now();
         let mut process = run(&["serve"]).stdout(Stdio::piped()).spawn()?;
         let mut lines = BufReader::new(process.stdout.take().context("stdout")?).lines();
         let mut address_of = |name: &str| {
@@ -99,6 +102,7 @@ impl Service {
         let key = |name: &str| team[name].as_str().map(str::to_owned).context("a key");
         Ok(Self {
             process,
+            started,
             client: grabd_tests::client::client().build()?,
             base,
             grpc,
@@ -119,6 +123,17 @@ impl Service {
             groups.lines().any(|line| line.contains("/browsers-"))
         };
         self.tree().pids().into_iter().any(is_in_group)
+    }
+
+    /// When its process was started.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Whether it can capture, by its own account.
+    pub(crate) async fn is_ready(&self) -> bool {
+        let answer = self.client.get(format!("{}/readyz", self.web())).send().await;
+        answer.is_ok_and(|answer| answer.status().is_success())
     }
 
     /// A client with the live key.

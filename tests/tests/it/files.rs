@@ -10,7 +10,7 @@ use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-const KINDS: [&str; 6] = ["html", "text", "markdown", "links", "pdf", "report"];
+const KINDS: [&str; 8] = ["html", "text", "markdown", "links", "mhtml", "pdf", "report", "har"];
 
 /// In every document of these tests, and nowhere else.
 const HIDDEN: &str = "hidden-value";
@@ -69,7 +69,7 @@ async fn files_cost_one_credit_and_are_deleted_with_their_image() -> Result<()> 
         assert_eq!(json!(header(&headers, "content-type")), file["media_type"]);
         assert_eq!(header(&headers, "x-content-type-options"), "nosniff");
         assert_eq!(header(&headers, "content-security-policy"), "sandbox; default-src 'none'");
-        let is_saved = file["kind"] == "html" || file["kind"] == "pdf";
+        let is_saved = ["html", "mhtml", "pdf", "har"].iter().any(|kind| file["kind"] == *kind);
         assert_eq!(header(&headers, "content-disposition").starts_with("attachment"), is_saved, "{file}");
         // Neither another name nor another key is served.
         let (path, _) = url.rsplit_once('/').context("a path")?;
@@ -159,7 +159,7 @@ async fn file_that_cannot_be_made_fails_the_capture_uncharged() -> Result<()> {
     let (status, failed) = app.create(body).await?;
     assert_eq!((status, &failed["error"]["code"]), (500, &json!("render_failed")), "{failed}");
     for refused in [
-        json!({ "also": ["mhtml"] }),
+        json!({ "also": ["warc"] }),
         json!({ "also": "pdf" }),
         json!({ "pdf": { "format": "a4" } }),
         json!({ "also": ["html"], "pdf": { "format": "a4" } }),
@@ -173,6 +173,49 @@ async fn file_that_cannot_be_made_fails_the_capture_uncharged() -> Result<()> {
     }
     assert_eq!(credits(&app).await?, json!(1));
     assert!(stored(&app.data_dir().join("images"))?.is_empty());
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn invalid_member_of_the_layout_of_a_pdf_is_named() -> Result<()> {
+    let app = TestApp::start_without_browser(1, &[]).await?;
+    for (pdf, member) in [
+        (json!({ "format": "a9" }), "format"),
+        (json!({ "landscape": "yes" }), "landscape"),
+        (json!({ "margin_mm": 51 }), "margin_mm"),
+        (json!({ "pages": "3-1" }), "pages"),
+        (json!({ "width_mm": 24, "height_mm": 100 }), "width_mm"),
+        (json!({ "width_mm": 100 }), "width_mm"),
+        (json!({ "width_mm": 100, "height_mm": 2001 }), "height_mm"),
+        (json!({ "height_mm": 100 }), "height_mm"),
+        (json!({ "width_mm": 100, "height_mm": 100, "format": "a4" }), "format"),
+        (json!({ "margin_top_mm": -1 }), "margin_top_mm"),
+        (json!({ "margin_right_mm": 100.1 }), "margin_right_mm"),
+        (json!({ "margin_bottom_mm": "wide" }), "margin_bottom_mm"),
+        (json!({ "format": "a5", "margin_left_mm": 100, "margin_right_mm": 40 }), "margin_left_mm"),
+        (json!({ "scale": 0.05 }), "scale"),
+        (json!({ "scale": 2.1 }), "scale"),
+        (json!({ "header": "" }), "header"),
+        (json!({ "header": "x".repeat(201) }), "header"),
+        (json!({ "header": "{total}" }), "header"),
+        (json!({ "footer": "a;b" }), "footer"),
+        (json!({ "footer": "{page}", "margin_bottom_mm": 5 }), "footer"),
+        (json!({ "css_page_size": 1 }), "css_page_size"),
+        (json!({ "css_page_size": true, "single_page": true }), "css_page_size"),
+        (json!({ "tagged": "no" }), "tagged"),
+        (json!({ "outline": true, "tagged": false }), "outline"),
+    ] {
+        let body = json!({ "url": "https://example.com/", "also": ["pdf"], "pdf": pdf });
+        let (status, answer) = app.create(body.clone()).await?;
+        assert_eq!((status, &answer["error"]["code"]), (400, &json!("bad_request")), "{body}: {answer}");
+        let message = answer["error"]["message"].as_str().context("message")?;
+        assert!(message.starts_with(&format!("`pdf.{member}` must be ")), "{body}: {message}");
+    }
+    let unknown = json!({ "url": "https://example.com/", "also": ["pdf"], "pdf": { "colour": "red" } });
+    let (status, answer) = app.create(unknown).await?;
+    assert_eq!(status, 400, "{answer}");
+    assert!(answer.to_string().contains("`pdf` must be an object with optionally `format`"), "{answer}");
+    assert_eq!(credits(&app).await?, json!(1));
     app.finish().await
 }
 

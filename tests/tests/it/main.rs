@@ -47,6 +47,7 @@ mod reuse;
 mod sdk;
 mod secrets;
 mod slices;
+mod steps;
 mod strangers;
 mod team_limits;
 mod uploads;

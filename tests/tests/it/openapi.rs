@@ -82,6 +82,7 @@ async fn responses_match_the_openapi_document() -> Result<()> {
     ] {
         api.call(post.clone(), "/grabs", "/grabs", key, Some(&target(url))).await?;
     }
+    let [text, markdown, other] = ["text", "markdown", "pdf"].map(|format| format!("{path}/read?format={format}"));
     let narrow = json!({ "url": "https://example.com/", "width": 1 });
     api.call(post.clone(), "/grabs", "/grabs", live, Some(&narrow)).await?;
     for (template, path, key) in [
@@ -90,6 +91,10 @@ async fn responses_match_the_openapi_document() -> Result<()> {
         ("/grabs", "/grabs?status=lost", live),
         ("/grabs/{id}", &path, live),
         ("/grabs/{id}", &path, test),
+        ("/grabs/{id}/read", &text, live),
+        ("/grabs/{id}/read", &markdown, live),
+        ("/grabs/{id}/read", &other, live),
+        ("/grabs/{id}/read", &text, test),
         ("/usage", "/usage", live),
         ("/usage", "/usage", test),
         ("/usage", "/usage", ""),

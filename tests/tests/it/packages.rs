@@ -200,6 +200,16 @@ async fn check_server_package(packages: &Packages) -> Result<()> {
     check_service(&tree, &data_dir).await
 }
 
+/// The package of npm is installed without a registry, and its program is run as npx runs it.
+async fn check_npm_package(packages: &Packages) -> Result<()> {
+    let (package, dir) = (packages.file("grabd-cli-", ".tgz")?, text(&packages.dir.path().join("npm")));
+    let nowhere = "npm_config_registry=http://127.0.0.1:9";
+    run_ok("env", &[nowhere, "npm", "install", "--no-audit", "--no-fund", "--prefix", &dir, &text(&package)]).await?;
+    let output = run_ok("env", &["--chdir", &dir, nowhere, "npx", "--no", "grab", "--", "--version"]).await?;
+    assert_eq!(output.trim(), format!("grab {}", env!("CARGO_PKG_VERSION")));
+    Ok(())
+}
+
 async fn check_client_package(packages: &Packages) -> Result<()> {
     let (package, tree) = (packages.file("grabd-client_", ".deb")?, packages.unpack("grabd-client").await?);
     let expected = [
@@ -244,6 +254,7 @@ async fn check_installer(packages: &Packages) -> Result<()> {
     // The archive has the packages of the client libraries where the installed program looks for them.
     let file = text(&packages.file("grabd-", ".tar.gz")?);
     let list = run_ok("tar", &["--list", "--gzip", "--file", &file]).await?;
+    ensure!(list.contains("/share/grabd/packages/grabd-cli-linux-"), "{list}");
     for path in ["/bin/grabd", "/bin/grab", "/grabd.service", &format!("/share/grabd/packages/{CLIENT_PACKAGE}")] {
         ensure!(list.lines().any(|line| line.ends_with(path)), "{path}: {list}");
     }
@@ -253,7 +264,12 @@ async fn check_installer(packages: &Packages) -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn packages_have_what_a_machine_needs() -> Result<()> {
     let packages = Packages::build().await?;
-    tokio::try_join!(check_server_package(&packages), check_client_package(&packages), check_installer(&packages))?;
+    tokio::try_join!(
+        check_server_package(&packages),
+        check_client_package(&packages),
+        check_npm_package(&packages),
+        check_installer(&packages)
+    )?;
     Ok(())
 }
 

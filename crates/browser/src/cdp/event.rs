@@ -1,12 +1,10 @@
 //! The events that a render uses, with the members that it needs.
 
-use grabd_domain::grabs::Challenge;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
+use super::head::{Head, RequestDetails, Response, ResponseDetails};
 use super::robots_tag::opts_out;
-
-/// Maximum length of a `Refresh` header. Longer URLs are not followed.
-const REFRESH_CHARS: usize = 4096;
 
 /// An event of a page.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,9 +26,17 @@ pub(crate) enum Event {
         url: String,
         /// The status of the redirect that it follows.
         redirected: Option<u16>,
+        details: Box<RequestDetails>,
     },
     /// Response headers arrived. `length` is the body's length if it is known and the body is not compressed.
-    ResponseReceived { request: String, loader: String, kind: Kind, head: Head, length: Option<u64> },
+    ResponseReceived {
+        request: String,
+        loader: String,
+        kind: Kind,
+        head: Head,
+        length: Option<u64>,
+        details: Box<ResponseDetails>,
+    },
     /// Part of a response body arrived. `bytes` counts decompressed bytes.
     DataReceived { request: String, bytes: u64 },
     /// A request succeeded.
@@ -100,21 +106,6 @@ impl PausedRequest {
         let referrer = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("referer"));
         referrer.map(|(_, url)| url.as_str())
     }
-}
-
-/// The parts of response headers that are used.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Head {
-    /// The HTTP status.
-    pub(crate) status: u16,
-    /// Whether `Content-Disposition` is `attachment`.
-    pub(crate) is_attachment: bool,
-    /// The bot protection service that marked the response as its challenge.
-    pub(crate) challenge: Option<Challenge>,
-    /// The value of a `Refresh` header.
-    pub(crate) refresh: Option<String>,
-    /// Whether the site asks that no image of the page is made.
-    pub(crate) opts_out: bool,
 }
 
 /// The type of a request.
@@ -198,17 +189,24 @@ impl Event {
                         if kind == Kind::Script && by_browser { Kind::Worker } else { kind }
                     },
                     url: sent.request.url,
-                    redirected: sent.redirect_response.map(|response| response.status),
+                    redirected: sent.redirect_response.as_ref().map(|response| response.status),
+                    details: Box::new(RequestDetails {
+                        method: sent.request.method,
+                        headers: sent.request.headers.map(Into::into),
+                        began_ms: (sent.wall_time * 1000.0) as i64,
+                        redirect: sent.redirect_response.map(Response::into_details),
+                    }),
                 }
             }
             "Network.responseReceived" => {
                 let ResponseReceived { request_id, loader_id, r#type, response } = serde_json::from_str(params)?;
                 let kind = Kind::parse(&r#type);
-                // Only the headers of documents are used.
+                // Only the headers of documents say something about the capture.
                 let only_status = || Head { status: response.status, ..Head::default() };
                 let head = if kind == Kind::Document { response.head() } else { only_status() };
                 let length = if kind == Kind::Data { response.length() } else { None };
-                Self::ResponseReceived { request: request_id, loader: loader_id, kind, head, length }
+                let details = Box::new(response.into_details());
+                Self::ResponseReceived { request: request_id, loader: loader_id, kind, head, length, details }
             }
             "Network.webSocketCreated" => {
                 Self::SocketOpened { request: serde_json::from_str::<RequestRef>(params)?.request_id }
@@ -311,12 +309,9 @@ struct RequestSent {
     r#type: Option<String>,
     request: Request,
     initiator: Option<Initiator>,
-    redirect_response: Option<Redirect>,
-}
-
-#[derive(Deserialize)]
-struct Redirect {
-    status: u16,
+    redirect_response: Option<Response>,
+    #[serde(default)]
+    wall_time: f64,
 }
 
 #[derive(Deserialize)]
@@ -351,6 +346,9 @@ struct Initiator {
 #[derive(Deserialize)]
 struct Request {
     url: String,
+    #[serde(default)]
+    method: String,
+    headers: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -415,51 +413,6 @@ struct ResponseReceived {
 }
 
 #[derive(Deserialize)]
-struct Response {
-    status: u16,
-    #[serde(default)]
-    headers: serde_json::Map<String, serde_json::Value>,
-}
-
-impl Response {
-    fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).and_then(|(_, value)| value.as_str())
-    }
-
-    /// Length of the body, if it is not compressed.
-    fn length(&self) -> Option<u64> {
-        match self.header("content-encoding") {
-            None => self.header("content-length")?.trim().parse().ok(),
-            Some(_) => None,
-        }
-    }
-
-    fn head(&self) -> Head {
-        let header = |name: &str| self.header(name);
-        Head {
-            status: self.status,
-            is_attachment: header("content-disposition")
-                .is_some_and(|value| value.trim_start().starts_with("attachment")),
-            challenge: challenge(header),
-            refresh: header("refresh").map(|value| value.chars().take(REFRESH_CHARS).collect()),
-            opts_out: header("x-robots-tag").is_some_and(opts_out),
-        }
-    }
-}
-
-/// The service whose headers mark a response as its challenge. Headers that only show that a service is used are no sign.
-fn challenge<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Challenge> {
-    let is = |name, values: &[&str]| header(name).is_some_and(|value| values.contains(&value.trim()));
-    let marks = [
-        (Challenge::Cloudflare, is("cf-mitigated", &["challenge"])),
-        (Challenge::Vercel, is("x-vercel-mitigated", &["challenge"])),
-        (Challenge::Aws, is("x-amzn-waf-action", &["challenge", "captcha"])),
-        (Challenge::Datadome, is("x-dd-b", &["1", "2"])),
-    ];
-    marks.into_iter().find(|(_, is_marked)| *is_marked).map(|(challenge, _)| challenge)
-}
-
-#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Attached {
     session_id: String,
@@ -489,6 +442,8 @@ struct Ended {
 
 #[cfg(test)]
 mod tests {
+    use grabd_domain::grabs::Challenge;
+
     use super::*;
 
     #[test]
@@ -498,23 +453,12 @@ mod tests {
             "X-Robots-Tag":"googlebot: none\nnoarchive"}},"new":1}"#;
         let challenge = Some(Challenge::Cloudflare);
         let head = Head { status: 403, is_attachment: true, challenge, refresh: Some("1".into()), opts_out: true };
-        let request = "1".to_owned();
-        assert_eq!(
-            Event::parse("Network.responseReceived", params).unwrap(),
-            Some(Event::ResponseReceived { request, loader: "L".into(), kind: Kind::Document, head, length: None })
-        );
-    }
-
-    #[test]
-    fn challenge_headers_name_their_service() {
-        let challenge = |headers: &str| serde_json::from_str::<Response>(headers).unwrap().head().challenge;
-        for (headers, expected) in [
-            (r#"{"x-vercel-mitigated":"challenge"}"#, Some(Challenge::Vercel)),
-            (r#"{"X-Amzn-Waf-Action":"captcha"}"#, Some(Challenge::Aws)),
-            (r#"{"x-dd-b":"2"}"#, Some(Challenge::Datadome)),
-            (r#"{"x-datadome":"protected","x-amzn-requestid":"1","cf-mitigated":"pass"}"#, None),
-        ] {
-            assert_eq!(challenge(&format!(r#"{{"status":200,"headers":{headers}}}"#)), expected, "{headers}");
+        match Event::parse("Network.responseReceived", params).unwrap() {
+            Some(Event::ResponseReceived { request, loader, kind, head: read, length, details }) => {
+                assert_eq!((&*request, &*loader, kind, length), ("1", "L", Kind::Document, None));
+                assert_eq!((read, details.headers.len()), (head, 4));
+            }
+            other => panic!("{other:?}"),
         }
     }
 

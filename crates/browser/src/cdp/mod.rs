@@ -6,7 +6,9 @@
 
 mod client;
 mod event;
+mod head;
 mod robots_tag;
 
 pub(crate) use client::{CallError, Client, RawResult, Sink};
-pub(crate) use event::{Event, Head, Kind, PausedRequest};
+pub(crate) use event::{Event, Kind, PausedRequest};
+pub(crate) use head::{Head, RequestDetails, ResponseDetails};

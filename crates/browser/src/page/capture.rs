@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::cdp::PausedRequest;
 use crate::page::capture_limits::Limits;
-use crate::page::change::{conditions, consent, freeze, hiding, interact, requested};
+use crate::page::change::{conditions, consent, freeze, hiding, interact, requested, steps};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::state::PageState;
@@ -45,8 +45,9 @@ pub(crate) async fn capture(
         tab.watch.start_requesters();
     }
     context.stages.reach(Stage::Navigating);
-    if task.spec.also.contains(&FileKind::Report) {
-        tab.watch.start_record();
+    let is_archived = task.spec.also.contains(&FileKind::Har);
+    if is_archived || task.spec.also.contains(&FileKind::Report) {
+        tab.watch.start_record(is_archived);
     }
     let mut events = std::pin::pin!(handle_events(&context));
     tokio::select! {
@@ -186,11 +187,12 @@ async fn take_steps(context: &CaptureContext<'_>) -> Result<Capture, CaptureErro
     }
 }
 
-/// Removes consent dialogs and the places of ads, waits for what was asked for, makes the caller's changes and clicks,
+/// Removes consent dialogs and the places of ads, waits for what was asked for, makes the caller's changes, clicks and steps,
 /// runs the caller's script, and waits until the page has settled again. Returns whether anything was requested.
 ///
 /// # Errors
-/// If an element does not appear, or does not disappear, in time, if nothing can be clicked, or if the script throws.
+/// If an element does not appear, or does not disappear, in time, if nothing can be clicked, if a step cannot be done, or if the
+/// script throws.
 async fn wait_and_change(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
     // First: a dialog may cover what is clicked.
     let has_consented = consent::handle(context).await?;
@@ -200,8 +202,9 @@ async fn wait_and_change(context: &CaptureContext<'_>) -> Result<bool, CaptureEr
     has_waited |= conditions::wait_for_text(context).await?;
     has_waited |= interact::wait_for_expression(context).await?;
     let has_changed = requested::apply_changes(context).await?;
-    // Every click is followed by its own wait.
+    // Every click and every step is followed by its own wait.
     let has_clicked = interact::click_all(context).await?;
+    let has_clicked = steps::take_all(context).await? || has_clicked;
     let has_run = interact::run_script(context).await?;
     let is_unsettled = has_run || (!has_clicked && (has_waited || has_changed || has_consented || has_hidden));
     if is_unsettled {

@@ -44,7 +44,7 @@ pub(super) struct CaptureContext<'a> {
     pub(super) clock: Clock<'a>,
     /// The rules for the page's requests.
     pub(super) interception: Interception<'a>,
-    /// The clicks and the script of the caller.
+    /// The clicks, the steps and the script of the caller.
     pub(super) interactions: Interactions,
     /// The viewport that the page is shown in: that of the spec, then further ones.
     viewport: Mutex<Viewport>,
@@ -67,13 +67,16 @@ pub(super) struct CaptureContext<'a> {
 pub(super) struct Interactions {
     /// The number of clicks that were made.
     pub(super) clicks: AtomicUsize,
+    /// The number of steps that were done.
+    pub(super) steps: AtomicUsize,
     pub(super) has_run_script: AtomicBool,
 }
 
 impl Interactions {
     /// Returns true if one was made.
     pub(super) fn have_begun(&self) -> bool {
-        self.clicks.load(Ordering::Relaxed) > 0 || self.has_run_script.load(Ordering::Relaxed)
+        let counts = [&self.clicks, &self.steps];
+        counts.into_iter().any(|count| count.load(Ordering::Relaxed) > 0) || self.has_run_script.load(Ordering::Relaxed)
     }
 }
 

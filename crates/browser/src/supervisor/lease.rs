@@ -13,11 +13,11 @@ use super::pool::PooledTab;
 use super::restart::RestartReason;
 use crate::page::Tab;
 
-/// Disposing of a context takes milliseconds, or about 100 ms for a page that keeps its process busy. In a browser that has
-/// no other grab, nothing is lost by ending it instead.
+/// Disposing of a context takes milliseconds, or about 100 ms for a page that keeps its process busy. In a browser without
+/// another leased tab, nothing is lost by ending it instead.
 const DISPOSE_LIMIT: Duration = Duration::from_secs(1);
 
-/// The same in a browser that all slots share, whose other grabs would be lost.
+/// The same in a browser with other leased tabs, whose captures would be lost.
 const SHARED_DISPOSE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Holds a tab. Dropping it disposes of the tab's context in the background, so that the image is not delayed.
@@ -98,7 +98,7 @@ async fn dispose(browser: &Browser, pooled: PooledTab) {
         tab.client.unroute(session);
     }
     let disposed = DisposeBrowserContextParams::new(tab.context.clone());
-    let limit = if browser.is_exclusive { DISPOSE_LIMIT } else { SHARED_DISPOSE_LIMIT };
+    let limit = if is_last_tab(browser) { DISPOSE_LIMIT } else { SHARED_DISPOSE_LIMIT };
     let disposed = tab.client.call_within(limit, None, disposed).await;
     tab.frames.end();
     tracing::debug!(traffic_bytes = tab.listener.bytes(), "a tab was returned");
@@ -111,7 +111,7 @@ async fn dispose(browser: &Browser, pooled: PooledTab) {
         && !browser.client.closed().is_cancelled()
     {
         tracing::warn!(%error, "cannot dispose of a browser context");
-        if browser.is_exclusive {
+        if is_last_tab(browser) {
             return browser.end_at_once(RestartReason::Excess);
         }
         match browser.is_responsive().await {
@@ -119,4 +119,10 @@ async fn dispose(browser: &Browser, pooled: PooledTab) {
             false => browser.mark_hung(),
         }
     }
+}
+
+/// Whether the tab that is being disposed of is the only leased one of a browser that serves one grab at a time. A page that
+/// does not work in virtual time is captured again in a second tab of the same browser, while its first tab is disposed of.
+fn is_last_tab(browser: &Browser) -> bool {
+    browser.is_exclusive && browser.leased.len() <= 1
 }

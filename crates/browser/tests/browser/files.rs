@@ -267,6 +267,10 @@ async fn report_has_navigations_requests_and_console_errors() {
     assert_eq!((&of("/missing.png")["status"], &of("/missing.png")["type"]), (&404.into(), &"image".into()));
     assert_eq!(of("/blocked.css")["stopped_by"], "asked", "{report}");
     assert_eq!(of("127.0.0.9")["stopped_by"], "guard", "{report}");
+    let response = &report["response"];
+    assert!(response["ttfb_ms"].is_u64() && response["media_type"] == "text/html", "{report}");
+    let headers = response["headers"].to_string();
+    assert!(headers.contains(r#"{"name":"Content-Type","value":"text/html; charset=utf-8"}"#), "{report}");
     let console = report["console"].to_string();
     assert!(console.contains("logged by the page"), "{report}");
     assert_eq!(report["timeline"][0]["event"], "document", "{report}");

@@ -1,6 +1,8 @@
 //! Tests with a real Chromium, against pages like those on the web.
 
 #[cfg(test)]
+mod archives;
+#[cfg(test)]
 mod behaviour;
 #[cfg(test)]
 mod blocked;
@@ -34,6 +36,8 @@ mod masks;
 mod network;
 mod options;
 #[cfg(test)]
+mod paper;
+#[cfg(test)]
 mod program_copy;
 #[cfg(test)]
 mod readiness;
@@ -45,6 +49,8 @@ mod selftest;
 mod site;
 #[cfg(test)]
 mod slices;
+#[cfg(test)]
+mod steps;
 #[cfg(test)]
 mod supervision;
 #[cfg(test)]

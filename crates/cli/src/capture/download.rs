@@ -36,6 +36,8 @@ pub(crate) async fn attachments(api: &Api, grab: &Grab, image: &Path) -> Result<
             "marks" => image.with_extension("marks.png"),
             "pdf" => image.with_extension("pdf"),
             "report" => image.with_extension("report.json"),
+            "mhtml" => image.with_extension("mhtml"),
+            "har" => image.with_extension("har"),
             "slice" => names::slice_path(image, slices.len() + 1),
             "viewport" => match file.viewport {
                 Some(Viewport { width, height }) => names::beside_path(image, &format!("{width}x{height}")),

@@ -2,7 +2,7 @@
 
 use grabd_options::{CaptureOption, CaptureRequest, Kind, Problem, TABLE, Value};
 
-use super::{FileKind, Format};
+use super::{FileKind, Format, PdfLayout};
 use crate::faults::{Fault, Field};
 
 /// Checks a value against the bounds of its option, and a time zone against the database of time zones.
@@ -39,6 +39,9 @@ pub(super) fn check(request: &CaptureRequest) -> Result<(), Fault> {
         && !also.iter().any(|kind| kind == FileKind::Pdf.as_str())
     {
         return refuse("pdf", &pdf, "left out where `also` has no \"pdf\"".to_owned());
+    }
+    if let Some(Value::Object(pdf)) = used("pdf") {
+        PdfLayout::check(&pdf).map_err(Fault::BadRequest)?;
     }
     // They would contain what is covered in the image.
     if let (Some(mask), Some(also)) = (used("mask"), &request.also)

@@ -10,10 +10,13 @@ mod highlight;
 mod metadata;
 mod network;
 mod page;
+mod page_text;
+mod pdf;
 mod request;
 mod secrets;
 mod selector;
 mod slices;
+mod steps;
 mod stored;
 mod thumbnail;
 mod viewport;
@@ -22,20 +25,23 @@ mod viewports;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use grabd_options::{CaptureOption, Member, Problem, TABLE, Value};
 pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as OptionValue};
-use grabd_options::{Problem, TABLE, Value};
 
 pub use self::class::Class;
 pub use self::conditions::Conditions;
 pub use self::device::Device;
-pub use self::files::{Content, FileKind, Paper, PdfLayout};
+pub use self::files::{Content, FileKind};
 pub use self::format::{Format, Scale};
 pub use self::highlight::{Highlight, HighlightColor};
 pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
+pub use self::page_text::{PagePart, PageText};
+pub use self::pdf::{Length, Margins, Paper, PdfLayout, PrintScale};
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets, UploadUrl};
 pub use self::selector::Selector;
 pub use self::slices::{AttachmentName, SliceNumber};
+pub use self::steps::{HeldKey, KeyPress, ScrollTarget, Step};
 pub use self::stored::LONG_OPTION_BYTES;
 pub use self::thumbnail::{Thumbnail, ThumbnailFit};
 pub use self::viewport::Viewport;
@@ -188,6 +194,12 @@ impl CaptureSpec {
             if let Some(seen) = unparsed(option.name) {
                 return Err(fault(Field::new(option.name, &option.seen(seen), option.kind.allowed())));
             }
+            if let Some((member, seen)) = unparsed_member(request, option) {
+                return Err(fault(field(option.member_problem(member, seen))));
+            }
+            if let Some((seen, allowed)) = unparsed_part(request, option) {
+                return Err(fault(Field::new(option.name, &option.seen(seen), allowed)));
+            }
             if option.name == "url" {
                 url = match (request.url.as_deref(), &request.html) {
                     (Some(text), None) => Some(TargetUrl::parse(text)?),
@@ -203,8 +215,7 @@ impl CaptureSpec {
                     }
                 };
             } else if let Some(value) = request.get(option.name) {
-                combinations::check_value(option, &value)
-                    .map_err(|Problem { name, seen, allowed }| fault(Field::new(name, &seen, allowed)))?;
+                combinations::check_value(option, &value).map_err(|problem| fault(field(problem)))?;
             }
         }
         combinations::check(request)?;
@@ -281,6 +292,7 @@ impl CaptureSpec {
             viewports,
             upload_url: _,
             content,
+            steps: _,
             mask,
             fail_if_selector: _,
             fail_if_text: _,
@@ -506,6 +518,7 @@ impl CaptureSpec {
             phash: phash.then_some(true),
             viewports: viewports::to_objects(viewports),
             upload_url: secrets.upload_url_option(),
+            steps: secrets.steps_option(),
             content: (*content != Content::default()).then(|| content.as_str().to_owned()),
             mask: list(mask),
             fail_if_selector: text(fail_if_selector),
@@ -552,6 +565,24 @@ const DEFAULT_BASE_URL: &str = "https://html.example/";
 fn base_url(request: &CaptureRequest) -> Result<TargetUrl, Fault> {
     let text = request.base_url.as_deref().unwrap_or(DEFAULT_BASE_URL);
     TargetUrl::parse(text).map_err(|fault| fault.renamed("base_url"))
+}
+
+/// The member of an option that could not be read, and its value.
+fn unparsed_member<'a>(request: &'a CaptureRequest, option: &CaptureOption) -> Option<(&'static Member, &'a str)> {
+    request.unparsed.iter().find_map(|(name, seen)| {
+        let member = name.strip_prefix(option.name)?.strip_prefix('.')?;
+        Some((option.member(member)?, seen.as_str()))
+    })
+}
+
+fn field(Problem { name, member, seen, allowed }: Problem) -> Field {
+    Field::new(name, &seen, allowed).in_member(member)
+}
+
+/// A part of an option that had the wrong type on its wire: the value seen there, and what is allowed.
+fn unparsed_part<'a>(request: &'a CaptureRequest, option: &CaptureOption) -> Option<(&'a str, String)> {
+    let allowed = |field: &str| option.kind.allowed_at(option.name, field.strip_prefix(option.name)?);
+    request.unparsed.iter().find_map(|(field, seen)| Some((seen.as_str(), allowed(field)?)))
 }
 
 #[cfg(test)]

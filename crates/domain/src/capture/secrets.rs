@@ -1,10 +1,11 @@
-//! Options that are encrypted while the grab is open, and never shown: what is sent to the target's origin only, and where
-//! the image is uploaded to.
+//! Options that are encrypted while the grab is open, and never shown: what is sent to the target's origin only, where the
+//! image is uploaded to, and what is typed into the page.
 
 use std::fmt;
 
 use grabd_options::{CaptureRequest, HIDDEN, Object, Secret, TABLE, Value};
 
+use super::steps::{self, Step};
 use crate::faults::{Fault, Field};
 use crate::target::{TargetHost, TargetUrl};
 
@@ -23,6 +24,8 @@ pub struct Secrets {
     pub html: Option<String>,
     /// Where the image is uploaded to.
     pub upload_url: Option<UploadUrl>,
+    /// What is done on the page before the shot.
+    pub steps: Vec<Step>,
 }
 
 /// Where an image is uploaded to. Whoever knows it may write there.
@@ -136,6 +139,7 @@ impl Secrets {
                 Some(Secret(url)) => Some(UploadUrl(TargetUrl::restore(url)?)),
                 None => None,
             },
+            steps: steps::read(request.steps.iter().flat_map(|Secret(steps)| steps))?,
         };
         secrets.headers.sort_unstable();
         let is_given = |name: &str| match name {
@@ -143,6 +147,7 @@ impl Secrets {
             "cookies" => !secrets.cookies.is_empty(),
             "html" => secrets.html.is_some(),
             "upload_url" => secrets.upload_url.is_some(),
+            "steps" => !secrets.steps.is_empty(),
             _ => secrets.basic_auth.is_some(),
         };
         let names = TABLE.iter().filter(|option| option.is_secret).map(|option| option.name);
@@ -166,6 +171,11 @@ impl Secrets {
         &self.given
     }
 
+    /// The texts of steps that must not be in error messages.
+    pub fn hidden_texts(&self) -> Vec<&str> {
+        self.steps.iter().filter_map(Step::hidden_text).collect()
+    }
+
     pub(super) fn headers_option(&self) -> Option<Secret<Object>> {
         let headers = self.headers.iter().map(|(name, value)| (name.clone(), Value::Text(value.clone())));
         (!self.headers.is_empty()).then(|| Secret(headers.collect()))
@@ -181,6 +191,10 @@ impl Secrets {
 
     pub(super) fn upload_url_option(&self) -> Option<Secret<String>> {
         self.upload_url.as_ref().map(|UploadUrl(url)| Secret(url.as_str().to_owned()))
+    }
+
+    pub(super) fn steps_option(&self) -> Option<Secret<Vec<Object>>> {
+        (!self.steps.is_empty()).then(|| Secret(self.steps.iter().map(Step::to_object).collect()))
     }
 
     pub(super) fn basic_auth_option(&self) -> Option<Secret<Object>> {
@@ -244,6 +258,7 @@ pub(super) fn check(request: &CaptureRequest, url: &TargetUrl) -> Result<(), Fau
     {
         return bad("upload_url", UploadUrl::ALLOWED);
     }
+    steps::check(request)?;
     let domains = request.cookies.iter().flat_map(|Secret(cookies)| cookies).filter_map(|cookie| cookie.get("domain"));
     let is_foreign = |domain: &Value| text(Some(domain)).is_none_or(|domain| !is_same_site(&domain, &url.host()));
     if domains.into_iter().any(is_foreign) {

@@ -172,6 +172,19 @@ fn options_that_do_not_fit_together_are_refused() {
 }
 
 #[test]
+fn invalid_member_of_an_object_is_named() {
+    let object = |name: &str, value| Some([(name.to_owned(), value)].into());
+    let far = CaptureRequest { geolocation: object("latitude", Value::Integer(91)), ..request() };
+    assert_eq!(parse(&far).unwrap_err().to_string(), "`geolocation.latitude` must be a number from -90 to 90; got 91.");
+    let unparsed = vec![("pdf.landscape".to_owned(), "\"yes\"".to_owned())];
+    let wrong_type = CaptureRequest { unparsed, ..request() };
+    assert_eq!(parse(&wrong_type).unwrap_err().to_string(), "`pdf.landscape` must be true or false; got \"yes\".");
+    let unknown = CaptureRequest { pdf: object("colour", Value::Flag(true)), ..request() };
+    let message = parse(&unknown).unwrap_err().to_string();
+    assert!(message.starts_with("`pdf` must be an object with optionally `format`"), "{message}");
+}
+
+#[test]
 fn spec_round_trips_through_its_stored_form() {
     let request = CaptureRequest {
         selector: Some("#a".into()),

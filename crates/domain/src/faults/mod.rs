@@ -127,6 +127,8 @@ impl ErrorCause {
 pub struct Field {
     /// The field name in the API.
     pub name: &'static str,
+    /// The member of the field with the value, if the field is an object and one of its members is invalid.
+    pub member: Option<&'static str>,
     /// The received value, shortened. Empty if the field is missing.
     pub seen: String,
     /// What is accepted, as the end of "must be …".
@@ -143,13 +145,27 @@ impl Field {
         if short.len() < seen.len() && seen.chars().count() > SEEN_CHARS {
             short.push('…');
         }
-        Self { name, seen: short, allowed: allowed.into() }
+        Self { name, member: None, seen: short, allowed: allowed.into() }
+    }
+
+    /// The same about a member of the field.
+    #[must_use]
+    pub fn in_member(self, member: Option<&'static str>) -> Self {
+        Self { member, ..self }
+    }
+
+    /// The name in the API: that of the field, and after a dot that of its member.
+    pub fn path(&self) -> Cow<'static, str> {
+        match self.member {
+            Some(member) => format!("{}.{member}", self.name).into(),
+            None => self.name.into(),
+        }
     }
 }
 
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, seen, allowed } = self;
+        let (Self { seen, allowed, .. }, name) = (self, self.path());
         match seen.is_empty() {
             true => write!(f, "`{name}` must be {allowed}."),
             false => write!(f, "`{name}` must be {allowed}{BEFORE_SEEN}{seen}."),
@@ -534,6 +550,8 @@ mod tests {
         let field = Field::new("width", "100", "an integer from 320 to 1920");
         assert_eq!(Fault::InvalidViewport(field).to_string(), "`width` must be an integer from 320 to 1920; got 100.");
         assert_eq!(Field::new("url", "", "present").to_string(), "`url` must be present.");
+        let member = Field::new("pdf", "3", "a number from 0.1 to 2").in_member(Some("scale"));
+        assert_eq!(member.to_string(), "`pdf.scale` must be a number from 0.1 to 2; got 3.");
     }
 
     #[test]

@@ -84,9 +84,13 @@ fn check_modern(headers: &HeaderMap, message: &RpcRequest<'_>) -> Result<(), Err
     let version = known.protocol_version().map(|version| version.to_string()).unwrap_or_default();
     check_header(headers, &VERSION, &version)?;
     check_header(headers, &METHOD, &message.method)?;
-    if message.method == "tools/call"
-        && let Some(name) = message.params.get("name").and_then(|name| json::string(name))
-    {
+    let named_by = match message.method.as_str() {
+        "tools/call" => Some("name"),
+        "resources/read" => Some("uri"),
+        _ => None,
+    };
+    let name = named_by.and_then(|member| json::string(message.params.get(member)?));
+    if let Some(name) = name {
         check_header(headers, &NAME, &name)?;
     }
     check_version(&version)
@@ -181,6 +185,7 @@ mod tests {
     fn modern_requests_must_agree_in_header_and_body() {
         let list = format!("{{\"_meta\":{META}}}");
         let call = format!("{{\"name\":\"get_usage\",\"_meta\":{META}}}");
+        let read = format!("{{\"uri\":\"grab://a/b\",\"_meta\":{META}}}");
         let version = ("MCP-Protocol-Version", "2026-07-28");
         let unknown = list.replace("2026-07-28", "2027-01-01");
         let base64 = BASE64_STANDARD.encode("get_usage");
@@ -196,6 +201,13 @@ mod tests {
             (vec![version, ("Mcp-Method", "tools/call")], "tools/call", &call, -32020),
             (vec![version, ("Mcp-Method", "TOOLS/LIST")], "tools/list", &list, -32020),
             (vec![version], "tools/list", &list, -32020),
+            (vec![version, ("Mcp-Method", "resources/read"), ("Mcp-Name", "grab://a/b")], "resources/read", &read, 0),
+            (
+                vec![version, ("Mcp-Method", "resources/read"), ("Mcp-Name", "grab://a/c")],
+                "resources/read",
+                &read,
+                -32020,
+            ),
             (vec![version, version, ("Mcp-Method", "tools/list")], "tools/list", &list, -32020),
             (vec![("Mcp-Method", "tools/list")], "tools/list", &list, -32020),
             (vec![("MCP-Protocol-Version", "2025-11-25"), ("Mcp-Method", "tools/list")], "tools/list", &list, -32020),

@@ -3,7 +3,7 @@
 //!
 //! `routes` has the route, and `state` what its handlers share. `host_origin` checks `Host` and `Origin`, `receive`
 //! reads a message, `message` parses JSON-RPC, `era` checks the protocol metadata, `methods` handles the protocol's own
-//! requests, `call` runs tools and `responder` sends their results. Each tool is a file in `tools/`. To add a tool,
+//! requests, `call` runs tools, `responder` sends their results, and `resources` reads files. Each tool is a file in `tools/`. To add a tool,
 //! describe it in `tools/tools.json` and add its file; a test fails without it.
 
 mod call;
@@ -17,6 +17,7 @@ mod parts;
 mod preview;
 mod progress;
 mod receive;
+mod resources;
 mod responder;
 mod routes;
 mod state;

@@ -55,21 +55,16 @@ fn rows_of_part(width: u32) -> u32 {
     width.max(MAX_WIDTH_PX)
 }
 
-/// The first of the wanted parts. May take seconds of CPU time.
+/// The first of the wanted parts, which have at most this many bytes together. May take seconds of CPU time.
 ///
 /// # Errors
 /// If a part cannot be encoded.
-pub(super) fn cut(image: &DynamicImage, wanted: &WantedParts) -> Result<Vec<Part>, ImageError> {
-    cut_within(image, wanted, MAX_BYTES)
-}
-
-/// The first of the wanted parts, which have at most this many bytes together.
-fn cut_within(image: &DynamicImage, wanted: &WantedParts, most: usize) -> Result<Vec<Part>, ImageError> {
+pub(super) fn cut(image: &DynamicImage, wanted: &WantedParts, max_bytes: usize) -> Result<Vec<Part>, ImageError> {
     let planned = match wanted.cuts.is_empty() {
         true => plan_from(image, wanted.from_row),
         false => wanted.cuts.clone(),
     };
-    let (mut parts, mut left) = (Vec::new(), most);
+    let (mut parts, mut left) = (Vec::new(), max_bytes.min(MAX_BYTES));
     for rows in planned.into_iter().filter(|rows| rows.end() > wanted.from_row).take(MAX_PARTS) {
         let smaller = SMALLER.get(..if parts.is_empty() { SMALLER.len() } else { 0 }).unwrap_or_default();
         match encode(image, rows, &[&READABLE, smaller].concat(), left.min(MAX_PART_BYTES))? {
@@ -123,6 +118,10 @@ mod tests {
     use image::{Rgb, RgbImage};
 
     use super::*;
+
+    fn cut(image: &DynamicImage, wanted: &WantedParts) -> Result<Vec<Part>, ImageError> {
+        super::cut(image, wanted, MAX_BYTES)
+    }
 
     fn shown(part: &Part) -> RgbImage {
         image::load_from_memory(&part.file).unwrap().into_rgb8()
@@ -193,10 +192,10 @@ mod tests {
     #[test]
     fn parts_end_before_one_that_would_not_be_readable_in_what_is_left() {
         let image = lines(640, 2560);
-        let all = cut_within(&image, &WantedParts::default(), MAX_BYTES).unwrap();
+        let all = super::cut(&image, &WantedParts::default(), MAX_BYTES).unwrap();
         assert_eq!(all.len(), 2);
         // Enough for the second one only if it were made smaller.
         let most = all[0].file.len() + all[1].file.len() / 8;
-        assert_eq!(cut_within(&image, &WantedParts::default(), most).unwrap(), all[..1]);
+        assert_eq!(super::cut(&image, &WantedParts::default(), most).unwrap(), all[..1]);
     }
 }

@@ -126,29 +126,29 @@ impl Previews {
         Self { images, memory, scaling: Turns::new(MAX_CONCURRENT_SCALINGS, 1), tasks }
     }
 
-    /// A preview of the image at a path, for the holder of a credential with this hash. A result without one still has the
-    /// URL of the image.
-    pub(super) async fn preview(&self, path: &str, owner: [u8; 32]) -> Result<Preview, PreviewError> {
-        let preview = self.make(path, owner).await;
+    /// A preview of the image at a path with at most this many bytes, for the holder of a credential with this hash. A result
+    /// without one still has the URL of the image.
+    pub(super) async fn preview(&self, path: &str, owner: [u8; 32], max_bytes: usize) -> Result<Preview, PreviewError> {
+        let preview = self.make(path, owner, max_bytes.min(MAX_INLINE_BYTES)).await;
         if let Err(error) = &preview {
             tracing::info!("a tool result is sent without its image: {error}");
         }
         preview
     }
 
-    async fn make(&self, path: &str, owner: [u8; 32]) -> Result<Preview, PreviewError> {
+    async fn make(&self, path: &str, owner: [u8; 32], max_bytes: usize) -> Result<Preview, PreviewError> {
         let file = self.open(path, owner).await?;
         let size = u64::try_from(file.size).unwrap_or(u64::MAX);
         let (width, height) = file.dimensions()?;
-        if file.size <= MAX_INLINE_BYTES && width.max(height) <= MAX_INLINE_SIDE_PX {
+        if file.size <= max_bytes && width.max(height) <= MAX_INLINE_SIDE_PX {
             // The file and its text in base64.
             let memory = self.memory.reserve(size * 3, SCALING_WAIT).await?;
             let media_type = file.media_type.clone();
             return Ok(Preview { bytes: file.read().await?.into(), media_type, _memory: memory });
         }
         let (bytes, memory) = self
-            .process(file, scaling_bytes(width, height, size), |file| {
-                let bytes = scale(file)?;
+            .process(file, scaling_bytes(width, height, size), move |file| {
+                let bytes = scale(file, max_bytes)?;
                 let kept = bytes.len();
                 Ok((bytes, kept))
             })
@@ -156,23 +156,36 @@ impl Previews {
         Ok(Preview { bytes: bytes.into(), media_type: "image/jpeg".to_owned(), _memory: memory })
     }
 
-    /// The first of the wanted parts of the image at a path. None if the image ends before.
-    pub(super) async fn parts(&self, path: &str, wanted: WantedParts, owner: [u8; 32]) -> Result<Parts, PreviewError> {
-        let parts = self.make_parts(path, wanted, owner).await;
+    /// The first of the wanted parts of the image at a path, with at most this many bytes together. None if the image ends
+    /// before.
+    pub(super) async fn parts(
+        &self,
+        path: &str,
+        wanted: WantedParts,
+        owner: [u8; 32],
+        max_bytes: usize,
+    ) -> Result<Parts, PreviewError> {
+        let parts = self.make_parts(path, wanted, owner, max_bytes).await;
         if let Err(error) = &parts {
             tracing::info!("a tool result is sent without the parts of its image: {error}");
         }
         parts
     }
 
-    async fn make_parts(&self, path: &str, wanted: WantedParts, owner: [u8; 32]) -> Result<Parts, PreviewError> {
+    async fn make_parts(
+        &self,
+        path: &str,
+        wanted: WantedParts,
+        owner: [u8; 32],
+        max_bytes: usize,
+    ) -> Result<Parts, PreviewError> {
         let file = self.open(path, owner).await?;
         let (width, height) = file.dimensions()?;
         // The file is dropped before the parts are made.
         let beside = u64::try_from(file.size).unwrap_or(u64::MAX).max(parts::memory_bytes(width, &wanted).div_ceil(2));
         let (parts, memory) = self
             .process(file, scaling_bytes(width, height, beside), move |file| {
-                let parts = parts::cut(&decode(file)?, &wanted)?;
+                let parts = parts::cut(&decode(file)?, &wanted, max_bytes)?;
                 let kept = parts.iter().map(|part| part.file.len()).sum();
                 Ok((parts, kept))
             })
@@ -312,15 +325,15 @@ fn decode(file: Vec<u8>) -> Result<DynamicImage, PreviewError> {
     Ok(decoded)
 }
 
-/// The first preview that is small enough. May take seconds of CPU time.
-fn scale(file: Vec<u8>) -> Result<Vec<u8>, PreviewError> {
+/// The first preview that has at most this many bytes. May take seconds of CPU time.
+fn scale(file: Vec<u8>, max_bytes: usize) -> Result<Vec<u8>, PreviewError> {
     let mut decoded = decode(file)?;
     for (side, quality) in PREVIEW_SIZES {
         if decoded.width().max(decoded.height()) > side {
             decoded = decoded.resize(side, side, FilterType::Triangle);
         }
         let bytes = encode_jpeg(&image_on_white(&decoded), quality)?;
-        if bytes.len() <= MAX_INLINE_BYTES {
+        if bytes.len() <= max_bytes {
             return Ok(bytes);
         }
     }
@@ -364,7 +377,7 @@ mod tests {
 
     async fn preview(bytes: Vec<u8>, media_type: &'static str) -> Option<Preview> {
         let memory = MemoryBudget::new(256 << 20);
-        let preview = previews(bytes, media_type, &memory).preview("/i", [0; 32]).await.ok();
+        let preview = previews(bytes, media_type, &memory).preview("/i", [0; 32], MAX_INLINE_BYTES).await.ok();
         let kept = preview.as_ref().map_or(0, |preview| preview.bytes.len() as u64 * 3);
         assert_eq!(memory.reserved_bytes(), kept.next_multiple_of(1 << 10), "only the result is kept");
         preview
@@ -389,7 +402,9 @@ mod tests {
         let calls: Vec<_> = (0..24)
             .map(|_| {
                 let previews = Arc::clone(&previews);
-                tasks.spawn(async move { previews.preview("/i", [0; 32]).await.map(|preview| preview.bytes.len()) })
+                tasks.spawn(async move {
+                    previews.preview("/i", [0; 32], MAX_INLINE_BYTES).await.map(|preview| preview.bytes.len())
+                })
             })
             .collect();
         let mut sent = 0;
@@ -410,10 +425,10 @@ mod tests {
         let memory = MemoryBudget::new(256 << 20);
         let previews = previews(file(&flat(2000, 100, [0; 4]), ImageFormat::Png), "image/png", &memory);
         let held = previews.scaling.take(&[1; 32]).await;
-        assert!(matches!(previews.preview("/i", [1; 32]).await, Err(PreviewError::Busy)));
-        assert!(previews.preview("/i", [2; 32]).await.is_ok());
+        assert!(matches!(previews.preview("/i", [1; 32], MAX_INLINE_BYTES).await, Err(PreviewError::Busy)));
+        assert!(previews.preview("/i", [2; 32], MAX_INLINE_BYTES).await.is_ok());
         drop(held);
-        assert!(previews.preview("/i", [1; 32]).await.is_ok());
+        assert!(previews.preview("/i", [1; 32], MAX_INLINE_BYTES).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]
@@ -421,12 +436,12 @@ mod tests {
         let memory = MemoryBudget::new(16 << 20);
         let small = previews(file(&flat(100, 100, [0; 4]), ImageFormat::Png), "image/png", &memory);
         let all = memory.reserve(memory.total_bytes(), SCALING_WAIT).await.unwrap();
-        let error = small.preview("/i", [0; 32]).await.unwrap_err();
+        let error = small.preview("/i", [0; 32], MAX_INLINE_BYTES).await.unwrap_err();
         assert!(matches!(error, PreviewError::Busy) && error.advice().contains("image_url"), "{error}");
         drop(all);
-        small.preview("/i", [0; 32]).await.unwrap();
+        small.preview("/i", [0; 32], MAX_INLINE_BYTES).await.unwrap();
         let large = previews(file(&flat(3000, 3000, [0; 4]), ImageFormat::Png), "image/png", &memory);
-        let error = large.preview("/i", [0; 32]).await.unwrap_err();
+        let error = large.preview("/i", [0; 32], MAX_INLINE_BYTES).await.unwrap_err();
         assert!(matches!(error, PreviewError::TooLarge) && error.advice().contains("image_url"), "{error}");
         assert_eq!(memory.reserved_bytes(), 0);
     }
@@ -500,7 +515,7 @@ mod tests {
             assert!(preview(bytes, "image/png").await.is_none());
         }
         let empty = Previews::new(Router::new(), MemoryBudget::new(1 << 20), TaskTracker::new());
-        assert!(empty.preview("/i", [0; 32]).await.is_err());
-        assert!(empty.preview("no path", [0; 32]).await.is_err());
+        assert!(empty.preview("/i", [0; 32], MAX_INLINE_BYTES).await.is_err());
+        assert!(empty.preview("no path", [0; 32], MAX_INLINE_BYTES).await.is_err());
     }
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use grabd_proto::credential;
-use http::StatusCode;
 use http::request::Parts;
+use http::{HeaderMap, StatusCode};
 use rmcp::model::{ErrorCode, ErrorData};
 
 use super::era::{self, Era};
 use super::message::{self, Incoming, MalformedMessage, RpcRequest};
 use super::state::Mcp;
-use super::{call, json_rpc, methods};
+use super::{call, json_rpc, methods, resources};
 use crate::rest::body::{BodyError, BodyErrorKind};
 use crate::rest::large_body::LargeBodyError;
 
@@ -78,9 +78,15 @@ impl Mcp {
                 Err(error) => return self.if_authenticated(parts, json_rpc::error(era, &message.id, &error)).await,
             }
         }
-        let response = match error {
-            Some(error) => json_rpc::error(era, &message.id, &error),
-            None => methods::handle(&self.tools, era, message),
+        if error.is_none() && message.method == "resources/read" {
+            return resources::read(&self, parts, era, message).await;
+        }
+        let none = HeaderMap::new();
+        let response = match (error, message.method.as_str()) {
+            (Some(error), _) => json_rpc::error(era, &message.id, &error),
+            (None, "resources/list") => json_rpc::result(&message.id, resources::list(era), &none),
+            (None, "resources/templates/list") => json_rpc::result(&message.id, resources::templates(era), &none),
+            (None, _) => methods::handle(&self.tools, era, message),
         };
         self.if_authenticated(parts, response).await
     }

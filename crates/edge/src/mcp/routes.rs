@@ -22,6 +22,7 @@ use super::preview::Previews;
 use super::receive::receive;
 use super::state::Mcp;
 use super::tools::Tools;
+use crate::reading::Reader;
 use crate::rest::error::ApiError;
 use crate::rest::large_body::LargeBodies;
 use crate::rest::{allow_methods, call, common_headers, rate_limit_headers, request_layer};
@@ -82,6 +83,7 @@ pub fn router(transport: Transport, options: Options) -> Router {
         addresses: AddressLimiter::per_minute(requests_per_minute, EndSiteQuota::USUAL),
         trusted_proxies,
         tools: Tools::read(),
+        reader: Reader::new(images.clone(), memory.clone(), &origin),
         previews: Previews::new(images, memory, tasks.clone()),
         open_calls: Arc::default(),
         tasks,

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::open_calls::OpenCalls;
 use super::preview::Previews;
 use super::tools::Tools;
+use crate::reading::Reader;
 use crate::rest::call;
 use crate::rest::challenges::{FIRST_SCOPE, add_metadata};
 use crate::rest::error::ApiError;
@@ -32,6 +33,7 @@ pub(super) struct Mcp {
     pub(super) trusted_proxies: Vec<IpNet>,
     pub(super) tools: Tools,
     pub(super) previews: Previews,
+    pub(super) reader: Reader,
     pub(super) open_calls: Arc<OpenCalls>,
     pub(super) large_bodies: LargeBodies,
     pub(super) tasks: TaskTracker,

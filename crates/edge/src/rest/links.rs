@@ -235,6 +235,7 @@ fn of_option(option: &CaptureOption) -> Parameter {
         | Kind::Object { .. }
         | Kind::Objects { .. }
         | Kind::Sizes { .. }
+        | Kind::Choices { .. }
         | Kind::Headers { .. }
         | Kind::Labels { .. }
         | Kind::Statuses { .. }

@@ -65,7 +65,8 @@ pub(super) async fn list(State(edge): State<Arc<Edge>>, request: Request) -> Res
         grabs.iter().map(wire::grab).collect::<Option<Vec<_>>>().ok_or_else(|| {
             ApiError::internal("the core returned an incomplete grab", call::request_id(&parts.headers))
         })?;
-    let page = GrabList { data, has_more: reply.message.has_more };
+    let next = reply.message.next.as_deref().map(Into::into);
+    let page = GrabList { data, has_more: reply.message.has_more, next };
     let mut response = headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &page, &reply.metadata);
     if page.has_more {
         let cursor = match (backwards, &reply.message.next) {
@@ -96,9 +97,10 @@ fn link(origin: &str, query: &Query<'_>, cursor: &str, id: &str, relation: &str)
 /// The operation in the OpenAPI document.
 pub(super) fn operation() -> OperationBuilder {
     let about = "The grabs of the key's team and environment, newest first. For the next page, send the id of the last grab \
-                 as `starting_after`, or follow the `Link` with `rel=\"next\"`. `starting_after` and `ending_before` exclude \
-                 each other. With `ids`, the grabs with these ids instead, in this order and without those that do not exist; \
-                 then `Prefer: wait=N` delays the response until all of them have ended, at most N seconds and at most 25.";
+                 as `starting_after`, or `next` if it is there, or follow the `Link` with `rel=\"next\"`. `starting_after` \
+                 and `ending_before` exclude each other. With `ids`, the grabs with these ids instead, in this order and \
+                 without those that do not exist; then `Prefer: wait=N` delays the response until all of them have ended, \
+                 at most N seconds and at most 25.";
     let cursor = || text().format(Some(utoipa::openapi::SchemaFormat::Custom("uuid".to_owned())));
     let day = || text().format(Some(utoipa::openapi::SchemaFormat::KnownFormat(utoipa::openapi::KnownFormat::Date)));
     let page = success_response("One page of grabs.", &["Link", "Preference-Applied"])
@@ -118,7 +120,7 @@ pub(super) fn operation() -> OperationBuilder {
             ParameterIn::Query,
             "url",
             "Only grabs whose requested URL contains this text, in any case. A page with fewer grabs than `limit` need not be \
-             the last one: follow `Link`.",
+             the last one: go on with `next`.",
             text().min_length(Some(1)).max_length(Some(200)),
             None,
         ))

@@ -37,6 +37,7 @@ mod pricing_packets;
 pub mod properties;
 mod query;
 pub(crate) mod rate_limit_headers;
+mod read;
 mod request_id;
 pub(crate) mod request_layer;
 mod routes;

@@ -20,15 +20,31 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> CaptureOptions {
     for option in TABLE {
         let before = fields.unparsed.len();
         if let Some(Some(value)) = fields.read(option.name, |member| read_value(option.kind, member)) {
-            request.set(option.name, value);
+            // A message cannot hold every object, so that the core would not see what is wrong with it.
+            match option.kind.invalid_part(&value) {
+                Some(part) => {
+                    let field = format!("{}{part}", option.name);
+                    fields.unparsed.push(call::unparsed(&field, &value.to_string()));
+                }
+                None => _ = request.set(option.name, value),
+            }
         }
         if option.is_secret {
             fields.unparsed.iter_mut().skip(before).for_each(|unparsed| HIDDEN.clone_into(&mut unparsed.seen));
         }
     }
     let (options, unparsed) = options::encode(&request);
-    fields.unparsed.extend(unparsed.iter().map(|of| call::unparsed(&of.field, &of.seen)));
+    fields.unparsed.extend(unparsed.iter().map(|of| match invalid_member(&request, &of.field) {
+        Some((member, seen)) => call::unparsed(&format!("{}.{member}", of.field), &seen),
+        None => call::unparsed(&of.field, &of.seen),
+    }));
     options
+}
+
+/// The member of an option because of which the message cannot hold it, and its value.
+fn invalid_member(request: &CaptureRequest, name: &str) -> Option<(&'static str, String)> {
+    let problem = grabd_options::find(name)?.check(&request.get(name)?).err()?;
+    Some((problem.member?, problem.seen))
 }
 
 /// The value of a member. `Some(None)` for `null` where that is no value, `None` for another type.
@@ -52,7 +68,9 @@ fn read_value(kind: Kind, member: &RawValue) -> Option<Option<Value>> {
         Kind::Object { .. } | Kind::Headers { .. } | Kind::Labels { .. } => {
             json::members(member).map(Value::Object).map(Some)
         }
-        Kind::Objects { .. } | Kind::Sizes { .. } => json::objects(member).map(Value::Objects).map(Some),
+        Kind::Objects { .. } | Kind::Sizes { .. } | Kind::Choices { .. } => {
+            json::objects(member).map(Value::Objects).map(Some)
+        }
         Kind::Statuses { .. } => json::strings_and_integers(member).map(Value::Texts).map(Some),
         Kind::Rectangle => rectangle(member).map(Value::Rectangle).map(Some),
     }
@@ -122,6 +140,10 @@ fn schema_of(kind: Kind, description: &str, default: &str, example: &str) -> Sch
         Kind::Object { members, .. } => common(object(members)),
         Kind::Objects { max, members } | Kind::Sizes { max, members } => {
             list(Schema::from(Object::from(object(members))).into(), max).into()
+        }
+        Kind::Choices { max, members } => {
+            let item = object(members).min_properties(Some(1)).max_properties(Some(1));
+            list(Schema::from(Object::from(item)).into(), max).into()
         }
         Kind::Headers { max, max_chars } | Kind::Labels { max, max_chars } => {
             let value = Schema::from(Object::from(text().max_length(Some(max_chars))));
@@ -199,11 +221,11 @@ mod tests {
     fn values_of_secret_options_are_not_reported() {
         let (options, unparsed) = read_body(
             r#"{"headers": {"x-a": ["hidden"]}, "cookies": "hidden", "basic_auth": {"token": "hidden"},
-                "geolocation": {"latitude": "north"}}"#,
+                "geolocation": {"latitude": "north"}, "steps": [{"press": "Tab"}, {"type": {"into": 5, "text": "hidden"}}]}"#,
         );
         assert_eq!(options, CaptureOptions::default());
         let names: Vec<&str> = unparsed.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["cookies", "headers", "basic_auth", "geolocation"]);
+        assert_eq!(names, ["cookies", "steps[1].type.into", "headers", "basic_auth", "geolocation.latitude"]);
         assert!(unparsed.iter().all(|(_, seen)| !seen.contains("hidden")), "{unparsed:?}");
     }
 }

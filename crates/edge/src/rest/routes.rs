@@ -12,7 +12,8 @@ use super::error::ApiError;
 use super::methods::allow_methods;
 use super::state::{Edge, Options};
 use super::{
-    batch, create, delete, docs, events, fetch, links, list, openapi, paths, pricing, request_layer, usage, webhooks,
+    batch, create, delete, docs, events, fetch, links, list, openapi, paths, pricing, read, request_layer, usage,
+    webhooks,
 };
 use crate::transport::Transport;
 
@@ -40,6 +41,7 @@ pub(super) fn routes() -> Vec<Route> {
         ("/v1/grabs", "GET, HEAD, POST, OPTIONS", get(list::list).post(create::create)),
         (batch::PATH, "POST, OPTIONS", post(batch::create)),
         ("/v1/grabs/{id}", "GET, HEAD, DELETE, OPTIONS", get(fetch::fetch).delete(delete::delete)),
+        (read::PATH, "GET, HEAD, OPTIONS", get(read::read)),
         ("/v1/grabs/{id}/events", "GET, HEAD, OPTIONS", get(events::events)),
         ("/v1/webhooks", "GET, HEAD, POST, OPTIONS", get(webhooks::list).post(webhooks::create)),
         (

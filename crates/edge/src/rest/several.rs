@@ -49,7 +49,7 @@ pub(super) async fn wait(
     let known = ids.iter().filter_map(|id| latest.remove(&id.to_ascii_lowercase()));
     let grabs: Vec<Grab> = known.collect();
     let data: Option<Vec<_>> = grabs.iter().map(wire::grab).collect();
-    let page = GrabList { data: data.ok_or_else(|| incomplete(headers))?, has_more: false };
+    let page = GrabList { data: data.ok_or_else(|| incomplete(headers))?, has_more: false, next: None };
     let mut response = headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &page, &metadata);
     let applied = HeaderValue::from_str(&format!("wait={seconds}")).expect("digits are visible ASCII");
     response.headers_mut().insert(headers::PREFERENCE_APPLIED, applied);

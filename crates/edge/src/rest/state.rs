@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
+use axum::Router;
 use grabd_limiters::{AddressLimiter, EndSiteQuota};
+use grabd_memory::MemoryBudget;
 use ipnet::IpNet;
 use utoipa::openapi::OpenApi;
 
@@ -10,6 +12,7 @@ use super::challenges::Challenges;
 use super::docs::cached_document::CachedDocument;
 use super::large_body::LargeBodies;
 use super::pricing_packets::Packets;
+use crate::reading::Reader;
 use crate::transport::Transport;
 
 /// Settings of the REST API.
@@ -25,6 +28,10 @@ pub struct Options {
     pub async_queue_limit: u32,
     /// Networks of proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
+    /// Router that serves images and files at the paths of their public URLs.
+    pub images: Router,
+    /// The memory for images and files, shared with the rest of the process.
+    pub memory: MemoryBudget,
 }
 
 /// Links that an address may open in place of one other request: a page may show many.
@@ -44,11 +51,13 @@ pub(super) struct Edge {
     pub(super) document: LazyLock<CachedDocument, Box<dyn FnOnce() -> CachedDocument + Send>>,
     pub(super) challenges: Challenges,
     pub(super) pricing: Packets,
+    pub(super) reader: Reader,
 }
 
 impl Edge {
     pub(super) fn new(transport: Transport, options: Options, describe: fn(&str, &str) -> OpenApi) -> Self {
-        let Options { public_url, auth_url, requests_per_minute, async_queue_limit, trusted_proxies } = options;
+        let Options { public_url, auth_url, requests_per_minute, async_queue_limit, trusted_proxies, images, memory } =
+            options;
         let origin = public_url.trim_end_matches('/').to_owned();
         let described = origin.clone();
         Self {
@@ -56,6 +65,7 @@ impl Edge {
             transport,
             document: LazyLock::new(Box::new(move || CachedDocument::new(&describe(&described, &auth_url)))),
             challenges: Challenges::new(&origin),
+            reader: Reader::new(images, memory, &origin),
             origin,
             async_queue_limit,
             trusted_proxies,

@@ -6,10 +6,11 @@ use http::{Method, Request};
 
 use crate::support::{TestApp, error_status, get, grab, with_limit_headers, without_body};
 
-const ROUTES: [(&str, &str); 5] = [
+const ROUTES: [(&str, &str); 6] = [
     ("/v1/grabs", "GET, HEAD, POST, OPTIONS"),
     ("/v1/grabs/x", "GET, HEAD, DELETE, OPTIONS"),
     ("/v1/grabs/x/events", "GET, HEAD, OPTIONS"),
+    ("/v1/grabs/x/read", "GET, HEAD, OPTIONS"),
     ("/v1/usage", "GET, HEAD, OPTIONS"),
     ("/v1/pricing", "GET, HEAD, OPTIONS"),
 ];

@@ -11,5 +11,6 @@ mod fetch;
 mod limits;
 mod list;
 mod public;
+mod read;
 mod support;
 mod webhooks;

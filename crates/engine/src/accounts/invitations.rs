@@ -7,6 +7,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, EmailError, PasswordError, Role, check_password};
 use grabd_domain::credentials::{InviteToken, SessionToken};
 use grabd_domain::ids::{InvitationId, TeamId, UserId};
+use grabd_domain::permissions::Permission;
 use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::teams::{INVITATION_LIFE, TeamName};
 use grabd_store::accounts::{InvitedSignUp, NewInvitation, SignUpOutcome};
@@ -110,7 +111,7 @@ pub async fn invite(
 ) -> Result<InviteOutcome, InviteError> {
     let email = Email::parse(email)?;
     let team_name = match find_team(core, by.id, team).await? {
-        team if team.role == Role::Owner => team.name,
+        team if team.role.allows(Permission::ManageMembers) => team.name,
         _ => return Err(TeamError::NotOwner.into()),
     };
     require_verified(core, by.id).await?;

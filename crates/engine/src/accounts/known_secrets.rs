@@ -7,6 +7,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{TeamId, UserId};
+use grabd_domain::permissions::Permission;
 use grabd_store::Store;
 use grabd_store::accounts::{KnownSecret, TeamSecret};
 
@@ -59,7 +60,8 @@ pub async fn list_member_secrets(core: &Core, team: TeamId, user: UserId) -> Res
     Ok(listed?)
 }
 
-/// The secrets in use that users have seen who are no members any more, on behalf of a member.
+/// The secrets in use that users have seen who are no members any more, or whose role has no access to secrets now, on behalf of
+/// a member.
 ///
 /// # Errors
 /// [`TeamError::NotMember`] when `user` is not in the team.
@@ -73,9 +75,9 @@ pub async fn list_secrets_of_former_members(
     let known = core.store.accounts().list_known_secrets(team, core.clock.now()).await?;
     let (mut emails, mut secrets) = (HashMap::new(), Vec::new());
     for known in &known {
-        let Some(seen_by) = known.user.filter(|seen_by| !members.iter().any(|member| member.user == *seen_by)) else {
-            continue;
-        };
+        let has_access =
+            |user: UserId| members.iter().any(|of| of.user == user && of.role.allows(Permission::ManageKeys));
+        let Some(seen_by) = known.user.filter(|seen_by| !has_access(*seen_by)) else { continue };
         let email = match emails.entry(seen_by) {
             Entry::Occupied(email) => email.into_mut(),
             Entry::Vacant(vacant) => {

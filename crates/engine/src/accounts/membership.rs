@@ -3,6 +3,7 @@
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::{Email, Role};
 use grabd_domain::ids::{TeamId, UserId};
+use grabd_domain::permissions::Permission;
 use grabd_domain::teams::{NameError, TeamName, TeamNameError};
 use grabd_store::accounts::TeamRuleError;
 
@@ -47,6 +48,9 @@ pub enum TeamError {
     /// Only owners may do this.
     #[error("only owners may do this")]
     NotOwner,
+    /// The user's role in the team does not allow this.
+    #[error("the role in the team does not allow this")]
+    NotAllowed,
     /// The team has no such key, member or invitation.
     #[error("not found in this team")]
     NotFound,
@@ -77,6 +81,7 @@ impl From<TeamRuleError> for TeamError {
         match refusal {
             TeamRuleError::NotMember => Self::NotMember,
             TeamRuleError::NotOwner => Self::NotOwner,
+            TeamRuleError::NotAllowed => Self::NotAllowed,
             TeamRuleError::NotFound => Self::NotFound,
             TeamRuleError::LastOwner => Self::LastOwner,
             TeamRuleError::AlreadyMember => Self::AlreadyMember,
@@ -108,6 +113,21 @@ pub async fn list_teams(core: &Core, user: UserId) -> Result<Vec<UserTeam>, Erro
 pub async fn find_team(core: &Core, user: UserId, team: TeamId) -> Result<UserTeam, TeamError> {
     let found = core.store.accounts().find_membership(team, user).await?;
     found.map(|(name, role)| UserTeam { team, name, role }).ok_or(TeamError::NotMember)
+}
+
+/// A team in which the role of `user` has a permission.
+///
+/// # Errors
+/// [`TeamError::NotMember`] when `user` is not in the team, and [`TeamError::NotAllowed`] when their role lacks the permission.
+#[tracing::instrument(name = "accounts.find_permitted_team", skip_all)]
+pub async fn find_permitted_team(
+    core: &Core,
+    user: UserId,
+    team: TeamId,
+    permission: Permission,
+) -> Result<UserTeam, TeamError> {
+    let found = find_team(core, user, team).await?;
+    if found.role.allows(permission) { Ok(found) } else { Err(TeamError::NotAllowed) }
 }
 
 /// Creates a team owned by this user, without keys and credits.
@@ -155,7 +175,8 @@ impl From<grabd_store::accounts::Member> for Member {
     }
 }
 
-/// Sets the role of a member.
+/// Sets the role of a member. Their sessions have it from the next request. If it allows no apps, their app grants for the
+/// team end at once; keys belong to the team and stay valid.
 ///
 /// # Errors
 /// When `by` is not an owner, and when the team would have no owner.

@@ -66,8 +66,8 @@ pub use keys::{KeyLimits, issue_key, issue_restricted_key};
 pub use known_secrets::{RemainingSecret, list_member_secrets, list_secrets_known_to, list_secrets_of_former_members};
 pub(crate) use last_use::LastUse;
 pub use membership::{
-    Member, TeamError, UserTeam, create_own_team, find_team, leave, list_members, list_teams, remove_member,
-    rename_team, set_role,
+    Member, TeamError, UserTeam, create_own_team, find_permitted_team, find_team, leave, list_members, list_teams,
+    remove_member, rename_team, set_role,
 };
 pub use passkeys::add::{AddPasskeyError, NewPasskeyChallenge, add_passkey, confirm_new_passkey};
 pub use passkeys::manage::{PasskeyInfo, RenamePasskeyError, list_passkeys, remove_passkey, rename_passkey};

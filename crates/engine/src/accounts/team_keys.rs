@@ -1,5 +1,4 @@
-//! Key management for members. Members may create and revoke keys like owners: a key grants nothing that the member
-//! cannot use directly.
+//! Key management for owners and members, who see and create keys alike: a key grants nothing that they cannot use directly.
 
 use std::time::Duration;
 
@@ -7,12 +6,13 @@ use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_domain::credentials::{ApiKey, Environment, Scopes};
 use grabd_domain::ids::{KeyId, TeamId, UserId};
+use grabd_domain::permissions::Permission;
 use grabd_domain::teams::Name;
 use grabd_store::accounts::{Key, KeyUsage, NewKey};
 
 use super::TeamError;
 use super::keys::{KeyLimits, generate};
-use super::membership::{find_team, require_verified};
+use super::membership::{find_permitted_team, require_verified};
 use crate::digest;
 use crate::error::Error;
 use crate::random;
@@ -62,10 +62,10 @@ pub async fn key_names(core: &Core, team: TeamId, environment: Environment) -> R
 /// The keys of a team, newest first, including revoked ones.
 ///
 /// # Errors
-/// [`TeamError::NotMember`] when `user` is not in the team.
+/// [`TeamError::NotMember`] when `user` is not in the team, and [`TeamError::NotAllowed`] when their role has no access to keys.
 #[tracing::instrument(name = "accounts.list_keys", skip_all)]
 pub async fn list_keys(core: &Core, user: UserId, team: TeamId) -> Result<Vec<TeamKey>, TeamError> {
-    find_team(core, user, team).await?;
+    find_permitted_team(core, user, team, Permission::ManageKeys).await?;
     let keys = core.store.accounts().list_keys(team).await?;
     let members = core.store.accounts().list_members(team).await?;
     let usage = core.store.accounts().key_usage(team, core.clock.now() - KEY_USAGE_PERIOD).await?;
@@ -93,7 +93,8 @@ pub async fn list_keys(core: &Core, user: UserId, team: TeamId) -> Result<Vec<Te
 /// Creates a key. Its text is only in the return value.
 ///
 /// # Errors
-/// For an invalid name, for a live key of an unverified user, and when the team has the maximum number of keys.
+/// For an invalid name, for a live key of an unverified user, for a role without access to keys, and when the team has the
+/// maximum number of keys.
 #[tracing::instrument(name = "accounts.create_key", skip_all)]
 pub async fn create_key(
     core: &Core,

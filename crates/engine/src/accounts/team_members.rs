@@ -1,10 +1,12 @@
 //! Authorization of users who act for a team with a session instead of a key or token.
 
 use grabd_domain::Fault;
+use grabd_domain::accounts::Role;
 use grabd_domain::credentials::{Caller, Environment, Principal};
 use grabd_domain::ids::{TeamId, UserId};
 
 use super::access::take_request;
+use super::membership::{UserTeam, list_teams};
 use crate::error::Error;
 use crate::service::Core;
 
@@ -17,8 +19,10 @@ pub struct TeamMember {
     pub team: TeamId,
     /// Name of the team.
     pub team_name: String,
+    /// The user's role in the team.
+    pub role: Role,
     /// The user's other active teams, in the order they joined them.
-    pub others: Vec<(TeamId, String)>,
+    pub others: Vec<UserTeam>,
 }
 
 /// The user as a member of this team; `None` when they are not a member or the team does not exist.
@@ -27,10 +31,15 @@ pub struct TeamMember {
 /// When the database fails.
 #[tracing::instrument(name = "accounts.find_team_member", skip_all)]
 pub async fn find_team_member(core: &Core, user: UserId, team: TeamId) -> Result<Option<TeamMember>, Error> {
-    let teams = core.store.accounts().list_memberships(user).await?;
-    let (this, others): (Vec<_>, Vec<_>) =
-        teams.into_iter().map(|(id, name, _)| (id, name)).partition(|(id, _)| *id == team);
-    Ok(this.into_iter().next().map(|(team, team_name)| TeamMember { user, team, team_name, others }))
+    let (this, others): (Vec<UserTeam>, Vec<UserTeam>) =
+        list_teams(core, user).await?.into_iter().partition(|own| own.team == team);
+    Ok(this.into_iter().next().map(|UserTeam { team, name: team_name, role }| TeamMember {
+        user,
+        team,
+        team_name,
+        role,
+        others,
+    }))
 }
 
 impl TeamMember {

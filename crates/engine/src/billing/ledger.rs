@@ -42,9 +42,15 @@ pub async fn ledger(core: &Core, team: TeamId, before: Option<i64>, limit: u32) 
 /// A team's whole ledger as CSV (RFC 4180), newest entry first. It is read in chunks on demand: a slow reader holds one
 /// chunk in memory and no database connection. Entries added meanwhile are not included.
 ///
+/// Without `with_hosts`, it does not say which pages were captured.
+///
 /// The stream ends with an error when the database fails; the file must not look complete then.
-pub fn ledger_csv(core: &Core, team: TeamId) -> impl Stream<Item = Result<Bytes, Fault>> + Send + use<> {
-    chunks(core.store.clone(), team, CHUNK)
+pub fn ledger_csv(
+    core: &Core,
+    team: TeamId,
+    with_hosts: bool,
+) -> impl Stream<Item = Result<Bytes, Fault>> + Send + use<> {
+    chunks(core.store.clone(), team, CHUNK, with_hosts)
 }
 
 /// Where a page starts.
@@ -56,14 +62,18 @@ struct Start {
     balance: Option<i64>,
 }
 
-fn chunks(store: Store, team: TeamId, chunk: u32) -> impl Stream<Item = Result<Bytes, Fault>> + Send {
+fn chunks(store: Store, team: TeamId, chunk: u32, with_hosts: bool) -> impl Stream<Item = Result<Bytes, Fault>> + Send {
     let rows = stream::try_unfold(Some(Start::default()), move |next: Option<Start>| {
         let store = store.clone();
         async move {
             let Some(start) = next else { return Ok(None) };
-            let LedgerPage { entries, before } = page(&store, team, start, chunk).await.map_err(Error::into_fault)?;
+            let LedgerPage { mut entries, before } =
+                page(&store, team, start, chunk).await.map_err(Error::into_fault)?;
             // The balance is carried on: adding up the ledger for each part of the file would take long.
             let balance = entries.last().map(|row| row.balance - i64::from(row.entry.amount));
+            if !with_hosts {
+                entries.iter_mut().for_each(|row| row.captured = None);
+            }
             let next = before.map(|before| Start { before: Some(before), balance });
             Ok((!entries.is_empty()).then(|| (csv::rows(&entries), next)))
         }
@@ -173,7 +183,7 @@ mod tests {
         let (team, empty_team) = (team(&store, 5).await, team(&store, 0).await);
         let mut files = Vec::new();
         for chunk in [1, 2, 5, 500] {
-            let chunks: Vec<Bytes> = chunks(store.clone(), team, chunk).try_collect().await.unwrap();
+            let chunks: Vec<Bytes> = chunks(store.clone(), team, chunk, true).try_collect().await.unwrap();
             assert_eq!(chunks.len() as u32, 1 + 5_u32.div_ceil(chunk));
             files.push(String::from_utf8(chunks.concat()).unwrap());
         }
@@ -183,10 +193,10 @@ mod tests {
         assert!(lines[1].contains(",grant,5,") && lines[1].contains(",'=order "), "{lines:?}");
         let balances: Vec<&str> = lines[1..].iter().filter_map(|line| line.rsplit(',').next()).collect();
         assert_eq!(balances, ["15", "10", "6", "3", "1"]);
-        let empty: Vec<Bytes> = super::chunks(store.clone(), empty_team, 2).try_collect().await.unwrap();
+        let empty: Vec<Bytes> = super::chunks(store.clone(), empty_team, 2, true).try_collect().await.unwrap();
         assert_eq!(empty, [csv::head()]);
         // A truncated file ends with an error.
-        let mut broken = Box::pin(super::chunks(store.clone(), team, 2));
+        let mut broken = Box::pin(super::chunks(store.clone(), team, 2, true));
         broken.try_next().await.unwrap();
         broken.try_next().await.unwrap();
         store.close().await;

@@ -1,10 +1,11 @@
 //! Alerts of owners whose team's balance has fallen: below the number of credits that they chose, by e-mail and by the webhook
 //! message `credits.low`, and to a percentage of what was bought or granted, by e-mail.
 
-use grabd_domain::accounts::Role;
 use grabd_domain::credits::ALERT_BELOW_MAX;
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_store::Error;
+use grabd_store::accounts::TeamRuleError;
+pub use grabd_store::low_balance::AlertCandidate;
 use grabd_store::low_balance::LowBalance;
 
 use crate::error::internal_from;
@@ -21,8 +22,6 @@ const BATCH: u32 = 1000;
 pub struct BalanceAlert {
     /// Credits below which the owners get an alert; 0 means never.
     pub below: u32,
-    /// Whether this member may change it.
-    pub is_owner: bool,
 }
 
 /// Why a change of the alerts was rejected.
@@ -30,8 +29,10 @@ pub struct BalanceAlert {
 pub enum AlertError {
     /// Not a whole number from 0 to [`ALERT_BELOW_MAX`].
     Number,
-    /// Only owners may change it.
-    NotOwner,
+    /// More recipients than allowed, or one whose role does not let them get alerts.
+    Recipients,
+    /// The role of the user does not allow it.
+    NotAllowed,
     /// The database failed.
     Internal(crate::Error),
 }
@@ -43,11 +44,9 @@ internal_from!(AlertError);
 /// # Errors
 /// When the database fails.
 #[tracing::instrument(name = "billing.balance_alert", skip_all)]
-pub async fn balance_alert(core: &Core, user: UserId, team: TeamId) -> Result<BalanceAlert, crate::Error> {
+pub async fn balance_alert(core: &Core, team: TeamId) -> Result<BalanceAlert, crate::Error> {
     let below = core.store.credits().alert_below(team).await?;
-    let role = core.store.accounts().find_membership(team, user).await?;
-    let is_owner = matches!(role, Some((_, Role::Owner)));
-    Ok(BalanceAlert { below: below.unwrap_or(0), is_owner })
+    Ok(BalanceAlert { below: below.unwrap_or(0) })
 }
 
 /// Changes the number of credits below which the owners get an alert.
@@ -63,8 +62,39 @@ pub async fn set_balance_alert(core: &Core, user: UserId, team: TeamId, below: &
         Ok(_) | Err(_) => return Err(AlertError::Number),
     };
     let set = core.store_as(user).credits().set_alert_below(team, below, user, core.clock.now()).await?;
-    // The user is no owner, or no member any more.
-    set.map_err(|_| AlertError::NotOwner)
+    // The user has another role, or is no member any more.
+    set.map_err(|_| AlertError::NotAllowed)
+}
+
+/// The members whose role lets them get alerts, in the order they joined.
+///
+/// # Errors
+/// When the database fails.
+#[tracing::instrument(name = "billing.list_alert_candidates", skip_all)]
+pub async fn list_alert_candidates(core: &Core, team: TeamId) -> Result<Vec<AlertCandidate>, crate::Error> {
+    Ok(core.store.credits().list_alert_candidates(team).await?)
+}
+
+/// Chooses who gets alerts: up to [`ALERT_RECIPIENTS`](grabd_domain::credits::ALERT_RECIPIENTS) members, or all owners if none are given.
+///
+/// # Errors
+/// As [`AlertError`] says.
+#[tracing::instrument(name = "billing.set_alert_recipients", skip_all)]
+pub async fn set_alert_recipients(
+    core: &Core,
+    user: UserId,
+    team: TeamId,
+    recipients: Vec<UserId>,
+) -> Result<(), AlertError> {
+    let set = core.store_as(user).credits().set_alert_recipients(team, recipients, user).await?;
+    set.map_err(|refusal| match refusal {
+        TeamRuleError::NotFound | TeamRuleError::LimitReached => AlertError::Recipients,
+        TeamRuleError::NotMember
+        | TeamRuleError::NotOwner
+        | TeamRuleError::NotAllowed
+        | TeamRuleError::LastOwner
+        | TeamRuleError::AlreadyMember => AlertError::NotAllowed,
+    })
 }
 
 /// Checks the next teams.
@@ -90,8 +120,8 @@ pub(crate) async fn check(core: &Core) -> Result<(), Error> {
 fn send_mail(core: &Core, alert: &LowBalance) {
     if let Some(mailer) = &core.accounts.mailer {
         let link = format!("{}/teams/{}/billing", core.public_url(), alert.team);
-        for owner in &alert.owners {
-            let _ = mailer.enqueue(templates::low_balance(owner.clone(), alert, &core.host(), &link));
+        for recipient in &alert.recipients {
+            let _ = mailer.enqueue(templates::low_balance(recipient.clone(), alert, &core.host(), &link));
         }
     }
 }

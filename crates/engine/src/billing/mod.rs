@@ -21,7 +21,10 @@ pub use daily_grabs::{DAYS, DailyGrabs, EndedGrabs, grabs_by_day};
 pub use holdings::{Holding, MAX_HOLDINGS, balance, holdings, purchases_since};
 pub use ledger::{LedgerPage, MAX_ENTRIES, ledger, ledger_csv};
 pub use ledger_row::{Captured, Entry, LedgerRow};
-pub use low_balance::{AlertError, BalanceAlert, balance_alert, set_balance_alert};
+pub use low_balance::{
+    AlertCandidate, AlertError, BalanceAlert, balance_alert, list_alert_candidates, set_alert_recipients,
+    set_balance_alert,
+};
 pub use packages::{can_buy, packages};
 pub(crate) use payer::find_payer;
 pub use payer::payer_name;

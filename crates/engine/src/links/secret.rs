@@ -4,10 +4,11 @@ use grabd_domain::Timestamp;
 use grabd_domain::credentials::LinkSecret;
 use grabd_domain::ids::{KeyId, TeamId, UserId};
 use grabd_domain::links::LinkKey;
+use grabd_domain::permissions::Permission;
 use grabd_store::Store;
 use grabd_store::accounts::ShownLinkSecret;
 
-use crate::accounts::{TeamError, find_team};
+use crate::accounts::{TeamError, find_permitted_team};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::random;
@@ -116,11 +117,11 @@ pub async fn find_key_team(store: &Store, key: KeyId) -> Result<Option<TeamId>, 
 /// Reveals the link credentials of a key to a member of its team.
 ///
 /// # Errors
-/// [`TeamError::NotMember`] when `user` is not in the team, and [`TeamError::NotFound`] when the team has no such key
-/// that is in use.
+/// [`TeamError::NotMember`] when `user` is not in the team, [`TeamError::NotAllowed`] when their role has no access to keys, and
+/// [`TeamError::NotFound`] when the team has no such key that is in use.
 #[tracing::instrument(name = "links.reveal", skip_all)]
 pub async fn reveal(core: &Core, user: UserId, team: TeamId, key: KeyId) -> Result<LinkCredentials, TeamError> {
-    find_team(core, user, team).await?;
+    find_permitted_team(core, user, team, Permission::ManageKeys).await?;
     let (store, now) = (core.store_as(user), core.clock.now());
     let found = show(&store, &core.vault, (team, key), Some(user), now).await;
     let found = found?.ok_or(TeamError::NotFound)?;
@@ -134,7 +135,7 @@ pub async fn reveal(core: &Core, user: UserId, team: TeamId, key: KeyId) -> Resu
 /// As [`reveal`].
 #[tracing::instrument(name = "links.replace", skip_all)]
 pub async fn replace(core: &Core, user: UserId, team: TeamId, key: KeyId) -> Result<LinkCredentials, TeamError> {
-    find_team(core, user, team).await?;
+    find_permitted_team(core, user, team, Permission::ManageKeys).await?;
     let (store, now) = (core.store_as(user), core.clock.now());
     let replaced = replace_secret(&store, &core.vault, (team, key), Some(user), now).await;
     let replaced = replaced?.ok_or(TeamError::NotFound)?;

@@ -53,7 +53,7 @@ pub(crate) fn password_changed(to: Email, host: &str) -> MailMessage {
 
 /// An alert about a balance. The team name is untrusted text, so it is quoted, and left out if it is unfit.
 pub(crate) fn low_balance(to: Email, alert: &LowBalance, host: &str, link: &str) -> MailMessage {
-    let LowBalance { team: _, team_name, credits, below, reason, owners: _ } = alert;
+    let LowBalance { team: _, team_name, credits, below, reason, recipients: _ } = alert;
     let team =
         TeamName::parse(team_name).map_or_else(|_| "your team".to_owned(), |name| format!("the team \"{name}\""));
     let noun = if *credits == 1 { "credit" } else { "credits" };
@@ -65,8 +65,8 @@ pub(crate) fn low_balance(to: Email, alert: &LowBalance, host: &str, link: &str)
     let text = format!(
         "The balance of {team} on grabd at {host} has fallen to {credits} {noun}, {limit}.\n\n\
          Without credits, live captures are refused. To add credits, or to change the alert, open this link:\n\n{link}\n\n\
-         You get this e-mail because you are an owner of the team. It is not repeated until the balance has been higher \
-         again.\n"
+         You get this e-mail because you are an owner of the team, or were chosen to get its alerts. It is not repeated \
+         until the balance has been higher again.\n"
     );
     MailMessage { to, subject: format!("Low balance: {credits} {noun} left for grabd at {host}"), text }
 }

@@ -321,8 +321,8 @@ impl StoredRequest {
 /// program on another device the page that says so.
 ///
 /// # Errors
-/// [`AuthorizationError::Page`] when the user is not in the team, or is not verified and allows live access, or when the
-/// program does not wait any more.
+/// [`AuthorizationError::Page`] when the user is not in the team, has a role without apps, or is not verified and allows live
+/// access, or when the program does not wait any more.
 #[tracing::instrument(name = "oauth.allow", skip_all)]
 pub async fn allow(
     core: &Core,
@@ -376,6 +376,9 @@ pub async fn allow(
         }
         ConsentOutcome::NotMember => {
             Err(AuthorizationError::Page("You are not in that team, or it is inactive.".to_owned()))
+        }
+        ConsentOutcome::NotAllowed => {
+            Err(AuthorizationError::Page("Your role in that team does not allow you to connect apps.".to_owned()))
         }
     }
 }

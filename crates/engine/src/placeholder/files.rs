@@ -10,14 +10,7 @@ use super::drawing::Drawing;
 pub(crate) fn file(spec: &CaptureSpec, kind: FileKind) -> Option<Bytes> {
     let url = spec.url.as_str();
     Some(match kind {
-        FileKind::Html => {
-            let url = escaped(url);
-            format!(
-                "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>TEST</title></head>\n\
-                 <body><h1>TEST</h1><p>Placeholder of <a href=\"{url}\">{url}</a></p></body></html>\n"
-            )
-            .into()
-        }
+        FileKind::Html => html(url).into(),
         FileKind::Text => format!("TEST\n\nPlaceholder of {url}\n").into(),
         // The normalized URL has no `>`.
         FileKind::Markdown => format!("# TEST\n\nPlaceholder of <{url}>\n").into(),
@@ -26,6 +19,7 @@ pub(crate) fn file(spec: &CaptureSpec, kind: FileKind) -> Option<Bytes> {
             let (width, height) = Drawing::of(spec).image_size();
             json!({ "image": { "width": width, "height": height }, "elements": [] }).to_string().into()
         }
+        FileKind::Mhtml => mhtml(url).into(),
         FileKind::Pdf => pdf(),
         FileKind::Report => json!({
             "navigation": [{ "url": url, "status": 200, "ms": 0 }],
@@ -39,8 +33,40 @@ pub(crate) fn file(spec: &CaptureSpec, kind: FileKind) -> Option<Bytes> {
         })
         .to_string()
         .into(),
+        FileKind::Har => json!({
+            "log": {
+                "version": "1.2",
+                "creator": { "name": "grabd", "version": "test" },
+                "pages": [{ "startedDateTime": "1970-01-01T00:00:00.000Z", "id": "page_1", "title": "TEST", "pageTimings": {} }],
+                "entries": [],
+                "_requestsOmitted": 0,
+                "comment": "Bodies, cookies and credentials are left out, and 0 further requests.",
+            }
+        })
+        .to_string()
+        .into(),
         FileKind::Marks | FileKind::Difference | FileKind::Thumbnail => return None,
     })
+}
+
+fn html(url: &str) -> String {
+    let url = escaped(url);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>TEST</title></head>\n\
+         <body><h1>TEST</h1><p>Placeholder of <a href=\"{url}\">{url}</a></p></body></html>\n"
+    )
+}
+
+/// A message of one part. The normalized URL has no line breaks.
+fn mhtml(url: &str) -> String {
+    let document = html(url).replace('\n', "\r\n");
+    format!(
+        "Snapshot-Content-Location: {url}\r\nSubject: TEST\r\nMIME-Version: 1.0\r\n\
+         Content-Type: multipart/related; type=\"text/html\"; boundary=\"----MultipartBoundary--TEST----\"\r\n\r\n\
+         ------MultipartBoundary--TEST----\r\nContent-Type: text/html; charset=utf-8\r\n\
+         Content-Transfer-Encoding: 8bit\r\nContent-Location: {url}\r\n\r\n{document}\r\n\
+         ------MultipartBoundary--TEST------\r\n"
+    )
 }
 
 fn escaped(text: &str) -> String {

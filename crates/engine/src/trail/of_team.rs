@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use grabd_domain::accounts::Role;
 use grabd_domain::audit::{AuditAction, AuditVisibility, COMMAND_ACTOR, USER_ACTOR};
 use grabd_domain::ids::{TeamId, UserId};
+use grabd_domain::permissions::Permission;
 use grabd_domain::{Day, Fault};
 use grabd_store::audit::{AuditFilter, NamedEntry};
 
 use super::export::chunks;
 use super::page::{TrailPage, page};
-use crate::accounts::{TeamError, list_members};
+use crate::accounts::{Member, TeamError, list_members};
 use crate::error::Error;
 use crate::service::Core;
 
@@ -75,8 +75,8 @@ async fn authorize(
     search: &TeamTrailSearch,
 ) -> Result<(BTreeSet<UserId>, AuditFilter), TeamError> {
     let members = list_members(core, owner, team).await?;
-    let is_owner = members.iter().any(|member| member.user == owner && member.role == Role::Owner);
-    if !is_owner {
+    let is_permitted = |member: &Member| member.user == owner && member.role.allows(Permission::ManageTeam);
+    if !members.iter().any(is_permitted) {
         return Err(TeamError::NotOwner);
     }
     let members = members.into_iter().map(|member| member.user).collect();

@@ -42,7 +42,7 @@ pub(crate) fn compose(owed: &MessageContent, public_url: &str) -> String {
 
 /// Composes the message about a low balance.
 pub(crate) fn low_balance_message(alert: &LowBalance, id: DeliveryId, at: Timestamp) -> String {
-    let LowBalance { team, team_name: _, credits, below, reason: _, owners: _ } = alert;
+    let LowBalance { team, team_name: _, credits, below, reason: _, recipients: _ } = alert;
     let balance = grabd_api::LowBalance { team_id: team.to_string().into(), credits: *credits, alert_below: *below };
     message(id, Event::CreditsLow, at, Environment::Live, MessageData::Balance(balance))
 }

@@ -3,12 +3,13 @@
 use anyhow::{Context, bail};
 use clap::Subcommand;
 use grabd_domain::Timestamp;
-use grabd_domain::accounts::Email;
+use grabd_domain::accounts::{Email, Role};
 use grabd_domain::ids::TeamId;
+use grabd_domain::permissions::Permission;
 use grabd_engine::clock::Clock;
 use grabd_engine::{accounts, random};
 use grabd_store::Store;
-use grabd_store::accounts::{InitialTeam, User};
+use grabd_store::accounts::{InitialTeam, TeamRuleError, User};
 use grabd_store::retention::DeleteUserOutcome;
 use serde_json::json;
 
@@ -46,6 +47,17 @@ pub(super) enum Command {
         /// The team, by id or name.
         #[arg(long)]
         team: String,
+    },
+    /// Change the role of a member, effective immediately. Apps of a member whose role allows none lose access to the team.
+    SetRole {
+        /// The e-mail address.
+        email: String,
+        /// The team, by id or name.
+        #[arg(long)]
+        team: String,
+        /// owner, member, viewer or billing.
+        #[arg(long, value_parser = parse_role)]
+        role: Role,
     },
     /// Mark a user's e-mail address as verified, if the message to verify it does not arrive.
     Verify {
@@ -123,6 +135,7 @@ pub(super) async fn run(store: &Store, command: Command) -> anyhow::Result<Comma
             create(store, &email, password, place, operator, generated.as_deref(), now).await
         }
         Command::Add { email, team } => add(store, &email, &team).await,
+        Command::SetRole { email, team, role } => set_role(store, &email, &team, role).await,
         Command::Verify { email } => {
             let Some(user) = find_user(store, &email).await? else { bail!("no user has the address {email}") };
             store.accounts().set_verified(user.id, Clock::system().now()).await?;
@@ -207,6 +220,41 @@ async fn add(store: &Store, email: &str, team: &str) -> anyhow::Result<CommandOu
             "team_name": name, "role": role,
         }),
     ))
+}
+
+fn parse_role(name: &str) -> Result<Role, String> {
+    let allowed = || Role::ALL.map(Role::as_str).join(", ");
+    Role::parse(name).ok_or_else(|| format!("allowed are {}", allowed()))
+}
+
+async fn set_role(store: &Store, email: &str, team: &str, role: Role) -> anyhow::Result<CommandOutput> {
+    let Some(user) = find_user(store, email).await? else { bail!("no user has the address {email}") };
+    let id = find_team(store, team).await?;
+    match store.accounts().set_role_as_operator(id, user.id, role).await? {
+        Ok(()) => {}
+        Err(TeamRuleError::NotFound) => bail!("{email} is not in the team {team}"),
+        Err(TeamRuleError::LastOwner) => {
+            bail!("{email} is the only owner of the team {team}; make another member an owner first")
+        }
+        Err(
+            TeamRuleError::NotMember
+            | TeamRuleError::NotOwner
+            | TeamRuleError::NotAllowed
+            | TeamRuleError::AlreadyMember
+            | TeamRuleError::LimitReached,
+        ) => bail!("the team {team} is inactive"),
+    }
+    let known = match role.allows(Permission::ManageKeys) {
+        true => Vec::new(),
+        false => known_secrets::find(store, user.id, Some(id)).await?,
+    };
+    let name = team_name(store, id).await?;
+    let text = format!("{} is in the team {name}, as {}.{}", user.email, role.as_str(), known_secrets::text(&known));
+    let json = json!({
+        "user_id": user.id.to_string(), "email": user.email.as_str(), "team_id": id.to_string(), "team_name": name,
+        "role": role.as_str(), "known_secrets": known_secrets::to_json(&known),
+    });
+    Ok(CommandOutput::ok(text, json))
 }
 
 async fn create(

@@ -75,8 +75,8 @@ async fn image(
     deliver(image, key.as_str(), key.format().media_type(), disposition, request).await
 }
 
-/// An attachment. The content comes from a page that is not trusted: HTML is only ever downloaded, and would be
-/// sandboxed without scripts and without an origin if it were shown.
+/// An attachment. The content comes from a page that is not trusted: HTML and MHTML are only ever downloaded, and would be
+/// sandboxed without scripts and without an origin if they were shown.
 async fn attachment(
     State(ImagesState { core, delivery }): State<ImagesState>,
     segments: Result<Segments<(String, String)>, PathRejection>,
@@ -93,6 +93,9 @@ async fn attachment(
     };
     let attachment = match name {
         AttachmentName::Also(FileKind::Html) => Some("attachment; filename=\"page.html\""),
+        AttachmentName::Also(FileKind::Mhtml) => Some("attachment; filename=\"page.mhtml\""),
+        // Programs open it, and browsers show it as one line.
+        AttachmentName::Also(FileKind::Har) => Some("attachment; filename=\"page.har\""),
         // Browsers do not show sandboxed PDFs.
         AttachmentName::Also(FileKind::Pdf) => Some("attachment; filename=\"page.pdf\""),
         AttachmentName::Also(

@@ -155,6 +155,9 @@ impl Service {
             requests_per_minute: config.limits.requests_per_minute,
             async_queue_limit: config.limits.async_queue,
             trusted_proxies: config.http.trusted_proxies.clone(),
+            // It does not follow redirects.
+            images: images::router(core.clone(), Delivery::Stream),
+            memory: core.image_memory().clone(),
         };
         let listeners = Listeners { tasks: TaskTracker::new(), stop: CancellationToken::new() };
         let images = images::router(core.clone(), config.images.delivery);

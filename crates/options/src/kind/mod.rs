@@ -121,6 +121,13 @@ pub enum Kind {
         /// Width and height.
         members: &'static [Member],
     },
+    /// Objects, each of which has exactly one of some members, and is written as a line of JSON.
+    Choices {
+        /// The most of them.
+        max: usize,
+        /// Their members. None of them is required.
+        members: &'static [Member],
+    },
     /// Headers of a request: their values by name.
     Headers {
         /// The most of them.
@@ -194,6 +201,11 @@ impl Kind {
             Self::Objects { max, members } | Self::Sizes { max, members } => {
                 format!("an array of at most {max} objects, each with {}", described(members))
             }
+            Self::Choices { max, members } => {
+                let members = members.iter().map(|member| format!("`{}` ({})", member.name, member.kind.allowed()));
+                let members = members.collect::<Vec<_>>().join(", ");
+                format!("an array of at most {max} objects, each with exactly one of {members}")
+            }
             Self::Headers { max, max_chars } => {
                 format!(
                     "an object of at most {max} headers with values of at most {max_chars} ASCII characters; not {}",
@@ -237,6 +249,7 @@ impl Kind {
             | Self::Object { .. }
             | Self::Objects { .. }
             | Self::Sizes { .. }
+            | Self::Choices { .. }
             | Self::Statuses { .. }
             | Self::Rectangle => None,
         }
@@ -277,6 +290,9 @@ impl Kind {
             (Self::Objects { max, members } | Self::Sizes { max, members }, Value::Objects(objects)) => {
                 objects.len() <= *max && objects.iter().all(|object| is_object(members, object))
             }
+            (Self::Choices { max, members }, Value::Objects(objects)) => {
+                objects.len() <= *max && objects.iter().all(|object| object.len() == 1 && is_object(members, object))
+            }
             (Self::Headers { max, max_chars }, Value::Object(headers)) => {
                 headers.len() <= *max && are_headers(headers, *max_chars)
             }
@@ -292,6 +308,17 @@ impl Kind {
             }
             (_, _) => false,
         }
+    }
+}
+
+impl Kind {
+    /// The first member of an object whose value is not within its bounds, and that value.
+    pub(crate) fn invalid_member<'a>(&self, value: &'a Value) -> Option<(&'static Member, &'a Value)> {
+        let (Self::Object { members, .. }, Value::Object(object)) = (*self, value) else { return None };
+        members.iter().find_map(|member| {
+            let value = object.get(member.name)?;
+            (!member.kind.accepts(value)).then_some((member, value))
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{Kind, Member};
 pub(super) const PDF: &[Member] = &[
     Member {
         name: "format",
-        kind: Kind::Word(&["a3", "a4", "a5", "letter", "legal", "tabloid"]),
+        kind: Kind::Word(&["a3", "a4", "a5", "letter", "legal", "tabloid", "a0", "a1", "a2", "a6", "ledger"]),
         is_required: false,
         help: "Paper size; `a4` by default.",
     },
@@ -29,6 +29,73 @@ pub(super) const PDF: &[Member] = &[
         is_required: false,
         help: "The pages to print, such as `1-3, 5`; all by default.",
     },
+    Member {
+        name: "width_mm",
+        kind: Kind::Number { min: 25.0, max: 2000.0 },
+        is_required: false,
+        help: "Width of the paper in millimetres, instead of `format`.",
+    },
+    Member {
+        name: "height_mm",
+        kind: Kind::Number { min: 25.0, max: 2000.0 },
+        is_required: false,
+        help: "Height of the paper in millimetres, together with `width_mm`.",
+    },
+    Member {
+        name: "margin_top_mm",
+        kind: Kind::Number { min: 0.0, max: 100.0 },
+        is_required: false,
+        help: "Margin at the top in millimetres; `margin_mm` by default.",
+    },
+    Member {
+        name: "margin_right_mm",
+        kind: Kind::Number { min: 0.0, max: 100.0 },
+        is_required: false,
+        help: "Margin on the right in millimetres; `margin_mm` by default.",
+    },
+    Member {
+        name: "margin_bottom_mm",
+        kind: Kind::Number { min: 0.0, max: 100.0 },
+        is_required: false,
+        help: "Margin at the bottom in millimetres; `margin_mm` by default.",
+    },
+    Member {
+        name: "margin_left_mm",
+        kind: Kind::Number { min: 0.0, max: 100.0 },
+        is_required: false,
+        help: "Margin on the left in millimetres; `margin_mm` by default.",
+    },
+    Member {
+        name: "scale",
+        kind: Kind::Number { min: 0.1, max: 2.0 },
+        is_required: false,
+        help: "Size of the content; 1 by default.",
+    },
+    Member {
+        name: "header",
+        kind: Kind::Chars { min: 1, max: 200, except: ";" },
+        is_required: false,
+        help: "Text in the top margin, with `{page}`, `{pages}`, `{title}`, `{url}` and `{date}`; `|` separates left, middle and right.",
+    },
+    Member {
+        name: "footer",
+        kind: Kind::Chars { min: 1, max: 200, except: ";" },
+        is_required: false,
+        help: "Text in the bottom margin, as in `header`.",
+    },
+    Member {
+        name: "css_page_size",
+        kind: Kind::Flag,
+        is_required: false,
+        help: "Use the page size of the style sheets, if they have one.",
+    },
+    Member {
+        name: "tagged",
+        kind: Kind::Flag,
+        is_required: false,
+        help: "Add the structure of the document, for screen readers; true by default.",
+    },
+    Member { name: "outline", kind: Kind::Flag, is_required: false, help: "Add the headings as bookmarks." },
 ];
 
 pub(super) const COOKIE: &[Member] = &[
@@ -162,5 +229,71 @@ pub(super) const GEOLOCATION: &[Member] = &[
         kind: Kind::Number { min: 0.0, max: 100_000.0 },
         is_required: false,
         help: "Accuracy in metres; 10 if left out.",
+    },
+];
+
+/// A selector of a step.
+const SELECTOR: Kind = Kind::Text { max: 1024, is_multiline: false };
+
+pub(super) const STEP: &[Member] = &[
+    Member { name: "click", kind: SELECTOR, is_required: false, help: "Click this element." },
+    Member {
+        name: "type",
+        kind: Kind::Object { members: STEP_TYPE, separator: ';' },
+        is_required: false,
+        help: "Replace the content of a field.",
+    },
+    Member {
+        name: "press",
+        kind: Kind::Chars { min: 1, max: 40, except: "" },
+        is_required: false,
+        help: "Press a key, such as `Enter`, or a combination, such as `Control+A`.",
+    },
+    Member { name: "hover", kind: SELECTOR, is_required: false, help: "Move the mouse over this element." },
+    Member {
+        name: "select",
+        kind: Kind::Object { members: STEP_SELECT, separator: ';' },
+        is_required: false,
+        help: "Choose an option of a list.",
+    },
+    Member {
+        name: "scroll_to",
+        kind: SELECTOR,
+        is_required: false,
+        help: "Scroll to this element, or to the `top` or the `bottom` of the page.",
+    },
+    Member { name: "wait_for", kind: SELECTOR, is_required: false, help: "Wait until this element is visible." },
+    Member {
+        name: "wait_for_text",
+        kind: Kind::Text { max: 256, is_multiline: false },
+        is_required: false,
+        help: "Wait until the page shows this text.",
+    },
+    Member {
+        name: "script",
+        kind: Kind::Text { max: 16_384, is_multiline: true },
+        is_required: false,
+        help: "Run this JavaScript in the page, as the body of an async function.",
+    },
+];
+
+const STEP_TYPE: &[Member] = &[
+    Member { name: "into", kind: SELECTOR, is_required: true, help: "The field." },
+    Member {
+        name: "text",
+        kind: Kind::Text { max: 4096, is_multiline: true },
+        is_required: true,
+        help: "The new content.",
+    },
+    Member { name: "secret", kind: Kind::Flag, is_required: false, help: "Leave the text out of error messages." },
+];
+
+const STEP_SELECT: &[Member] = &[
+    Member { name: "in", kind: SELECTOR, is_required: true, help: "The list: a `<select>`." },
+    Member {
+        name: "option",
+        kind: Kind::Text { max: 1024, is_multiline: false },
+        is_required: true,
+        help: "The value of the option, or its label.",
     },
 ];

@@ -5,7 +5,7 @@ mod declare;
 mod members;
 mod row;
 
-use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, HIGHLIGHT, PDF, THUMBNAIL, VIEWPORT};
+use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, HIGHLIGHT, PDF, STEP, THUMBNAIL, VIEWPORT};
 use self::row::{FORM, OPTION};
 use crate::{CaptureOption, FormDetails, Group, Kind, Object, OptionType, Rectangle, Secret, Value};
 
@@ -452,10 +452,13 @@ options! { $
     }
     /// Files beside the image.
     also: Vec<String> = {
-        kind: Kind::Words(&["html", "text", "markdown", "links", "elements", "marks", "pdf", "report"]),
+        kind: Kind::Words(&["html", "text", "markdown", "links", "elements", "marks", "pdf", "report", "mhtml", "har"]),
         default: "[]",
         group: Group::Files,
-        form: FormDetails { words: &["HTML", "Text", "Markdown", "Links", "Elements", "Marks", "PDF", "Report"], ..FORM },
+        form: FormDetails {
+            words: &["HTML", "Text", "Markdown", "Links", "Elements", "Marks", "PDF", "Report", "MHTML", "HAR"],
+            ..FORM
+        },
         label: "Also",
         help: "Files that are made of the same page, beside the image and for the same credit.",
         description: "They are in `files` of the grab. The capture fails, without charge, if one of them cannot be made. \
@@ -467,9 +470,9 @@ options! { $
         kind: Kind::Object { members: PDF, separator: ';' },
         group: Group::Files,
         label: "PDF",
-        help: "Paper and margins of the PDF.",
+        help: "Paper, margins, header and footer of the PDF.",
         description: "Only if `also` has `pdf`. With `single_page`, the page is as high as its content, up to 5 metres. \
-                      The styles are those of `media`.",
+                      The styles are those of `media`. docs/FILES.md describes the members.",
         example: "{\"format\": \"letter\", \"landscape\": true}",
         requires: "also"
     }
@@ -577,6 +580,22 @@ options! { $
                       warning `no_main_content`. docs/FILES.md describes it.",
         example: "\"page\"",
         requires: "also"
+    }
+    /// What is done on the page before the shot.
+    steps: Secret<Vec<Object>> = {
+        kind: Kind::Choices { max: 20, members: STEP },
+        group: Group::Changes,
+        label: "Steps",
+        help: "Act on the loaded page before the image: steps that are done one after the other, such as `click`, `type` \
+               and `press`.",
+        description: "Each is an object with one member. It is followed by a wait until the page has settled, and may lead to another page. A selector is \
+                      one of CSS, `text=Log in`, or `role=button[name=\"Log in\"]`; `iframe >> button` looks in a frame. \
+                      The capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for \
+                      `wait_for` and `wait_for_text`; the message names the step. They are done after `click` and before \
+                      `script`. docs/guide/CAPTURES.md describes them. The value is kept encrypted, deleted when the grab \
+                      has ended, and never shown.",
+        example: "[{\"type\": {\"into\": \"#user\", \"text\": \"guest\"}}, {\"press\": \"Enter\"}]",
+        is_secret: true
     }
     /// Elements that are covered.
     mask: Vec<String> = {

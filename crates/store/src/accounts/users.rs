@@ -206,6 +206,7 @@ async fn add_member(tx: &Tx, team: TeamId, user: UserId, now: Timestamp) -> Resu
         role: Set(codes::role(role)),
         created_at: Set(now.as_ms()),
         first_steps_hidden_at: Set(None),
+        gets_alerts: Set(0),
     };
     member::Entity::insert(row).exec_without_returning(tx).await?;
     Ok(role)

@@ -39,7 +39,9 @@ pub(crate) fn kind(name: AttachmentName) -> i16 {
         AttachmentName::Also(FileKind::Elements) => 6,
         AttachmentName::Also(FileKind::Difference) => 8,
         AttachmentName::Also(FileKind::Marks) => 9,
-        AttachmentName::Also(FileKind::Thumbnail) => 10,
+        AttachmentName::Also(FileKind::Mhtml) => 10,
+        AttachmentName::Also(FileKind::Har) => 11,
+        AttachmentName::Also(FileKind::Thumbnail) => 12,
         AttachmentName::Slice(number) => FIRST_SLICE + i16::from(number.get()) - 1,
         AttachmentName::Viewport(number) => FIRST_VIEWPORT + i16::from(number.get()) - 1,
     }

@@ -13,6 +13,8 @@ pub(crate) struct Model {
     pub(crate) created_at: i64,
     /// When the member hid the first steps of the team.
     pub(crate) first_steps_hidden_at: Option<i64>,
+    /// 1: the member was chosen to get the alerts about the balance.
+    pub(crate) gets_alerts: i16,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

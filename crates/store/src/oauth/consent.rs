@@ -4,6 +4,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{GrantId, TeamId, UserId};
 use grabd_domain::oauth::{CODE_LIFE, Challenge, ClientId, GRANT_LIFE, GRANTS, OauthScopes, RedirectUri, Resources};
+use grabd_domain::permissions::Permission;
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, Func, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect};
@@ -42,6 +43,8 @@ pub enum ConsentOutcome {
     Granted,
     /// Nothing was written: the user is not a member of the team, or the team is inactive.
     NotMember,
+    /// Nothing was written: the user's role in the team does not allow apps.
+    NotAllowed,
 }
 
 impl OAuth<'_> {
@@ -58,10 +61,14 @@ impl Transaction for NewConsent {
     type Outcome = ConsentOutcome;
 
     async fn apply(&self, tx: &Tx) -> Result<ConsentOutcome> {
-        let membership =
-            member::Entity::find_by_id((self.team.0, self.user.0)).lock(LockType::KeyShare).one(tx).await?;
-        if membership.is_none() || !is_active(tx, self.team).await? {
+        // Locked, so that the role cannot change until the grant exists, which a change of the role ends.
+        let membership = member::Entity::find_by_id((self.team.0, self.user.0)).lock(LockType::Share).one(tx).await?;
+        let Some(membership) = membership else { return Ok(ConsentOutcome::NotMember) };
+        if !is_active(tx, self.team).await? {
             return Ok(ConsentOutcome::NotMember);
+        }
+        if !codes::read_role(membership.role)?.allows(Permission::ConnectApps) {
+            return Ok(ConsentOutcome::NotAllowed);
         }
         let grant = oauth_grant::ActiveModel {
             id: Set(self.grant.0),

@@ -25,6 +25,7 @@ pub use revoke::RevokeOutcome;
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{GrantId, TeamId};
 use grabd_domain::oauth::{ACCESS_LIFE, OauthScopes, REFRESH_LIFE};
+use grabd_domain::permissions::Permission;
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
@@ -33,7 +34,7 @@ use uuid::Uuid;
 use crate::Result;
 use crate::codes::{self, ACCESS, ACTIVE, REFRESH};
 use crate::database::Tx;
-use crate::entities::{oauth_client, oauth_grant, oauth_token, team};
+use crate::entities::{member, oauth_client, oauth_grant, oauth_token, team};
 
 /// A token pair to issue. Contains only hashes of the tokens.
 #[derive(Clone, Debug)]
@@ -81,7 +82,13 @@ async fn unusable_reason(tx: &Tx, grant: &oauth_grant::Model, now: Timestamp) ->
     if grant.expires_at <= now.as_ms() {
         return Ok(Some("grant expired"));
     }
-    Ok((!is_active(tx, TeamId(grant.team_id)).await?).then_some("team is inactive"))
+    if !is_active(tx, TeamId(grant.team_id)).await? {
+        return Ok(Some("team is inactive"));
+    }
+    let member = member::Entity::find_by_id((grant.team_id, grant.user_id)).one(tx).await?;
+    let role = member.map(|row| codes::read_role(row.role)).transpose()?;
+    let is_permitted = role.is_some_and(|role| role.allows(Permission::ConnectApps));
+    Ok((!is_permitted).then_some("role allows no apps"))
 }
 
 async fn is_active(tx: &Tx, team: TeamId) -> Result<bool> {

@@ -6,12 +6,14 @@ use grabd_domain::Timestamp;
 use grabd_domain::credentials::{Caller, Environment, Principal};
 use grabd_domain::ids::{GrantId, TeamId, UserId};
 use grabd_domain::oauth::{ClientMetadata, OauthScopes, RedirectUri};
+use grabd_domain::permissions::Permission;
+use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationTrait};
 use uuid::Uuid;
 
 use crate::areas::OAuth;
 use crate::codes::{self, ACCESS, ACTIVE, SUSPENDED, read_time};
-use crate::entities::{oauth_client, oauth_grant, oauth_token, team, user, webhook_endpoint};
+use crate::entities::{member, oauth_client, oauth_grant, oauth_token, team, user, webhook_endpoint};
 use crate::padded::padded;
 use crate::{Error, Result};
 
@@ -59,12 +61,21 @@ pub struct Connection {
 }
 
 impl OAuth<'_> {
-    /// The caller that the access token with this hash identifies. Ignores expired tokens and grants, inactive teams and
-    /// suspended users. One indexed read.
+    /// The caller that the access token with this hash identifies. Ignores expired tokens and grants, inactive teams,
+    /// suspended users, and grants of users whose role allows no apps. A change of the role ends those; this is for a grant that
+    /// a process of an earlier version has created. One indexed read.
     ///
     /// # Errors
     /// Database errors only.
     pub async fn authenticate_token(self, hash: &[u8; 32], now: Timestamp) -> Result<Option<TokenCaller>> {
+        let of_grant = |column, own| Expr::col((member::Entity, column)).equals((oauth_grant::Entity, own));
+        let permitted = Query::select()
+            .expr(Expr::val(1))
+            .from(member::Entity)
+            .and_where(of_grant(member::Column::TeamId, oauth_grant::Column::TeamId))
+            .and_where(of_grant(member::Column::UserId, oauth_grant::Column::UserId))
+            .and_where(member::Column::Role.is_in(Permission::ConnectApps.roles().map(codes::role)))
+            .take();
         let found: Option<(Uuid, Uuid, i16, i64, i64, i16, i16)> = oauth_token::Entity::find_by_id(hash.to_vec())
             .select_only()
             .columns([oauth_grant::Column::Id, oauth_grant::Column::TeamId, oauth_grant::Column::Env])
@@ -80,6 +91,7 @@ impl OAuth<'_> {
             .filter(oauth_grant::Column::ExpiresAt.gt(now.as_ms()))
             .filter(team::Column::Status.eq(ACTIVE))
             .filter(user::Column::SuspendedAt.is_null())
+            .filter(Expr::exists(permitted))
             .into_tuple()
             .one(self.store.database.reader())
             .await?;

@@ -186,7 +186,7 @@ impl Transaction for DeleteTeam {
                 None => return Ok(Err(TeamRuleError::NotMember)),
                 // A suspended team's members can change nothing.
                 Some(_) if row.status == SUSPENDED => return Ok(Err(TeamRuleError::NotMember)),
-                Some(Role::Member) => return Ok(Err(TeamRuleError::NotOwner)),
+                Some(Role::Member | Role::Viewer | Role::Billing) => return Ok(Err(TeamRuleError::NotOwner)),
                 Some(Role::Owner) => {}
             }
         }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{GrantId, TeamId, UserId};
+use grabd_domain::permissions::Permission;
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationTrait};
 use uuid::Uuid;
@@ -63,7 +64,8 @@ impl Webhooks<'_> {
         Ok(named.into_iter().map(|(grant, name)| (GrantId(grant), name)).collect())
     }
 
-    /// The active teams of a user that have endpoints whose creator was not recorded, by name.
+    /// The active teams of a user that have endpoints whose creator was not recorded, by name. Without those in which the user's
+    /// role has no access to webhooks.
     ///
     /// # Errors
     /// Database errors only.
@@ -80,6 +82,7 @@ impl Webhooks<'_> {
             .columns([team::Column::Id, team::Column::Name])
             .join(JoinType::InnerJoin, member::Relation::Team.def())
             .filter(member::Column::UserId.eq(user.0))
+            .filter(member::Column::Role.is_in(Permission::ManageWebhooks.roles().map(codes::role)))
             .filter(team::Column::Status.eq(codes::ACTIVE))
             .filter(Expr::exists(unknown))
             .order_by_asc(team::Column::Name)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use grabd_domain::Timestamp;
-use grabd_domain::accounts::Email;
+use grabd_domain::accounts::{Email, Role};
 use grabd_domain::credentials::Environment;
 use grabd_domain::credits::LotKind;
 use grabd_domain::ids::{DeliveryId, EndpointId, TeamId, UserId};
@@ -31,15 +31,15 @@ async fn team_of(db: &TestDb, email: &str, verified: bool) -> (UserId, TeamId) {
     (id, team)
 }
 
-/// Checks all teams in batches of two. Returns the credits and the owners of the alerts.
+/// Checks all teams in batches of two. Returns the credits and the recipients of the alerts.
 async fn check(db: &TestDb, now: Timestamp) -> Vec<(TeamId, u64, Vec<String>)> {
     let (mut alerts, mut after) = (Vec::new(), None);
     loop {
         let (crossed, next) = db.store.credits().crossed_thresholds(after, 2, now).await.unwrap();
         for team in crossed {
             if let Some(alert) = db.store.credits().record_balance(team, now, text).await.unwrap() {
-                let owners = alert.owners.iter().map(ToString::to_string).collect();
-                alerts.push((alert.team, alert.credits, owners));
+                let recipients = alert.recipients.iter().map(ToString::to_string).collect();
+                alerts.push((alert.team, alert.credits, recipients));
             }
         }
         match next {
@@ -146,6 +146,42 @@ on_both! {
             spend(db, team).await;
         }
         assert_eq!(check(db, NOW).await, [], "0 means never");
+    }
+
+    async fn chosen_members_get_the_alert_instead_of_the_owners(db) {
+        let (ada, team) = team_of(db, "ada@example.com", true).await;
+        let (bob, _) = team_of(db, "bob@example.com", true).await;
+        let (eve, _) = team_of(db, "eve@example.com", true).await;
+        for user in [bob, eve] {
+            db.store.accounts().add_member(team, user, NOW).await.unwrap();
+        }
+        db.store.accounts().set_role(team, bob, Role::Billing, ada).await.unwrap().unwrap();
+        for (by, users, expected) in [
+            (eve, vec![ada], Err(TeamRuleError::NotAllowed)),
+            (ada, vec![eve], Err(TeamRuleError::NotFound)),
+            (ada, vec![ada, bob, ada, bob], Err(TeamRuleError::LimitReached)),
+            (ada, vec![ada], Ok(())),
+            (bob, vec![bob], Ok(())),
+        ] {
+            let set = db.store.credits().set_alert_recipients(team, users.clone(), by).await.unwrap();
+            assert_eq!(set, expected, "{users:?}");
+        }
+        let candidates = db.store.credits().list_alert_candidates(team).await.unwrap();
+        let candidates: Vec<_> = candidates.iter().map(|candidate| (candidate.user, candidate.is_chosen)).collect();
+        assert_eq!(candidates.len(), 2, "{candidates:?}");
+        assert!(candidates.contains(&(ada, false)) && candidates.contains(&(bob, true)), "{candidates:?}");
+
+        db.grant(team, LotKind::Prepaid, 50, None).await;
+        db.store.credits().set_alert_below(team, 50, ada, NOW).await.unwrap().unwrap();
+        spend(db, team).await;
+        assert_eq!(check(db, NOW).await, [(team, 49, vec!["bob@example.com".to_owned()])]);
+        // With a role that may not set alerts, bob gets none, also if he gets the former role again.
+        for role in [Role::Viewer, Role::Billing] {
+            db.store.accounts().set_role(team, bob, role, ada).await.unwrap().unwrap();
+        }
+        db.store.credits().set_alert_below(team, 49, ada, NOW).await.unwrap().unwrap();
+        spend(db, team).await;
+        assert_eq!(check(db, NOW).await, [(team, 48, vec!["ada@example.com".to_owned()])]);
     }
 
     async fn owners_get_one_alert_for_each_percentage_and_webhooks_none(db) {

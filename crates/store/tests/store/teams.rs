@@ -163,6 +163,46 @@ on_both! {
         assert_eq!(roles(db, team).await, [Role::Owner]);
     }
 
+    async fn keys_need_a_role_with_access_to_them(db) {
+        let (ada, team) = owner(db, "ada@example.com").await;
+        let (bob, _) = owner(db, "bob@example.com").await;
+        let store = &db.store;
+        join(db, team, ada, bob, "bob@example.com", Role::Billing).await;
+        assert_eq!(roles(db, team).await, [Role::Owner, Role::Billing]);
+        let made = key(db, team);
+        let id = made.id;
+        assert_eq!(store.accounts().create_team_key(made, ada).await.unwrap(), Ok(()));
+        for role in [Role::Viewer, Role::Billing] {
+            assert_eq!(store.accounts().set_role(team, bob, role, ada).await.unwrap(), Ok(()));
+            assert_eq!(store.accounts().find_membership(team, bob).await.unwrap(), Some(("A team".to_owned(), role)));
+            let refused = Err(TeamRuleError::NotAllowed);
+            assert_eq!(store.accounts().create_team_key(key(db, team), bob).await.unwrap(), refused, "{role:?}");
+            assert_eq!(store.accounts().revoke_team_key(team, id, bob, NOW).await.unwrap(), refused, "{role:?}");
+            let set = store.accounts().set_role(team, bob, Role::Owner, bob).await.unwrap();
+            assert_eq!(set, Err(TeamRuleError::NotOwner), "{role:?}");
+            let last = store.accounts().set_role(team, ada, role, ada).await.unwrap();
+            assert_eq!(last, Err(TeamRuleError::LastOwner), "{role:?}");
+        }
+        assert_eq!(store.accounts().set_role(team, bob, Role::Member, ada).await.unwrap(), Ok(()));
+        assert_eq!(store.accounts().revoke_team_key(team, id, bob, NOW).await.unwrap(), Ok(()));
+    }
+
+    async fn alert_of_the_balance_needs_a_role_that_may_set_it(db) {
+        let (ada, team) = owner(db, "ada@example.com").await;
+        let (bob, _) = owner(db, "bob@example.com").await;
+        let store = &db.store;
+        join(db, team, ada, bob, "bob@example.com", Role::Member).await;
+        for (role, expected) in [
+            (Role::Member, Err(TeamRuleError::NotAllowed)),
+            (Role::Viewer, Err(TeamRuleError::NotAllowed)),
+            (Role::Billing, Ok(())),
+            (Role::Owner, Ok(())),
+        ] {
+            store.accounts().set_role(team, bob, role, ada).await.unwrap().unwrap();
+            assert_eq!(store.credits().set_alert_below(team, 7, bob, NOW).await.unwrap(), expected, "{role:?}");
+        }
+    }
+
     async fn concurrent_leaving_owners_keep_one_owner(db) {
         const ROUNDS: usize = 12;
         let mut users = Vec::new();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::credits::ALERT_BELOW_MAX;
+use grabd_engine::accounts::TeamError;
 use grabd_engine::billing::{self, AlertError};
 use http::StatusCode;
 
@@ -31,11 +32,7 @@ pub(crate) async fn submit(State(web): State<Arc<Web>>, TeamForm { at, form }: T
                 Shown { below: Some(entered), errors: vec![FieldError { field: FIELD, message }], ..Shown::default() };
             render(&web, &at, StatusCode::UNPROCESSABLE_ENTITY, shown).await
         }
-        Err(AlertError::NotOwner) => Err(Problem::not_allowed(
-            "Owners only",
-            "Only owners of this team can change its alerts.",
-            "Nothing was changed. The team’s page lists its owners.",
-        )),
+        Err(AlertError::NotAllowed | AlertError::Recipients) => Err(TeamError::NotAllowed.into()),
         Err(AlertError::Internal(error)) => Err(error.into()),
     }
 }

@@ -1,6 +1,7 @@
 //! Ledger entries for display.
 
 use grabd_domain::credits::EntryKind;
+use grabd_domain::permissions::Permission;
 use grabd_engine::billing::{self, Captured, Entry, LedgerRow, stripe};
 
 use crate::number::{grouped, signed};
@@ -14,9 +15,10 @@ const TAIL: usize = 8;
 pub(super) struct Row {
     pub(super) at: Moment,
     pub(super) what: &'static str,
+    /// `None` also if the reader may not see captures.
     pub(super) capture: Option<Capture>,
     pub(super) reference: Option<String>,
-    /// The page with the receipt of a purchase.
+    /// The page with the receipt of a purchase, if the reader may buy credits.
     pub(super) receipt: Option<String>,
     pub(super) credits: String,
     pub(super) is_gain: bool,
@@ -46,12 +48,15 @@ impl Row {
             EntryKind::Expire => "Expired",
             EntryKind::Adjust => "Adjustment",
         };
-        let capture = grab.map(|grab| {
+        // Which pages were captured is for those who may see captures.
+        let capture = grab.filter(|_| at.may(Permission::ViewCaptures)).map(|grab| {
             let id = grab.to_string();
             let tail = id[id.len() - TAIL..].to_owned();
             let path = captured.is_some().then(|| at.path(&format!("grabs/{id}")));
             Capture { path, host: host(captured), tail }
         });
+        // A receipt has the address of the buyer.
+        let receipt = receipt.filter(|_| at.may(Permission::BuyCredits));
         let reference = reference.as_deref().and_then(billing::source).map(str::to_owned);
         // No lot can have less than nothing, so the sum of all lots cannot either.
         let balance = grouped(u64::try_from(balance).unwrap_or(0));

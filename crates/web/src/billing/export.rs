@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use grabd_domain::Day;
+use grabd_domain::permissions::Permission;
 use grabd_engine::billing;
 use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
@@ -21,6 +22,8 @@ pub(crate) async fn download(State(web): State<Arc<Web>>, TeamPage(at): TeamPage
         (CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8; header=present")),
         (CONTENT_DISPOSITION, HeaderValue::try_from(name).expect("a day is visible ASCII")),
     ];
-    let file = billing::ledger_csv(&web.core, at.team_member.team);
+    // Which pages were captured is for those who may see captures.
+    let with_hosts = at.may(Permission::ViewCaptures);
+    let file = billing::ledger_csv(&web.core, at.team_member.team, with_hosts);
     Ok((headers, Body::from_stream(file)).into_response())
 }

@@ -1,9 +1,11 @@
-//! `/billing`: redirects to the page of the team that the user joined first. The price list links to it.
+//! `/billing`: redirects to the page of the first team for which the user may buy credits. The price list links to it.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
+use grabd_domain::permissions::Permission;
+use grabd_engine::accounts::Membership;
 
 use super::HERE;
 use crate::extract::SignedInPage;
@@ -18,6 +20,6 @@ const PACKAGES: &str = "buy";
 
 /// Redirects to the packages. A visitor is redirected to the sign-in page, which redirects back.
 pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(user): SignedInPage) -> Result<Response, Problem> {
-    let team = first_team(&web, &user).await?;
+    let Membership { team, .. } = first_team(&web, &user, Permission::BuyCredits).await?;
     Ok(see_other(&format!("{}#{PACKAGES}", paths::team_page(team, HERE))))
 }

@@ -14,6 +14,7 @@ mod forecast;
 pub(crate) mod home;
 pub(crate) mod ledger;
 pub(crate) mod paid;
+pub(crate) mod recipients;
 pub(crate) mod show;
 
 /// Redirects to the page of the user's first team.
@@ -28,6 +29,8 @@ pub(crate) const EXPORT: &str = "/teams/{team}/billing/ledger.csv";
 pub(crate) const CHECKOUT: &str = "/teams/{team}/billing/checkout";
 /// Changes when owners get an alert about the balance.
 pub(crate) const ALERT: &str = "/teams/{team}/billing/alert";
+/// Chooses who gets that alert.
+pub(crate) const RECIPIENTS: &str = "/teams/{team}/billing/alert/recipients";
 /// The return URL after payment.
 pub(crate) const PAID: &str = "/teams/{team}/billing/paid";
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use grabd_domain::credits::LotKind;
+use grabd_domain::credits::{ALERT_RECIPIENTS, LotKind};
+use grabd_domain::permissions::Permission;
 use grabd_domain::{Day, Timestamp};
-use grabd_engine::billing::{self, Holding, MAX_HOLDINGS};
+use grabd_engine::billing::{self, AlertCandidate, Holding, MAX_HOLDINGS};
 use http::StatusCode;
 
 use super::chart::Chart;
@@ -24,6 +25,8 @@ use crate::state::Web;
 use crate::team::TeamContext;
 use crate::time_format::{Date, Moment};
 
+/// The field with the id of a member who gets alerts, once for each.
+pub(super) const RECIPIENT_FIELD: &str = "recipient";
 /// Number of ledger entries on this page.
 const NEWEST: u32 = 8;
 
@@ -38,8 +41,13 @@ struct BillingPage<'a> {
     notice: &'static str,
     errors: &'a [FieldError],
     alert_below: Field,
-    is_owner: bool,
+    /// Whether the reader may change the alert.
+    may_change_alert: bool,
     sends_mail: bool,
+    /// The members who can be chosen to get alerts, if the reader may choose.
+    candidates: Vec<Candidate>,
+    max_recipients: usize,
+    recipient_error: Option<String>,
     total: String,
     held: String,
     /// How long the credits last.
@@ -47,6 +55,8 @@ struct BillingPage<'a> {
     lots: Vec<Lot>,
     /// Whether there may be more lots than shown.
     is_cut: bool,
+    /// Whether the reader may buy credits. `can_buy`: also, they are sold on this page.
+    may_buy: bool,
     can_buy: bool,
     /// Whether the user has to verify their e-mail address before they can buy.
     is_unverified: bool,
@@ -58,7 +68,15 @@ struct BillingPage<'a> {
     chart: Option<Chart>,
     entries: Vec<Row>,
     has_more: bool,
-    capture: String,
+    /// The form for a new capture. `None`: the reader may not capture.
+    capture: Option<String>,
+}
+
+/// A member who can be chosen to get alerts.
+struct Candidate {
+    id: String,
+    email: String,
+    is_chosen: bool,
 }
 
 /// A lot in the table.
@@ -71,6 +89,12 @@ struct Lot {
     held: u32,
     expires: Option<Moment>,
     is_over: bool,
+}
+
+impl From<AlertCandidate> for Candidate {
+    fn from(AlertCandidate { user, email, is_chosen }: AlertCandidate) -> Self {
+        Self { id: user.to_string(), email: email.to_string(), is_chosen }
+    }
 }
 
 impl Lot {
@@ -129,8 +153,15 @@ pub(super) async fn render(web: &Web, at: &TeamContext, status: StatusCode, show
     let holdings = billing::holdings(core, team).await?;
     let days = billing::grabs_by_day(core, team).await?;
     let newest = billing::ledger(core, team, None, NEWEST).await?;
-    let can_buy = billing::can_buy(core);
-    let alert = billing::balance_alert(core, at.team_member.user, team).await?;
+    let may_buy = at.may(Permission::BuyCredits);
+    let can_buy = may_buy && billing::can_buy(core);
+    let alert = billing::balance_alert(core, team).await?;
+    let may_change_alert = at.may(Permission::ManageAlerts);
+    // Without mail, nobody can get one.
+    let candidates = match may_change_alert && core.sends_mail() {
+        true => billing::list_alert_candidates(core, team).await?,
+        false => Vec::new(),
+    };
     let below = below.unwrap_or_else(|| grouped(alert.below.into()));
     let template = BillingPage {
         layout: web.team_layout(at, HERE),
@@ -141,13 +172,17 @@ pub(super) async fn render(web: &Web, at: &TeamContext, status: StatusCode, show
         notice,
         errors: &errors,
         alert_below: alert_field::field(below, &errors),
-        is_owner: alert.is_owner,
+        may_change_alert,
+        candidates: candidates.into_iter().map(Candidate::from).collect(),
+        max_recipients: ALERT_RECIPIENTS,
+        recipient_error: errors.iter().find(|error| error.field == RECIPIENT_FIELD).map(|error| error.message.clone()),
         sends_mail: core.sends_mail(),
         total: grouped(balance.total()),
         held: grouped(balance.held),
         forecast: Forecast::of(balance.total(), &days),
         is_cut: holdings.len() >= MAX_HOLDINGS as usize,
         lots: holdings.into_iter().map(|holding| Lot::of(holding, now)).collect(),
+        may_buy,
         can_buy,
         is_unverified: !at.signed_in.session.user.verified,
         external: external_top_up(web, core.top_up(team), &at.path(HERE)),
@@ -156,7 +191,7 @@ pub(super) async fn render(web: &Web, at: &TeamContext, status: StatusCode, show
         chart: Chart::of(&days),
         entries: newest.entries.into_iter().map(|entry| Row::of(entry, at)).collect(),
         has_more: newest.before.is_some(),
-        capture: at.path("capture"),
+        capture: at.may(Permission::Capture).then(|| at.path("capture")),
     };
     let form_target = if can_buy { checkout::STRIPE } else { "" };
     Ok(page_with(CspOptions { form_target, ..CspOptions::default() }, status, &template))

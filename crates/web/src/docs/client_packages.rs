@@ -38,6 +38,7 @@ struct ClientPackage {
 /// What a package is for, in the order of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
+    Cli,
     Python,
     TypeScript,
     Protos,
@@ -45,8 +46,8 @@ enum Kind {
 }
 
 impl ClientPackages {
-    /// Whether a file with this name is a package: a wheel, a package of npm, or an archive of the gRPC contract or of the
-    /// skill.
+    /// Whether a file with this name is a package: a wheel, a package of npm, with a library or the command line client, or an
+    /// archive of the gRPC contract or of the skill.
     pub fn is_package(name: &str) -> bool {
         Kind::of(name).is_some()
     }
@@ -103,6 +104,7 @@ impl ClientPackage {
     fn command(&self, origin: &str) -> String {
         let url = self.url(origin);
         match self.kind {
+            Kind::Cli => format!("npx --yes {url} --help"),
             Kind::Python => format!("pip install \"{url}#sha256={}\"", self.sha256),
             Kind::TypeScript => format!("npm install {url}"),
             Kind::Protos => format!("curl -fsSO {url} && tar -xzf {}", self.name),
@@ -120,6 +122,8 @@ impl Kind {
         }
         if name.ends_with("-py3-none-any.whl") {
             Some(Self::Python)
+        } else if name.starts_with("grabd-cli-") && name.ends_with(".tgz") {
+            Some(Self::Cli)
         } else if name.ends_with(".tgz") {
             Some(Self::TypeScript)
         } else if name == "grabd-protos.tar.gz" {
@@ -133,6 +137,7 @@ impl Kind {
 
     const fn title(self) -> &'static str {
         match self {
+            Self::Cli => "The command line client for Linux, run by npx of Node.js; `npm install --global` keeps it",
             Self::Python => "Python 3.10 or later",
             Self::TypeScript => "Node.js 20 or later, and other runtimes that use npm",
             Self::Protos => "The gRPC contract, to generate clients in other languages",
@@ -144,7 +149,7 @@ impl Kind {
         match self {
             // A wheel is a zip archive.
             Self::Python => "application/zip",
-            Self::TypeScript | Self::Protos | Self::Skill => "application/gzip",
+            Self::Cli | Self::TypeScript | Self::Protos | Self::Skill => "application/gzip",
         }
     }
 }
@@ -169,7 +174,13 @@ mod tests {
     use super::*;
 
     fn packages() -> ClientPackages {
-        let names = ["grabd-protos.tar.gz", "notes.txt", "grabd-0.2.0.tgz", "grabd-0.2.0-py3-none-any.whl"];
+        let names = [
+            "grabd-protos.tar.gz",
+            "grabd-cli-linux-x64.tgz",
+            "notes.txt",
+            "grabd-0.2.0.tgz",
+            "grabd-0.2.0-py3-none-any.whl",
+        ];
         ClientPackages::new(names.map(|name| (name.to_owned(), name.as_bytes().to_vec())).into())
     }
 
@@ -178,6 +189,7 @@ mod tests {
         let long = format!("grabd-{}.tgz", "1".repeat(MAX_NAME));
         for (name, expected) in [
             ("grabd-0.2.0.tgz", true),
+            ("grabd-cli-linux-x64.tgz", true),
             ("grabd-0.3.0rc1-py3-none-any.whl", true),
             ("grabd-protos.tar.gz", true),
             ("grabd-other.tar.gz", false),
@@ -219,6 +231,7 @@ mod tests {
         for part in [
             format!("| [grabd-0.2.0-py3-none-any.whl]({url}) | 0.0 kB | `{sum}` |\n"),
             format!("\npip install \"{url}#sha256={sum}\"\n"),
+            "\nnpx --yes https://grabs.example.com/docs/packages/grabd-cli-linux-x64.tgz --help\n".to_owned(),
             "\nnpm install https://grabs.example.com/docs/packages/grabd-0.2.0.tgz\n".to_owned(),
             "\ncurl -fsSO https://grabs.example.com/docs/packages/grabd-protos.tar.gz && tar -xzf grabd-protos.tar.gz\n"
                 .to_owned(),

@@ -65,7 +65,7 @@ pub(super) const SOURCES: &[Source] = &[
     source!("docs/guide/CAPTURES.md", "captures", START, "Synchronous and asynchronous captures, and the answer."),
     source!("docs/guide/PICTURE.md", "picture", GUIDES, "Which option solves which problem."),
     source!("docs/BLOCKING.md", "blocking", GUIDES, "Pages without ads, trackers and cookie banners."),
-    source!("docs/FILES.md", "files", GUIDES, "HTML, text, Markdown, PDF and a report of the same page."),
+    source!("docs/FILES.md", "files", GUIDES, "HTML, text, Markdown, PDF, MHTML, HAR and a report of the same page."),
     source!("docs/LINKS.md", "links", GUIDES, "Signed links that capture a page without a key."),
     source!("docs/guide/RETRIES.md", "retries", GUIDES, "How to be charged once, and what to retry."),
     source!("docs/RATES.md", "rates", GUIDES, "Rate limits: what is counted, and what an answer says of it."),

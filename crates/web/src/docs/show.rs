@@ -5,6 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::{IntoResponse, Redirect, Response};
+use grabd_domain::permissions::Permission;
 use grabd_engine::{accounts, random};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
@@ -199,10 +200,11 @@ async fn show_page(web: &Web, user: Option<&SignedIn>, page: &DocPage) -> Result
     Ok(page::page(StatusCode::OK, &page))
 }
 
-/// Runs examples for the team that the user joined first.
+/// Runs examples for the team that the user joined first of those for which they may capture pages.
 async fn runner(web: &Web, user: &SignedIn) -> Result<Option<Runner>, Problem> {
     let teams = accounts::list_memberships(&web.core, user.session.user.id).await?;
-    Ok(teams.first().map(|membership| Runner {
+    let permitted = teams.iter().find(|membership| membership.role.allows(Permission::Capture));
+    Ok(permitted.map(|membership| Runner {
         action: paths::team_page(membership.team, "capture"),
         form_token: user.session.csrf.clone(),
         once: grabs::capture::IDEMPOTENCY_FIELD,

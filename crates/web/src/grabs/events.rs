@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use futures::stream::{self, SelectAll, Stream, StreamExt};
 use grabd_domain::credentials::Caller;
 use grabd_domain::ids::GrabId;
+use grabd_domain::permissions::Permission;
 use grabd_engine::grabs::{self, Follow, GrabUpdate, WatchInterrupted};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -19,6 +20,7 @@ use super::card::CardUpdate;
 use super::result::{PART_FIELD, RESULT, ResultParts};
 use super::show::ChangedParts;
 use super::{MAX_WATCHED, WATCHED};
+use crate::access::Access;
 use crate::extract::{QueryForm, TeamPart};
 use crate::problem::Problem;
 use crate::state::Web;
@@ -26,6 +28,8 @@ use crate::team::TeamContext;
 
 /// Interval of comments that keep proxies from closing an idle connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Who may still see the changes when one is sent.
+const ACCESS: Access = Access::With(Permission::ViewCaptures);
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 type States = Pin<Box<dyn Stream<Item = Result<GrabUpdate, WatchInterrupted>> + Send>>;
@@ -112,9 +116,9 @@ struct Subscriber {
 }
 
 impl Subscriber {
-    /// Renders one event. `None` ends the stream: the user has signed out or left the team since it began.
+    /// Renders one event. `None` ends the stream: the user has signed out, left the team, or got another role since it began.
     async fn event(&self, update: &GrabUpdate) -> Option<Event> {
-        let at = self.web.team_context(&self.headers, &self.team).await.ok()??;
+        let at = self.web.team_context(&self.headers, &self.team, ACCESS).await.ok()??;
         match (self.render)(update, &at) {
             Ok(html) => Some(Event::default().event("parts").data(html)),
             Err(error) => {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
+use grabd_domain::permissions::Permission;
 use grabd_engine::accounts::{self, FirstSteps};
 
 use crate::extract::TeamForm;
@@ -22,8 +23,11 @@ pub(super) struct Step {
 }
 
 /// The steps of the team. Empty when the reader hid them, or when the team has captured a page and has a key or an app:
-/// webhooks are only for some.
+/// webhooks are only for some. Empty for readers whose role allows none of the steps.
 pub(super) async fn steps(web: &Web, at: &TeamContext) -> Result<Vec<Step>, Problem> {
+    if !at.may(Permission::Capture) {
+        return Ok(Vec::new());
+    }
     let found = accounts::find_first_steps(&web.core, at.team_member.team, at.team_member.user).await?;
     let Some(FirstSteps { key, grab, app, webhook }) = found else { return Ok(Vec::new()) };
     if grab && (key || app) {

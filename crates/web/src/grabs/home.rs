@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use grabd_domain::ids::TeamId;
-use grabd_engine::accounts;
+use grabd_domain::permissions::Permission;
+use grabd_engine::accounts::{self, Membership};
 use http::{HeaderMap, Uri};
 
 use crate::client_ip::ClientIp;
@@ -15,11 +15,12 @@ use crate::problem::Problem;
 use crate::response::see_other;
 use crate::session::{SignedIn, sign_in_url_for};
 use crate::state::Web;
+use crate::team::first_page;
 
-/// Redirects to the gallery.
+/// Redirects to the gallery, or to the first page that the user may see if that is none.
 pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(user): SignedInPage) -> Result<Response, Problem> {
-    let team = first_team(&web, &user).await?;
-    Ok(see_other(&paths::team_page(team, "grabs")))
+    let Membership { team, role, .. } = first_team(&web, &user, Permission::ViewCaptures).await?;
+    Ok(see_other(&paths::team_page(team, first_page(role))))
 }
 
 /// Redirects to the form for a new capture, with the options of the query. A visitor is redirected to the sign-in page,
@@ -33,7 +34,7 @@ pub(crate) async fn capture(
 ) -> Result<Response, Problem> {
     take_page(&web, client, &headers).await?;
     let Some(user) = web.signed_in(&headers).await? else { return Ok(see_other(&sign_in_url_for(&uri))) };
-    let team = match first_team(&web, &user).await {
+    let Membership { team, .. } = match first_team(&web, &user, Permission::Capture).await {
         // An account without a team, whose address was just verified.
         Err(_) if options.has(VERIFIED) => return Ok(see_other(&format!("{}?{VERIFIED}", paths::ACCOUNT))),
         found => found?,
@@ -43,11 +44,14 @@ pub(crate) async fn capture(
     Ok(see_other(&if query.is_empty() { path } else { format!("{path}?{query}") }))
 }
 
-/// The team that the user joined first.
-pub(crate) async fn first_team(web: &Web, user: &SignedIn) -> Result<TeamId, Problem> {
-    let teams = accounts::list_memberships(&web.core, user.session.user.id).await?;
-    match teams.first() {
-        Some(first) => Ok(first.team),
+/// The team that the user joined first of those in which they have the permission, or of all if there is none.
+pub(crate) async fn first_team(web: &Web, user: &SignedIn, permission: Permission) -> Result<Membership, Problem> {
+    let mut teams = accounts::list_memberships(&web.core, user.session.user.id).await?;
+    if let Some(permitted) = teams.iter().position(|team| team.role.allows(permission)) {
+        return Ok(teams.swap_remove(permitted));
+    }
+    match teams.into_iter().next() {
+        Some(first) => Ok(first),
         None if web.has_only_suspended_teams(&user.session).await? => Err(Problem::team_suspended()),
         None => {
             Err(Problem::not_found("You are not a member of a team yet. Create a team or contact your administrator."))

@@ -8,6 +8,7 @@ use axum::response::Response;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::Grab;
 use grabd_domain::ids::{GrabId, KeyId};
+use grabd_domain::permissions::Permission;
 use grabd_domain::{Day, Fault};
 use grabd_engine::grabs::{self, ListedGrabs};
 use grabd_engine::{Error, accounts};
@@ -48,7 +49,8 @@ struct GrabsPage {
     /// The selected status, or the name of the selected key.
     filtered_by: Option<String>,
     everything: String,
-    capture: String,
+    /// The form for a new capture. `None`: the reader may not capture.
+    capture: Option<String>,
     /// Where the selected captures are compared, downloaded and deleted.
     compare: String,
     download: String,
@@ -180,7 +182,9 @@ fn gallery(
         filtered_by: query.status.map(|status| status_name(status).to_owned()).or(key_name),
         everything: format!("{path}?{ENVIRONMENT}={}", environment.as_str()),
         search: SearchForm::of(query, &path, environment),
-        capture: format!("{}?{ENVIRONMENT}={}", at.path("capture"), environment.as_str()),
+        capture: at
+            .may(Permission::Capture)
+            .then(|| format!("{}?{ENVIRONMENT}={}", at.path("capture"), environment.as_str())),
         compare: at.path("grabs/compare"),
         download: at.path("grabs/download"),
         delete: at.path("grabs/delete"),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::ids::TeamId;
+use grabd_domain::permissions::Permission;
 use grabd_engine::accounts;
 
 use crate::extract::SignedInPage;
@@ -34,10 +35,11 @@ fn path(team: TeamId) -> String {
     format!("{}/keys", paths::team(team))
 }
 
-/// `/keys`: redirects to the keys of the team that the user joined first.
+/// `/keys`: redirects to the keys of the team that the user joined first of those whose keys they may manage.
 pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(user): SignedInPage) -> Result<Response, Problem> {
     let teams = accounts::list_teams(&web.core, user.session.user.id).await?;
-    Ok(match teams.first() {
+    let permitted = teams.iter().find(|team| team.role.allows(Permission::ManageKeys));
+    Ok(match permitted.or(teams.first()) {
         Some(first) => see_other(&path(first.team)),
         None => see_other(paths::TEAMS),
     })

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::response::Response;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::TeamId;
+use grabd_domain::permissions::Permission;
 use grabd_engine::accounts::{Membership, Session};
 use grabd_engine::oauth::AuthorizationRequest;
 use http::StatusCode;
@@ -45,7 +46,10 @@ struct ConsentPage<'a> {
     asks_to_manage: bool,
     /// Whether the box for that is ticked.
     may_manage: bool,
+    /// Of the teams for which the role of the user allows apps.
     choices: Vec<Choice>,
+    /// Whether the user is in any team.
+    has_teams: bool,
     errors: &'a [FieldError],
 }
 
@@ -94,6 +98,8 @@ pub(super) fn page(
     status: StatusCode,
 ) -> Response {
     let &ConsentForm { ticket, may_manage, errors } = form;
+    let permitted: Vec<Membership> =
+        teams.iter().filter(|team| team.role.allows(Permission::ConnectApps)).cloned().collect();
     let template = ConsentPage {
         layout: web.plain_layout(),
         form_token: &session.csrf,
@@ -108,7 +114,8 @@ pub(super) fn page(
         warning: warning(asked),
         asks_to_manage: asked.asks_to_manage(),
         may_manage,
-        choices: choices(teams),
+        choices: choices(&permitted),
+        has_teams: !teams.is_empty(),
         errors,
     };
     page_with_form_target(&asked.redirect.origin_or_scheme(), status, &template)

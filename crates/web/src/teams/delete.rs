@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use grabd_engine::accounts::{self, DeletionError, Session, TeamError, UserTeam};
+use grabd_engine::accounts::{self, DeletionError, Session, UserTeam};
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
 
@@ -32,10 +32,7 @@ struct DeleteTeamPage<'a> {
 }
 
 /// Asks for confirmation.
-pub(crate) async fn show(
-    State(web): State<Arc<Web>>,
-    MyTeamPage { user, team }: MyTeamPage,
-) -> Result<Response, Problem> {
+pub(crate) async fn show(State(web): State<Arc<Web>>, MyTeamPage { user, team }: MyTeamPage) -> Response {
     render(&web, &user.session, &team, StatusCode::OK, None, &[])
 }
 
@@ -63,7 +60,7 @@ pub(crate) async fn submit(
         Some(_) => StatusCode::TOO_MANY_REQUESTS,
         None => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    let mut response = render(&web, &user.session, &team, status, Some(&form), &[error])?;
+    let mut response = render(&web, &user.session, &team, status, Some(&form), &[error]);
     if let Some(seconds) = retry_after_s {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
@@ -77,10 +74,7 @@ fn render(
     status: StatusCode,
     input: Option<&Form>,
     errors: &[FieldError],
-) -> Result<Response, Problem> {
-    if team.role != grabd_domain::accounts::Role::Owner {
-        return Err(TeamError::NotOwner.into());
-    }
+) -> Response {
     let template = DeleteTeamPage {
         layout: web.user_layout(session, TEAMS),
         form_token: &session.csrf,
@@ -91,5 +85,5 @@ fn render(
         password: password_field("current-password", "", errors),
         errors,
     };
-    Ok(page(status, &template))
+    page(status, &template)
 }

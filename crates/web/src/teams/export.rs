@@ -6,8 +6,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use grabd_domain::Day;
-use grabd_domain::accounts::Role;
-use grabd_engine::accounts::TeamError;
 use grabd_engine::export;
 use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
@@ -21,9 +19,6 @@ pub(crate) async fn download(
     State(web): State<Arc<Web>>,
     MyTeamPage { team, .. }: MyTeamPage,
 ) -> Result<Response, Problem> {
-    if team.role != Role::Owner {
-        return Err(TeamError::NotOwner.into());
-    }
     let name = format!("attachment; filename=\"grabd-team-{}.jsonl\"", Day::of(web.core.now()));
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static("application/jsonl; charset=utf-8")),

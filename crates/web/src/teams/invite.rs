@@ -9,6 +9,7 @@ use grabd_domain::accounts::Role;
 use grabd_engine::accounts::{self, InviteError, TeamError};
 use http::StatusCode;
 
+use super::members::unknown_role;
 use super::users::{UsersView, redirect_with_notice};
 use crate::extract::MyTeamForm;
 use crate::fields::{EMAIL_MESSAGE, UNVERIFIED_MESSAGE};
@@ -22,7 +23,7 @@ pub(crate) async fn submit(
     MyTeamForm { user, team, form, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
     let email = form.get("email");
-    let role = if form.get("role") == Role::Owner.as_str() { Role::Owner } else { Role::Member };
+    let Some(role) = Role::parse(form.get("role")) else { return Err(unknown_role(form.get("role"))) };
     let mut status = StatusCode::UNPROCESSABLE_ENTITY;
     let message = match accounts::invite(&web.core, &user.session.user, team.team, email, role).await {
         Ok(accounts::InviteOutcome::Mailed) => return Ok(redirect_with_notice(&team, "invited")),
@@ -48,7 +49,7 @@ pub(crate) async fn submit(
         Err(InviteError::Team(error)) => return Err(error.into()),
     };
     let errors = [FieldError { field: "email", message }];
-    let view = UsersView { email, errors: &errors, ..UsersView::default() };
+    let view = UsersView { email, role, errors: &errors, ..UsersView::default() };
     view.render(&web, &user.session, team, status).await
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
+use grabd_domain::permissions::Permission;
 use grabd_engine::accounts;
 
 use super::secrets;
@@ -34,7 +35,11 @@ pub(crate) async fn show(
         back: paths::users(team.team),
     };
     let layout = web.team_admin_layout(&user.session, team.team, "people").await?;
-    let known = secrets::known_to(&web, team.team, user.session.user.id).await?;
+    // Names of keys and URLs of webhooks are for those who may see them.
+    let known = match team.role.allows(Permission::ManageKeys) {
+        true => secrets::known_to(&web, team.team, user.session.user.id).await?,
+        false => Vec::new(),
+    };
     Ok(confirm_page_with_secrets(layout, &user.session, &confirmation, &known))
 }
 

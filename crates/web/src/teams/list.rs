@@ -5,10 +5,11 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use grabd_domain::accounts::Role;
+use grabd_domain::permissions::Permission;
 use grabd_engine::accounts::{self, Session, UserTeam};
 use http::StatusCode;
 
+use crate::access::role_name;
 use crate::extract::{QueryForm, SignedInPage};
 use crate::fields::name_field;
 use crate::form::{Field, FieldError, Form};
@@ -16,6 +17,7 @@ use crate::page::{Layout, page};
 use crate::paths;
 use crate::problem::Problem;
 use crate::state::Web;
+use crate::team::first_page;
 
 /// Notices, by the query parameter that shows them.
 const NOTICES: [(&str, &str); 2] = [
@@ -40,17 +42,18 @@ struct TeamsPage<'a> {
 struct Row {
     id: String,
     name: String,
-    /// The user's role, with its article.
     role: &'static str,
+    /// The page to which the name links.
+    page: String,
+    /// The page of the keys. `None`: the user may not manage them.
+    keys: Option<String>,
 }
 
 impl From<UserTeam> for Row {
     fn from(UserTeam { team, name, role }: UserTeam) -> Self {
-        let role = match role {
-            Role::Owner => "owner",
-            Role::Member => "member",
-        };
-        Self { id: team.to_string(), name, role }
+        let keys = role.allows(Permission::ManageKeys).then(|| paths::team_page(team, "keys"));
+        let page = paths::team_page(team, first_page(role));
+        Self { id: team.to_string(), name, role: role_name(role), page, keys }
     }
 }
 

@@ -6,6 +6,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::accounts::Role;
 use grabd_domain::ids::UserId;
+use grabd_domain::permissions::Permission;
 use grabd_engine::accounts::{self, TeamError};
 
 use super::secrets;
@@ -18,17 +19,23 @@ use crate::response::see_other;
 use crate::state::Web;
 use http::Uri;
 
-/// Changes the role of a member.
+/// Characters of an unknown role that its error shows.
+const MAX_SHOWN: usize = 40;
+
+/// Changes the role of a member. If they lose access to secrets, the page that follows has those in use that they know. An
+/// owner who gives up that role sees the list of members.
 pub(crate) async fn set_role(
     State(web): State<Arc<Web>>,
     Path((_, member)): Path<(String, String)>,
     MyTeamForm { user, team, form, .. }: MyTeamForm,
 ) -> Result<Response, Problem> {
-    let Some(role) = Role::ALL.into_iter().find(|role| role.as_str() == form.get("role")) else {
-        return Err(Problem::bad_request("Unknown role", "The role must be owner or member.", ""));
-    };
-    accounts::set_role(&web.core, user.session.user.id, team.team, parse(&member)?, role).await?;
-    Ok(redirect_with_notice(&team, "changed"))
+    let Some(role) = Role::parse(form.get("role")) else { return Err(unknown_role(form.get("role"))) };
+    let (me, id) = (user.session.user.id, parse(&member)?);
+    accounts::set_role(&web.core, me, team.team, id, role).await?;
+    if role.allows(Permission::ManageKeys) || id == me {
+        return Ok(redirect_with_notice(&team, "changed"));
+    }
+    Ok(see_other(&format!("{}?role", paths::team_page(team.team, "secrets"))))
 }
 
 /// Asks for confirmation to remove a member.
@@ -38,9 +45,6 @@ pub(crate) async fn confirm_removal(
     Path((_, member)): Path<(String, String)>,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    if team.role != Role::Owner {
-        return Err(TeamError::NotOwner.into());
-    }
     let id = parse(&member)?;
     let members = accounts::list_members(&web.core, user.session.user.id, team.team).await?;
     let member = members.into_iter().find(|member| member.user == id).ok_or(TeamError::NotFound)?;
@@ -75,6 +79,14 @@ pub(crate) async fn remove(
         true => format!("{TEAMS}?left"),
         false => format!("{}?removed", paths::team_page(team.team, "secrets")),
     }))
+}
+
+/// The error for a role that does not exist.
+pub(super) fn unknown_role(given: &str) -> Problem {
+    let allowed: Vec<&str> = Role::ALL.into_iter().map(Role::as_str).collect();
+    let given: String = given.chars().take(MAX_SHOWN).collect();
+    let message = format!("The role must be one of {}; got “{given}”.", allowed.join(", "));
+    Problem::bad_request("Unknown role", message, "Nothing was changed.")
 }
 
 fn parse(user: &str) -> Result<UserId, TeamError> {

@@ -1,5 +1,5 @@
-//! `/teams/{team}/secrets`: the secrets in use that former members know. Also the list of what a leaving member knows, on
-//! the pages that ask for confirmation.
+//! `/teams/{team}/secrets`: the secrets in use that people know who have no access to them any more. Also the list of what a
+//! leaving member knows, on the pages that ask for confirmation.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::state::Web;
 struct SecretsPage<'a> {
     layout: Layout,
     team_name: &'a str,
-    is_removed: bool,
+    notice: &'static str,
     secrets: Vec<SecretRow>,
     back: String,
 }
@@ -37,14 +37,18 @@ pub(crate) async fn show(
     let template = SecretsPage {
         layout: web.team_admin_layout(&user.session, team.team, "people").await?,
         team_name: &team.name,
-        is_removed: query.has("removed"),
+        notice: match (query.has("removed"), query.has("role")) {
+            (true, _) => "Member removed.",
+            (false, true) => "Role changed.",
+            (false, false) => "",
+        },
         secrets: of_former_members(&web, me, team.team).await?,
         back: paths::users(team.team),
     };
     Ok(page(StatusCode::OK, &template))
 }
 
-/// The secrets in use that former members know.
+/// The secrets in use that people know who are no members any more, or whose role has no access to secrets.
 pub(super) async fn of_former_members(web: &Web, me: UserId, team: TeamId) -> Result<Vec<SecretRow>, TeamError> {
     let secrets = accounts::list_secrets_of_former_members(&web.core, me, team).await?;
     Ok(secrets.into_iter().map(|secret| SecretRow::of(team, secret)).collect())

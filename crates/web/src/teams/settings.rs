@@ -5,7 +5,6 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use grabd_domain::accounts::Role;
 use grabd_engine::accounts::{Session, UserTeam};
 use http::StatusCode;
 
@@ -25,14 +24,12 @@ struct SettingsPage<'a> {
     form_token: &'a str,
     team_name: &'a str,
     path: String,
-    people: String,
-    is_owner: bool,
     is_renamed: bool,
     name: Field,
     errors: &'a [FieldError],
 }
 
-/// Shows the page. Members see who can change the settings.
+/// Shows the page.
 pub(crate) async fn show(
     State(web): State<Arc<Web>>,
     MyTeamPage { user, team }: MyTeamPage,
@@ -70,8 +67,6 @@ impl SettingsView<'_> {
             form_token: &session.csrf,
             team_name: &team.name,
             path: paths::team(team.team),
-            people: paths::users(team.team),
-            is_owner: team.role == Role::Owner,
             is_renamed,
             name: name_field("Team name", "", None, errors).with_value(name.unwrap_or(&team.name)),
             errors,

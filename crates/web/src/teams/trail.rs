@@ -6,9 +6,8 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::Day;
-use grabd_domain::accounts::Role;
 use grabd_domain::ids::{TeamId, UserId};
-use grabd_engine::accounts::{self, Member, TeamError};
+use grabd_engine::accounts::{self, Member};
 use grabd_engine::trail::{self, AuditAction, MAX_EXPORTED, TeamTrailSearch, TrailPage};
 use http::StatusCode;
 
@@ -59,9 +58,6 @@ pub(crate) async fn show(
     MyTeamPage { user, team }: MyTeamPage,
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    if team.role != Role::Owner {
-        return Err(TeamError::NotOwner.into());
-    }
     let before = parse_after(&query)?;
     let (search, errors) = parse(&query);
     let me = user.session.user.id;
@@ -103,9 +99,6 @@ pub(crate) async fn download(
     MyTeamPage { user, team }: MyTeamPage,
     QueryForm(query): QueryForm,
 ) -> Result<Response, Problem> {
-    if team.role != Role::Owner {
-        return Err(TeamError::NotOwner.into());
-    }
     let (search, errors) = parse(&query);
     if !errors.is_empty() {
         return Ok(see_other(&path(team.team, PAGE, &query, None)));

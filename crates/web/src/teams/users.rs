@@ -6,10 +6,12 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::accounts::{EMAIL_BYTES, Role};
+use grabd_domain::permissions::Permission;
 use grabd_engine::accounts::{self, Invitation, Member, Session, UserTeam};
 use http::StatusCode;
 
 use super::secrets;
+use crate::access::{role_name, role_summary};
 use crate::extract::{MyTeamPage, QueryForm};
 use crate::form::{Field, FieldError};
 use crate::page::{Layout, page};
@@ -28,7 +30,7 @@ struct TeamPage<'a> {
     path: String,
     is_owner: bool,
     notice: &'static str,
-    /// How many secrets in use former members know, and the page that lists them.
+    /// How many secrets in use people know who have no access to them any more, and the page that lists them.
     known_secrets: usize,
     secrets: String,
     /// The invitation link that the user has to pass on.
@@ -37,7 +39,17 @@ struct TeamPage<'a> {
     users: Vec<Row>,
     invitations: Vec<InvitationRow>,
     email: Field,
+    /// The roles that an invitation can give.
+    roles: Vec<RoleChoice>,
     errors: &'a [FieldError],
+}
+
+/// A role in a form.
+struct RoleChoice {
+    value: &'static str,
+    name: &'static str,
+    about: &'static str,
+    is_chosen: bool,
 }
 
 /// A member in the list.
@@ -45,7 +57,8 @@ struct Row {
     id: String,
     email: String,
     role: &'static str,
-    is_owner: bool,
+    /// The roles that the member can have.
+    roles: Vec<RoleChoice>,
     is_only_owner: bool,
     is_me: bool,
     since: Moment,
@@ -59,12 +72,18 @@ struct InvitationRow {
     until: Moment,
 }
 
-/// The display name of a role.
-pub(crate) const fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Owner => "Owner",
-        Role::Member => "Member",
-    }
+/// The roles in the order of forms: first the one for most people, last the one that can do everything.
+const FORM_ROLES: [Role; 4] = [Role::Member, Role::Viewer, Role::Billing, Role::Owner];
+
+/// The choices of a form, one of which is chosen.
+fn role_choices(chosen: Role) -> Vec<RoleChoice> {
+    let choice = |role: Role| RoleChoice {
+        value: role.as_str(),
+        name: role_name(role),
+        about: role_summary(role),
+        is_chosen: role == chosen,
+    };
+    FORM_ROLES.into_iter().map(choice).collect()
 }
 
 /// Notices, by the query parameter that shows them.
@@ -92,12 +111,19 @@ pub(crate) async fn redirect_to_page(MyTeamPage { team, .. }: MyTeamPage) -> Res
 }
 
 /// The variable content of the page.
-#[derive(Default)]
 pub(super) struct UsersView<'a> {
     pub(super) notice: &'static str,
     pub(super) link: Option<&'a str>,
     pub(super) email: &'a str,
+    /// The chosen role of the invitation.
+    pub(super) role: Role,
     pub(super) errors: &'a [FieldError],
+}
+
+impl Default for UsersView<'_> {
+    fn default() -> Self {
+        Self { notice: "", link: None, email: "", role: Role::Member, errors: &[] }
+    }
 }
 
 impl UsersView<'_> {
@@ -108,11 +134,14 @@ impl UsersView<'_> {
         team: UserTeam,
         status: StatusCode,
     ) -> Result<Response, Problem> {
-        let Self { notice, link, email, errors } = self;
+        let Self { notice, link, email, role, errors } = self;
         let me = session.user.id;
         let users = accounts::list_members(&web.core, me, team.team).await?;
         let invitations = accounts::list_invitations(&web.core, me, team.team).await?;
-        let known_secrets = secrets::of_former_members(web, me, team.team).await?;
+        let known_secrets = match team.role.allows(Permission::ManageKeys) {
+            true => secrets::of_former_members(web, me, team.team).await?.len(),
+            false => 0,
+        };
         let mut layout = web.team_admin_layout(session, team.team, "people").await?;
         layout.script = link.map(|_| web.assets.copy.path.clone());
         let owners = users.iter().filter(|member| member.role == Role::Owner).count();
@@ -121,15 +150,16 @@ impl UsersView<'_> {
             form_token: &session.csrf,
             team_name: &team.name,
             path: paths::team(team.team),
-            is_owner: team.role == Role::Owner,
+            is_owner: team.role.allows(Permission::ManageMembers),
             notice,
-            known_secrets: known_secrets.len(),
+            known_secrets,
             secrets: paths::team_page(team.team, "secrets"),
             link,
             sends_mail: web.core.sends_mail(),
             users: users.into_iter().map(|member| Row::of(member, session, owners)).collect(),
             invitations: invitations.into_iter().map(InvitationRow::from).collect(),
             email: email_field(errors).with_value(email),
+            roles: role_choices(role),
             errors,
         };
         Ok(page(status, &template))
@@ -143,7 +173,7 @@ impl Row {
             id: user.to_string(),
             email: email.to_string(),
             role: role_name(role),
-            is_owner: role == Role::Owner,
+            roles: role_choices(role),
             is_only_owner: role == Role::Owner && owners == 1,
             is_me: user == session.user.id,
             since: since.into(),

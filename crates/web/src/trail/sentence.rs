@@ -1,5 +1,6 @@
 //! An entry of the audit trail as a sentence: who did what to whom.
 
+use grabd_domain::accounts::Role;
 use grabd_domain::audit::{COMMAND_ACTOR, PAYMENTS_ACTOR, SERVICE_ACTOR, USER_ACTOR};
 use grabd_engine::trail::{NamedEntry, OPERATOR_ACTOR};
 
@@ -70,6 +71,7 @@ impl Sentence<'_> {
                 self.plain(": ", detail);
             }
             "team.alert_below" => self.balance_alert(detail),
+            "team.alert_recipients" => self.alert_recipients(detail),
             action if action.starts_with("member.") => self.member(action, detail),
             action if action.starts_with("key.") => self.key(action, detail),
             "webhook.secret" => self.about_team(" replaced the secret of a webhook of "),
@@ -216,6 +218,16 @@ impl Sentence<'_> {
         }
     }
 
+    fn alert_recipients(&mut self, detail: Option<&str>) {
+        self.about_team(" changed who gets the balance alerts of ");
+        self.text(&match detail {
+            Some("0") => ": all owners".to_owned(),
+            Some("1") => ": 1 member".to_owned(),
+            Some(members) => format!(": {members} members"),
+            None => String::new(),
+        });
+    }
+
     fn member(&mut self, action: &str, detail: Option<&str>) {
         match action {
             "member.invite" => {
@@ -229,7 +241,12 @@ impl Sentence<'_> {
             "member.role" => {
                 self.text(" made ");
                 self.target_user();
-                self.about_team(if detail == Some("owner") { " an owner of " } else { " a member of " });
+                self.about_team(match detail.and_then(Role::parse) {
+                    Some(Role::Owner) => " an owner of ",
+                    Some(Role::Viewer) => " a viewer of ",
+                    Some(Role::Billing) => " a billing member of ",
+                    Some(Role::Member) | None => " a member of ",
+                });
             }
             _ => {
                 self.text(" removed ");
@@ -365,6 +382,18 @@ mod tests {
                 "anna@example.com invited somebody whose data was erased to team Acme",
             ),
             (
+                entry(&anna, "member.invite", "bob@example.com", Some("billing")),
+                "anna@example.com invited bob@example.com to team Acme as billing",
+            ),
+            (
+                entry(&anna, "member.role", ID, Some("viewer")),
+                "anna@example.com made a deleted account a viewer of team Acme",
+            ),
+            (
+                entry(&anna, "member.role", ID, Some("billing")),
+                "anna@example.com made a deleted account a billing member of team Acme",
+            ),
+            (
                 entry(&anna, "credits.grant", "hand:operator:x:y", Some("25 credits: ref:sorry: again")),
                 "anna@example.com granted 25 credits to team Acme: “sorry: again”",
             ),
@@ -383,6 +412,10 @@ mod tests {
             (
                 entry(&anna, "team.alert_below", ID, Some("90")),
                 "anna@example.com set the balance alert of team Acme to 90 credits",
+            ),
+            (
+                entry(&anna, "team.alert_recipients", ID, Some("2")),
+                "anna@example.com changed who gets the balance alerts of team Acme: 2 members",
             ),
             (entry(&anna, "second_factor.off", ID, None), "anna@example.com turned off their second factor"),
             (entry(&anna, "domain.deny", "example.com", None), "anna@example.com denied captures of example.com"),

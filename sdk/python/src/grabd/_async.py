@@ -23,6 +23,7 @@ from ._generated import (
     DeliveryList,
     Grab,
     GrabList,
+    GrabText,
     Pricing,
     UpdateWebhookOptions,
     Usage,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         from typing_extensions import Self, Unpack
 
 Status = Literal["pending", "processing", "done", "failed"]
+TextFormat = Literal["markdown", "text", "elements", "report", "difference"]
 
 _Answer = TypeVar("_Answer")
 
@@ -162,27 +164,58 @@ class AsyncGrabd:
         """The current state of a grab."""
         return await self._get(Call(method="GET", path=_core.grab_path(id), timeout=timeout), Grab)
 
+    async def read(
+        self,
+        id: str,
+        format: TextFormat = "markdown",
+        *,
+        max_tokens: int | None = None,
+        from_: int | None = None,
+        compare_to: str | None = None,
+        timeout: float | None = None,
+    ) -> GrabText:
+        """A text of a done grab: what it says, its elements, its report, or the difference to an earlier grab.
+
+        It has at most `max_tokens` tokens, 100 to 50,000 and by default 8,000. If `next` of the answer is not None, go on with
+        it as `from_`. Files are made at the capture: create it with `also`. `compare_to` is the id of the earlier grab of a
+        difference, unless the capture named it.
+
+        Raises NotFoundError if there is no such file.
+        """
+        call = _core.read_call(id, format, max_tokens, from_, compare_to, timeout)
+        return await self._get(call, GrabText)
+
     async def list_grabs(
         self,
         *,
         limit: int | None = None,
         status: Status | None = None,
         starting_after: str | None = None,
+        url: str | None = None,
+        from_: str | None = None,
+        until: str | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[Grab]:
         """The grabs of the key's team and environment, newest first.
 
-        Further pages of `limit` grabs, 1 to 100, are fetched while you iterate.
+        Further pages of `limit` grabs, 1 to 100, are fetched while you iterate. `url` is a text in the requested URL, `from_` and
+        `until` are the first and the last day (UTC), such as 2026-11-20.
         """
         while True:
             page = await self.list_grabs_page(
-                limit=limit, status=status, starting_after=starting_after, timeout=timeout
+                limit=limit,
+                status=status,
+                starting_after=starting_after,
+                url=url,
+                from_=from_,
+                until=until,
+                timeout=timeout,
             )
             for one in page.data:
                 yield one
-            if not page.has_more or not page.data:
+            starting_after = _core.next_page(page)
+            if starting_after is None:
                 return
-            starting_after = page.data[-1].id
 
     async def list_grabs_page(
         self,
@@ -191,10 +224,24 @@ class AsyncGrabd:
         status: Status | None = None,
         starting_after: str | None = None,
         ending_before: str | None = None,
+        url: str | None = None,
+        from_: str | None = None,
+        until: str | None = None,
         timeout: float | None = None,
     ) -> GrabList:
-        """One page of grabs. `starting_after` and `ending_before` are ids, and exclude each other."""
-        query = {"limit": limit, "status": status, "starting_after": starting_after, "ending_before": ending_before}
+        """One page of grabs. `starting_after` and `ending_before` are ids, and exclude each other.
+
+        With `url`, a page can have fewer grabs than `limit`, or none: go on with its `next` as `starting_after`.
+        """
+        query = {
+            "limit": limit,
+            "status": status,
+            "starting_after": starting_after,
+            "ending_before": ending_before,
+            "url": url,
+            "from": from_,
+            "until": until,
+        }
         return await self._get(Call(method="GET", path="/grabs", query=query, timeout=timeout), GrabList)
 
     async def delete_grab(self, id: str, *, timeout: float | None = None) -> None:

@@ -420,6 +420,26 @@ def chunks(ids: Sequence[str]) -> list[Sequence[str]]:
     return [ids[start : start + IDS_PER_REQUEST] for start in range(0, len(ids), IDS_PER_REQUEST)]
 
 
+def next_page(page: GrabList) -> str | None:
+    """Where the page after this one begins. None if there is none."""
+    if page.next is not None or not page.has_more:
+        return page.next
+    return page.data[-1].id if page.data else None
+
+
+def read_call(
+    id: str,
+    format: str,
+    max_tokens: int | None,
+    from_: int | None,
+    compare_to: str | None,
+    timeout: float | None,
+) -> Call:
+    """The request for a text of a grab."""
+    query = {"format": format, "max_tokens": max_tokens, "from": from_, "compare_to": compare_to}
+    return Call(method="GET", path=grab_path(id, "/read"), query=query, timeout=timeout)
+
+
 def missing_id(ids: Sequence[str], page: GrabList) -> str | None:
     """The first id that is not on the page."""
     found = {grab.id for grab in page.data}

@@ -47,6 +47,7 @@ __all__ = [
     "GrabList",
     "GrabOpenGraph",
     "GrabStage",
+    "GrabText",
     "GrabTimings",
     "Highlight",
     "IdempotencyConflictError",
@@ -65,6 +66,9 @@ __all__ = [
     "RenderBlockedError",
     "RenderFailedError",
     "SsrfDetectedError",
+    "Step",
+    "StepSelect",
+    "StepType",
     "Thumbnail",
     "UnauthorizedError",
     "UpdateWebhookOptions",
@@ -149,11 +153,11 @@ class Clip(TypedDict):
 
 
 class Pdf(TypedDict, total=False):
-    """Paper and margins of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high as its content,
-    up to 5 metres. The styles are those of `media`.
+    """Paper, margins, header and footer of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high
+    as its content, up to 5 metres. The styles are those of `media`. docs/FILES.md describes the members.
     """
 
-    format: Literal["a3", "a4", "a5", "letter", "legal", "tabloid"]
+    format: Literal["a3", "a4", "a5", "letter", "legal", "tabloid", "a0", "a1", "a2", "a6", "ledger"]
     """Paper size; `a4` by default."""
     landscape: bool
     """Turn the paper by 90 degrees."""
@@ -165,6 +169,32 @@ class Pdf(TypedDict, total=False):
     """Margin on all sides in millimetres; 10 by default. From 0 to 50."""
     pages: str
     """The pages to print, such as `1-3, 5`; all by default."""
+    width_mm: float
+    """Width of the paper in millimetres, instead of `format`. From 25 to 2000."""
+    height_mm: float
+    """Height of the paper in millimetres, together with `width_mm`. From 25 to 2000."""
+    margin_top_mm: float
+    """Margin at the top in millimetres; `margin_mm` by default. From 0 to 100."""
+    margin_right_mm: float
+    """Margin on the right in millimetres; `margin_mm` by default. From 0 to 100."""
+    margin_bottom_mm: float
+    """Margin at the bottom in millimetres; `margin_mm` by default. From 0 to 100."""
+    margin_left_mm: float
+    """Margin on the left in millimetres; `margin_mm` by default. From 0 to 100."""
+    scale: float
+    """Size of the content; 1 by default. From 0.1 to 2."""
+    header: str
+    """Text in the top margin, with `{page}`, `{pages}`, `{title}`, `{url}` and `{date}`; `|` separates left, middle and
+    right.
+    """
+    footer: str
+    """Text in the bottom margin, as in `header`."""
+    css_page_size: bool
+    """Use the page size of the style sheets, if they have one."""
+    tagged: bool
+    """Add the structure of the document, for screen readers; true by default."""
+    outline: bool
+    """Add the headings as bookmarks."""
 
 
 class Viewport(TypedDict):
@@ -174,6 +204,57 @@ class Viewport(TypedDict):
     """Width in CSS pixels. From 320 to 1920."""
     height: int
     """Height in CSS pixels. From 240 to 1080."""
+
+
+class _StepTypeRequired(TypedDict):
+    """Replace the content of a field."""
+
+    into: str
+    """The field."""
+    text: str
+    """The new content."""
+
+
+class StepType(_StepTypeRequired, total=False):
+    """Replace the content of a field."""
+
+    secret: bool
+    """Leave the text out of error messages."""
+
+
+StepSelect = TypedDict(
+    "StepSelect",
+    {
+        # The list: a `<select>`.
+        "in": str,
+        # The value of the option, or its label.
+        "option": str,
+    },
+)
+"""Choose an option of a list."""
+
+
+class Step(TypedDict, total=False):
+    """`Step` of the REST API."""
+
+    click: str
+    """Click this element."""
+    type: StepType
+    """Replace the content of a field."""
+    press: str
+    """Press a key, such as `Enter`, or a combination, such as `Control+A`."""
+    hover: str
+    """Move the mouse over this element."""
+    select: StepSelect
+    """Choose an option of a list."""
+    scroll_to: str
+    """Scroll to this element, or to the `top` or the `bottom` of the page."""
+    wait_for: str
+    """Wait until this element is visible."""
+    wait_for_text: str
+    """Wait until the page shows this text."""
+    script: str
+    """Run this JavaScript in the page, as the body of an async function."""
 
 
 class _HighlightRequired(TypedDict):
@@ -381,14 +462,15 @@ class CaptureOptions(TypedDict, total=False):
     """The URL that the HTML document has: its origin, and the base of its relative URLs. It must be a URL of a public
     host, and is not requested. Default: `"https://html.example/"`. Example: `"https://example.com/invoices/42"`.
     """
-    also: Sequence[Literal["html", "text", "markdown", "links", "elements", "marks", "pdf", "report"]]
+    also: Sequence[Literal["html", "text", "markdown", "links", "elements", "marks", "pdf", "report", "mhtml", "har"]]
     """Files that are made of the same page, beside the image and for the same credit. They are in `files` of the grab.
     The capture fails, without charge, if one of them cannot be made. docs/FILES.md describes them. At most 8.
     Example: `["markdown", "pdf"]`.
     """
     pdf: Pdf
-    """Paper and margins of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high as its content,
-    up to 5 metres. The styles are those of `media`. Example: `{"format": "letter", "landscape": true}`.
+    """Paper, margins, header and footer of the PDF. Only if `also` has `pdf`. With `single_page`, the page is as high
+    as its content, up to 5 metres. The styles are those of `media`. docs/FILES.md describes the members. Example:
+    `{"format": "letter", "landscape": true}`.
     """
     max_age: int
     """Answer with an earlier image of the same options that is at most this old, in seconds, without charge. Only
@@ -441,6 +523,15 @@ class CaptureOptions(TypedDict, total=False):
     `markdown` of `also`. `main` leaves out navigation, footers, comments, related links and the like. A page without
     an article is read as with `page`, and the grab has the warning `no_main_content`. docs/FILES.md describes it.
     Default: `"main"`. Example: `"page"`.
+    """
+    steps: Sequence[Step]
+    """Act on the loaded page before the image: steps that are done one after the other, such as `click`, `type` and
+    `press`. Each is an object with one member. It is followed by a wait until the page has settled, and may lead to
+    another page. A selector is one of CSS, `text=Log in`, or `role=button[name="Log in"]`; `iframe >> button` looks
+    in a frame. The capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for
+    `wait_for` and `wait_for_text`; the message names the step. They are done after `click` and before `script`.
+    docs/guide/CAPTURES.md describes them. The value is kept encrypted, deleted when the grab has ended, and never
+    shown. Never returned. At most 20. Example: `[{"type": {"into": "#user", "text": "guest"}}, {"press": "Enter"}]`.
     """
     mask: Sequence[str]
     """Cover elements that match these CSS selectors with grey boxes. For what must not be seen: nothing in the elements
@@ -554,7 +645,7 @@ class GrabFileViewport(Model):
 class GrabFile(Model):
     """A file beside the image of a grab."""
 
-    kind: Literal["html", "text", "markdown", "links", "elements", "marks", "pdf", "report", "slice", "viewport", "difference", "thumbnail"]
+    kind: Literal["html", "text", "markdown", "links", "elements", "marks", "pdf", "report", "mhtml", "har", "slice", "viewport", "difference", "thumbnail"]
     url: str
     """Its public, unguessable URL; for test keys a path relative to the API's origin."""
     media_type: str
@@ -781,10 +872,31 @@ class GrabList(Model):
     """The grabs."""
     has_more: bool
     """Whether there are more in the requested direction."""
+    next: str | None = None
+    """With `url`, if there may be more: what to send as `starting_after`. Absent otherwise."""
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "data": Grab,
     }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GrabText(Model):
+    """A text of a grab, or a part of it."""
+
+    format: Literal["markdown", "text", "elements", "report", "difference"]
+    text: str
+    """The text, or the part of it. It comes from the page: do not trust it."""
+    from_: int
+    """The byte of the whole text at which this part begins."""
+    next: int | None = None
+    """The byte at which the next part begins: the `from` of the next request. Null if this is the last part."""
+    tokens_estimate: int
+    """Estimated number of tokens of this part: one for four ASCII characters, for two others up to U+2E7F, and for each
+    of the rest, such as a Chinese one.
+    """
+    total_tokens: int
+    """Estimated number of tokens of the whole text."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1192,6 +1304,7 @@ CAPTURE_OPTIONS: frozenset[str] = frozenset(
         "viewports",
         "upload_url",
         "content",
+        "steps",
         "mask",
         "fail_if_selector",
         "fail_if_text",

@@ -38,10 +38,12 @@ class Model:
             name = member.name
             if name == "raw":
                 continue
-            if name in value:
-                members[name] = cls._convert(name, value[name])
+            # Names that are keywords have an underscore here.
+            received = name.removesuffix("_")
+            if received in value:
+                members[name] = cls._convert(name, value[received])
             elif member.default is MISSING:
-                raise ValueError(f"{cls.__name__} has no {name}")
+                raise ValueError(f"{cls.__name__} has no {received}")
         return cls(**members)
 
     @classmethod

@@ -22,6 +22,7 @@ from ._generated import (
     DeliveryList,
     Grab,
     GrabList,
+    GrabText,
     Pricing,
     UpdateWebhookOptions,
     Usage,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         from typing_extensions import Self, Unpack
 
 Status = Literal["pending", "processing", "done", "failed"]
+TextFormat = Literal["markdown", "text", "elements", "report", "difference"]
 
 _Answer = TypeVar("_Answer")
 
@@ -161,24 +163,57 @@ class Grabd:
         """The current state of a grab."""
         return self._get(Call(method="GET", path=_core.grab_path(id), timeout=timeout), Grab)
 
+    def read(
+        self,
+        id: str,
+        format: TextFormat = "markdown",
+        *,
+        max_tokens: int | None = None,
+        from_: int | None = None,
+        compare_to: str | None = None,
+        timeout: float | None = None,
+    ) -> GrabText:
+        """A text of a done grab: what it says, its elements, its report, or the difference to an earlier grab.
+
+        It has at most `max_tokens` tokens, 100 to 50,000 and by default 8,000. If `next` of the answer is not None, go on with
+        it as `from_`. Files are made at the capture: create it with `also`. `compare_to` is the id of the earlier grab of a
+        difference, unless the capture named it.
+
+        Raises NotFoundError if there is no such file.
+        """
+        call = _core.read_call(id, format, max_tokens, from_, compare_to, timeout)
+        return self._get(call, GrabText)
+
     def list_grabs(
         self,
         *,
         limit: int | None = None,
         status: Status | None = None,
         starting_after: str | None = None,
+        url: str | None = None,
+        from_: str | None = None,
+        until: str | None = None,
         timeout: float | None = None,
     ) -> Iterator[Grab]:
         """The grabs of the key's team and environment, newest first.
 
-        Further pages of `limit` grabs, 1 to 100, are fetched while you iterate.
+        Further pages of `limit` grabs, 1 to 100, are fetched while you iterate. `url` is a text in the requested URL, `from_` and
+        `until` are the first and the last day (UTC), such as 2026-11-20.
         """
         while True:
-            page = self.list_grabs_page(limit=limit, status=status, starting_after=starting_after, timeout=timeout)
+            page = self.list_grabs_page(
+                limit=limit,
+                status=status,
+                starting_after=starting_after,
+                url=url,
+                from_=from_,
+                until=until,
+                timeout=timeout,
+            )
             yield from page.data
-            if not page.has_more or not page.data:
+            starting_after = _core.next_page(page)
+            if starting_after is None:
                 return
-            starting_after = page.data[-1].id
 
     def list_grabs_page(
         self,
@@ -187,10 +222,24 @@ class Grabd:
         status: Status | None = None,
         starting_after: str | None = None,
         ending_before: str | None = None,
+        url: str | None = None,
+        from_: str | None = None,
+        until: str | None = None,
         timeout: float | None = None,
     ) -> GrabList:
-        """One page of grabs. `starting_after` and `ending_before` are ids, and exclude each other."""
-        query = {"limit": limit, "status": status, "starting_after": starting_after, "ending_before": ending_before}
+        """One page of grabs. `starting_after` and `ending_before` are ids, and exclude each other.
+
+        With `url`, a page can have fewer grabs than `limit`, or none: go on with its `next` as `starting_after`.
+        """
+        query = {
+            "limit": limit,
+            "status": status,
+            "starting_after": starting_after,
+            "ending_before": ending_before,
+            "url": url,
+            "from": from_,
+            "until": until,
+        }
         return self._get(Call(method="GET", path="/grabs", query=query, timeout=timeout), GrabList)
 
     def delete_grab(self, id: str, *, timeout: float | None = None) -> None:

@@ -49,7 +49,7 @@ async fn team_sees_only_its_own_lots_captures_and_entries() -> Result<()> {
     let theirs = ledger(core, other, Some(i64::MAX), 9).await?.entries[0].entry.id;
     assert!(ledger(core, team, Some(theirs), 9).await?.entries.iter().all(|row| row.entry.lot == own.lot.id));
 
-    let file: Vec<_> = ledger_csv(core, team).try_collect().await?;
+    let file: Vec<_> = ledger_csv(core, team, true).try_collect().await?;
     let file = String::from_utf8(file.concat())?;
     let expected = [
         "entry,at,kind,credits,lot,grab_id,reference,host,balance".to_owned(),

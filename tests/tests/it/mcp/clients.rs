@@ -108,8 +108,8 @@ async fn inspector_lists_and_calls_every_tool() -> Result<()> {
 
 /// The suite's scenarios that apply to this server, and the revision at which each is run.
 ///
-/// The other scenarios need features that are not offered: prompts, resources, completions, logging, sampling,
-/// elicitation and tasks, or the suite's own test tools (`test_…`), which are meant for libraries.
+/// The other scenarios need features that are not offered: prompts, completions, logging, sampling, elicitation and tasks,
+/// or the suite's own tools and resources (`test_…`), which are meant for libraries.
 /// `server-session-lifecycle`, `server-sse-polling` and `server-sse-multiple-streams` need sessions, which do not
 /// exist. `caching` checks lists that are not offered besides `tools/list`, whose hints are tested here.
 /// `http-custom-header-server-validation` checks headers copied from tool arguments, which these tools do not use.

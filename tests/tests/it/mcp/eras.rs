@@ -17,7 +17,7 @@ async fn modern_era_supports_discovery_and_requires_metadata() -> Result<()> {
         (&result["resultType"], &result["ttlMs"], &result["cacheScope"]),
         (&json!("complete"), &json!(3_600_000), &json!("public"))
     );
-    assert_eq!(result["capabilities"], json!({ "tools": {} }));
+    assert_eq!(result["capabilities"], json!({ "tools": {}, "resources": {} }));
     assert_eq!(result["supportedVersions"], json!([MODERN, LEGACY[0], LEGACY[1], LEGACY[2]]));
     assert_eq!(result["_meta"][SERVER]["name"], "grabd");
     let listed = agent.ask("tools/list", json!({})).await?;
@@ -33,7 +33,7 @@ async fn modern_era_supports_discovery_and_requires_metadata() -> Result<()> {
         "initialize",
         "ping",
         "logging/setLevel",
-        "resources/list",
+        "resources/subscribe",
         "prompts/list",
         "tasks/get",
         "sampling/createMessage",
@@ -89,7 +89,8 @@ async fn legacy_era_initializes_without_a_session() -> Result<()> {
         let initialize_params = |version: &str| json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } });
         let initialized = agent.ask("initialize", initialize_params(version)).await?;
         let result = &initialized.body["result"];
-        assert_eq!((&result["protocolVersion"], &result["capabilities"]), (&json!(version), &json!({ "tools": {} })));
+        let capabilities = json!({ "tools": {}, "resources": {} });
+        assert_eq!((&result["protocolVersion"], &result["capabilities"]), (&json!(version), &capabilities));
         assert_eq!(result["serverInfo"]["name"], "grabd");
         assert!(initialized.headers.get("mcp-session-id").is_none());
         for unsupported in ["2024-11-05", MODERN, "2099-01-01", "x"] {
@@ -109,7 +110,7 @@ async fn legacy_era_initializes_without_a_session() -> Result<()> {
         assert!(!result.contains_key("resultType") && !result.contains_key("_meta"));
         assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(3_600_000), &json!("public")));
         // Errors are reported only in the body, with status 200.
-        for (method, code) in [("server/discover", -32601), ("resources/list", -32601), ("x", -32601)] {
+        for (method, code) in [("server/discover", -32601), ("resources/subscribe", -32601), ("x", -32601)] {
             let error = agent.ask(method, json!({})).await?;
             assert_eq!((error.status, error.code(), &error.body["id"]), (200, code, &json!(1)), "{method}");
         }

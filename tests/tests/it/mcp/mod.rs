@@ -5,6 +5,7 @@ mod cancel;
 mod clients;
 mod eras;
 mod hostile;
+mod inline_texts;
 mod progress;
 mod results;
 mod tools;

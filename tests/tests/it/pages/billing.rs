@@ -216,7 +216,7 @@ async fn ledger_is_paged_and_exported_completely() -> Result<()> {
     let name = format!("attachment; filename=\"grabd-ledger-{}.csv\"", Day::of(now()));
     assert_eq!(file.header("content-type"), "text/csv; charset=utf-8; header=present");
     assert_eq!((file.header("content-disposition"), file.header("cache-control")), (&*name, "no-store"));
-    let expected: Vec<_> = billing::ledger_csv(app.service.core(), team).try_collect().await?;
+    let expected: Vec<_> = billing::ledger_csv(app.service.core(), team, true).try_collect().await?;
     assert_eq!(file.body.as_bytes(), expected.concat());
     let entries = store.credits().ledger(team, None, 1000).await?;
     let lines: Vec<&str> = file.body.split_terminator("\r\n").collect();
@@ -453,6 +453,19 @@ async fn owners_choose_when_they_get_an_alert_about_the_balance() -> Result<()> 
     assert!(page.body.contains("Alert below: 5 credits.") && !page.body.contains("alert_below"), "{}", page.body);
     let form_token = bob.get("/apps").await?.hidden_field("form_token")?;
     assert_eq!(save(&mut bob, &form_token, "7").await?.status, 403);
+
+    // One of those who may get it is chosen.
+    let page = ada.get(&path).await?;
+    let candidate = page.body.split("name=\"recipient\" value=\"").nth(1).and_then(|rest| rest.get(..36));
+    let candidate = candidate.with_context(|| page.body.clone())?.to_owned();
+    let form_token = page.hidden_field("form_token")?;
+    for (chosen, status) in [("nobody", 422), (&*candidate, 303)] {
+        let form = [("form_token", &*form_token), ("recipient", chosen)];
+        let answer = ada.post(&format!("{path}/alert/recipients"), &form).await?;
+        assert_eq!(answer.status, status, "{chosen}: {}", answer.body);
+    }
+    let page = ada.get(&path).await?;
+    assert!(page.body.contains(&format!("value=\"{candidate}\" checked")), "{}", page.body);
 
     // The balance falls to 4.
     let spec = CaptureRequest { url: Some("https://example.com/".to_owned()), ..CaptureRequest::default() };

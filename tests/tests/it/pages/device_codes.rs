@@ -7,21 +7,21 @@ use serde_json::{Value, json};
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-async fn begin(app: &TestApp, client: &str, scope: &str) -> Result<Value> {
+pub(super) async fn begin(app: &TestApp, client: &str, scope: &str) -> Result<Value> {
     let mut program = Visitor::new(app);
     let begun = program.post("/v1/oauth/device_authorization", &[("client_id", client), ("scope", scope)]).await?;
     anyhow::ensure!(begun.status == 200, "{} {}", begun.status, begun.body);
     begun.json()
 }
 
-async fn poll(app: &TestApp, client: &str, begun: &Value) -> Result<Value> {
+pub(super) async fn poll(app: &TestApp, client: &str, begun: &Value) -> Result<Value> {
     let code = begun["device_code"].as_str().context("device_code")?;
     let form = [("grant_type", GRANT), ("device_code", code), ("client_id", client)];
     Visitor::new(app).post("/v1/oauth/token", &form).await?.json()
 }
 
 /// Types a code as a signed-in user.
-async fn enter(user: &mut Visitor<'_>, code: &str) -> Result<PageResponse> {
+pub(super) async fn enter(user: &mut Visitor<'_>, code: &str) -> Result<PageResponse> {
     let page = user.get("/device").await?;
     let token = page.hidden_field("form_token")?;
     user.post("/device", &[("form_token", &token), ("user_code", code)]).await

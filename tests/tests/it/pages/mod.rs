@@ -31,6 +31,7 @@ mod operator_lists;
 mod passkeys;
 mod purchases;
 mod requests;
+mod roles;
 mod second_factor;
 mod secrets;
 mod sessions;

@@ -62,7 +62,7 @@ async fn removing_a_member_names_the_secrets_they_know_and_offers_to_replace_the
     let listed = ada.get(removed.location()).await?;
     assert_eq!(replacements(&listed), expected, "{}", listed.body);
     assert!(listed.body.contains("Member removed."), "{}", listed.body);
-    assert!(ada.get(&page).await?.body.contains("Former members know 3 secrets"));
+    assert!(ada.get(&page).await?.body.contains("People without access know 3 secrets"));
 
     // Each is replaced from there, and the list gets shorter.
     let link = format!("{team}/keys/{key}/link");
@@ -76,7 +76,7 @@ async fn removing_a_member_names_the_secrets_they_know_and_offers_to_replace_the
         assert!([200, 303].contains(&send(&mut ada, path, path, &[]).await?.status), "{path}");
         assert_eq!(replacements(&ada.get(&secrets).await?).len(), left, "{path}");
     }
-    assert!(!ada.get(&page).await?.body.contains("Former members know"));
+    assert!(!ada.get(&page).await?.body.contains("People without access know"));
     app.finish().await
 }
 
@@ -92,7 +92,7 @@ async fn leaving_a_team_names_the_secrets_and_tells_its_owners() -> Result<()> {
     let asked = bob.get(&leave).await?;
     assert_eq!(replacements(&asked).len(), 3, "{}", asked.body);
     assert_eq!(send(&mut bob, &leave, &leave, &[]).await?.location(), "/teams?left");
-    assert!(ada.get(&users(&team)).await?.body.contains("Former members know 3 secrets"));
+    assert!(ada.get(&users(&team)).await?.body.contains("People without access know 3 secrets"));
     assert_eq!(replacements(&ada.get(&format!("{team}/secrets")).await?).len(), 3);
     assert_eq!(bob.get(&format!("{team}/secrets")).await?.status, 404);
     app.finish().await

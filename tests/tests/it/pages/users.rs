@@ -42,7 +42,19 @@ pub(super) async fn join(
     guest: &mut Visitor<'_>,
     email: &str,
 ) -> Result<()> {
-    let link = shown_link(app, &invite(owner, team, email, "member").await?)?;
+    join_as(app, owner, team, guest, email, "member").await
+}
+
+/// The same with a role.
+pub(super) async fn join_as(
+    app: &TestApp,
+    owner: &mut Visitor<'_>,
+    team: &str,
+    guest: &mut Visitor<'_>,
+    email: &str,
+    role: &str,
+) -> Result<()> {
+    let link = shown_link(app, &invite(owner, team, email, role).await?)?;
     let token = link.split_once("token=").context("a token")?.1.to_owned();
     let answer = send(guest, &link, "/invitation", &[("token", &token)]).await?;
     ensure!((answer.status, answer.location()) == (303, &*format!("{team}/people?joined")), "{}", answer.body);

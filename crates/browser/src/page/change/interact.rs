@@ -94,40 +94,60 @@ pub(in crate::page) async fn click_all(context: &CaptureContext<'_>) -> Result<b
         // A click that leads to another document must not be repeated there.
         done.fetch_add(1, Ordering::Relaxed);
         drop(context.tab.watch.take_prevented_window());
-        for kind in [
-            DispatchMouseEventType::MouseMoved,
-            DispatchMouseEventType::MousePressed,
-            DispatchMouseEventType::MouseReleased,
-        ] {
-            let is_press = kind != DispatchMouseEventType::MouseMoved;
-            let event = DispatchMouseEventParams {
-                button: is_press.then_some(MouseButton::Left),
-                click_count: is_press.then_some(1),
-                ..DispatchMouseEventParams::new(kind, x, y)
-            };
-            match context.tab.client.call(Some(&context.tab.session), event).await {
-                // The document was replaced, which the caller notices by itself.
-                Err(CallError::Refused { .. }) => break,
-                sent => _ = sent?,
-            }
-        }
+        move_mouse(context, (x, y), true).await?;
         settle::settle_again(context).await?;
         has_clicked = true;
         if let Some(url) = context.tab.watch.take_prevented_window() {
-            follow(context, selector, &url).await?;
+            follow(context, &format!("`click` \"{selector}\""), &url).await?;
         }
     }
     Ok(has_clicked)
 }
 
-/// Shows in this tab what a click opens in a new window.
+/// Moves the mouse to a point of the window, and clicks there if `is_click`.
+///
+/// # Errors
+/// If the browser does not answer.
+pub(in crate::page) async fn move_mouse(
+    context: &CaptureContext<'_>,
+    (x, y): (f64, f64),
+    is_click: bool,
+) -> Result<(), CaptureError> {
+    for kind in [
+        DispatchMouseEventType::MouseMoved,
+        DispatchMouseEventType::MousePressed,
+        DispatchMouseEventType::MouseReleased,
+    ] {
+        let is_press = kind != DispatchMouseEventType::MouseMoved;
+        if is_press && !is_click {
+            break;
+        }
+        let event = DispatchMouseEventParams {
+            button: is_press.then_some(MouseButton::Left),
+            click_count: is_press.then_some(1),
+            ..DispatchMouseEventParams::new(kind, x, y)
+        };
+        match context.tab.client.call(Some(&context.tab.session), event).await {
+            // The document was replaced, which the caller notices by itself.
+            Err(CallError::Refused { .. }) => break,
+            sent => _ = sent?,
+        }
+    }
+    Ok(())
+}
+
+/// Shows in this tab what a click opens in a new window. `clicked` says what opened it.
 ///
 /// # Errors
 /// If it is no page that has an address.
-async fn follow(context: &CaptureContext<'_>, selector: &str, url: &str) -> Result<(), CaptureError> {
+pub(in crate::page) async fn follow(
+    context: &CaptureContext<'_>,
+    clicked: &str,
+    url: &str,
+) -> Result<(), CaptureError> {
     if !["http:", "https:"].iter().any(|scheme| url.starts_with(scheme)) {
         return Err(CaptureError::failed(format!(
-            "`click` \"{selector}\" opens a window that has no address, which cannot be captured."
+            "{clicked} opens a window that has no address, which cannot be captured."
         )));
     }
     let opener = context.tab.watch.read(|seen| seen.document.as_ref().map(|document| document.url.clone()));
@@ -168,6 +188,20 @@ pub(in crate::page) async fn run_script(context: &CaptureContext<'_>) -> Result<
     if context.interactions.has_run_script.swap(true, Ordering::Relaxed) {
         return Ok(false);
     }
+    run_in_page(context, script, "`script`").await?;
+    Ok(true)
+}
+
+/// Runs a script of the caller in the page's own world. What it waits for is waited for, up to a limit. Errors begin with
+/// `name`.
+///
+/// # Errors
+/// If the script throws, or does not let the page continue.
+pub(in crate::page) async fn run_in_page(
+    context: &CaptureContext<'_>,
+    script: &str,
+    name: &str,
+) -> Result<(), CaptureError> {
     let params = EvaluateParams {
         await_promise: Some(true),
         timeout: Some(TimeDelta::new(SCRIPT_LIMIT.as_secs_f64() * 1000.0)),
@@ -177,17 +211,18 @@ pub(in crate::page) async fn run_script(context: &CaptureContext<'_>) -> Result<
     let began = Instant::now();
     let limit = (SCRIPT_LIMIT + SCRIPT_GRACE).min(context.remaining());
     match context.tab.client.call_as::<_, ScriptResult>(limit, Some(&context.tab.session), params).await {
-        Ok(ScriptResult { exception_details: None }) => Ok(true),
+        Ok(ScriptResult { exception_details: None }) => Ok(()),
         Ok(ScriptResult { exception_details: Some(thrown) }) => {
-            Err(CaptureError::failed(format!("`script` failed: {}", first_line(thrown))))
+            let line = first_line(thrown, &context.spec.secrets.hidden_texts());
+            Err(CaptureError::failed(format!("{name} failed: {line}")))
         }
         // The browser ended it, and reports an internal error then (Chromium 156), or what it waits for takes longer.
-        Err(CallError::Timeout(_)) => Err(still_running()),
-        Err(CallError::Refused { .. }) if began.elapsed() >= SCRIPT_LIMIT => Err(still_running()),
+        Err(CallError::Timeout(_)) => Err(still_running(name)),
+        Err(CallError::Refused { .. }) if began.elapsed() >= SCRIPT_LIMIT => Err(still_running(name)),
         // The document was replaced, which the caller notices by itself.
         Err(CallError::Refused { message, .. }) => {
             tracing::debug!(message, "the caller's script ended early");
-            Ok(true)
+            Ok(())
         }
         Err(error) => Err(error.into()),
     }
@@ -240,18 +275,19 @@ pub(in crate::page) async fn wait_for_expression(context: &CaptureContext<'_>) -
     let limit = (left + SCRIPT_GRACE).min(context.remaining());
     match context.tab.client.call_as::<_, WaitResult>(limit, Some(&context.tab.session), params).await {
         Ok(WaitResult { exception_details: Some(thrown), .. }) => {
-            Err(CaptureError::failed(format!("`wait_for_expression` failed: {}", first_line(thrown))))
+            let line = first_line(thrown, &context.spec.secrets.hidden_texts());
+            Err(CaptureError::failed(format!("`wait_for_expression` failed: {line}")))
         }
         Ok(WaitResult { result: WaitValue { value }, exception_details: None }) => {
             let end = value.unwrap_or_default();
             match end["found"].as_bool() {
                 Some(true) => Ok(true),
-                Some(false) | None => Err(not_true(end["thrown"].as_str())),
+                Some(false) | None => Err(not_true(context, end["thrown"].as_str())),
             }
         }
         // The page is kept busy, or its timers do not run.
-        Err(CallError::Timeout(_)) => Err(not_true(None)),
-        Err(CallError::Refused { .. }) if began.elapsed() >= SCRIPT_LIMIT.min(left) => Err(not_true(None)),
+        Err(CallError::Timeout(_)) => Err(not_true(context, None)),
+        Err(CallError::Refused { .. }) if began.elapsed() >= SCRIPT_LIMIT.min(left) => Err(not_true(context, None)),
         // The document was replaced, which the caller notices by itself.
         Err(CallError::Refused { message, .. }) => {
             tracing::debug!(message, "the wait for the caller's expression ended early");
@@ -262,24 +298,26 @@ pub(in crate::page) async fn wait_for_expression(context: &CaptureContext<'_>) -
 }
 
 /// The failure of an expression that is not true in time, and that threw this the last time.
-fn not_true(thrown: Option<&str>) -> CaptureError {
+fn not_true(context: &CaptureContext<'_>, thrown: Option<&str>) -> CaptureError {
     let reason = thrown.map_or(String::new(), |text| {
         let details = ExceptionDetails { text: text.to_owned(), exception: None };
-        format!(" The last time, it threw {}.", first_line(details).trim_end_matches('.'))
+        let line = first_line(details, &context.spec.secrets.hidden_texts());
+        format!(" The last time, it threw {}.", line.trim_end_matches('.'))
     });
     CaptureError::failed(format!("`wait_for_expression` did not become true in time.{reason}"))
 }
 
-fn still_running() -> CaptureError {
-    CaptureError::failed(format!("`script` was still running after {} seconds.", SCRIPT_LIMIT.as_secs()))
+fn still_running(name: &str) -> CaptureError {
+    CaptureError::failed(format!("{name} was still running after {} seconds.", SCRIPT_LIMIT.as_secs()))
 }
 
-/// The first line of what a script threw.
-fn first_line(thrown: ExceptionDetails) -> String {
+/// The first line of what a script threw, without the texts of the caller that are secret.
+fn first_line(thrown: ExceptionDetails, secrets: &[&str]) -> String {
     let ExceptionDetails { text, exception } = thrown;
     let value = |value: serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let described = exception.and_then(|exception| exception.description.or_else(|| exception.value.map(value)));
-    let description = described.unwrap_or(text);
+    let described = described.unwrap_or(text);
+    let description = secrets.iter().fold(described, |description, secret| description.replace(secret, "…"));
     let line = description.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("an exception");
     line.chars().filter(|c| !c.is_control()).take(MAX_ERROR_CHARS).collect()
 }
@@ -297,12 +335,13 @@ mod tests {
 
     #[test]
     fn first_line_of_an_exception_is_reported() {
-        let thrown = |json: &str| first_line(serde_json::from_str(json).unwrap());
+        let thrown = |json: &str| first_line(serde_json::from_str(json).unwrap(), &["pass\nword"]);
         assert_eq!(thrown(r#"{"text":"Uncaught","exception":{"description":"Error: no\n    at x"}}"#), "Error: no");
         assert_eq!(thrown(r#"{"text":"Uncaught","exception":{"value":"late"}}"#), "late");
         assert_eq!(thrown(r#"{"text":"Uncaught","exception":{"value":7}}"#), "7");
         assert_eq!(thrown(r#"{"text":"Uncaught"}"#), "Uncaught");
         assert_eq!(thrown(r#"{"text":"\n"}"#), "an exception");
+        assert_eq!(thrown(r#"{"text":"no pass\nword here"}"#), "no … here");
         let long = format!(r#"{{"text":"{}"}}"#, "é".repeat(1000));
         assert_eq!(thrown(&long).chars().count(), MAX_ERROR_CHARS);
     }

@@ -1,4 +1,4 @@
-//! Changes the page as the caller asks: clicks, scripts, consent dialogs, hidden elements, stopped motion.
+//! Changes the page as the caller asks: clicks, steps, scripts, consent dialogs, hidden elements, stopped motion.
 
 pub(super) mod conditions;
 pub(super) mod consent;
@@ -6,3 +6,4 @@ pub(super) mod freeze;
 pub(super) mod hiding;
 pub(super) mod interact;
 pub(super) mod requested;
+pub(super) mod steps;

@@ -1,7 +1,13 @@
 //! Reads what the page is and says: its state, its metadata, files about it, and whether it is the requested one.
 
 pub(super) mod extract;
+mod file_error;
+mod har;
 pub(super) mod metadata;
+mod mhtml;
+mod page_text;
+mod pdf;
 pub(super) mod report;
+mod secret_filter;
 pub(super) mod state;
 pub(super) mod verdict;

@@ -10,7 +10,11 @@ use url::Url;
 
 use crate::cdp::{CallError, Kind};
 use crate::page::context::CaptureContext;
+use crate::page::findings::secret_filter::{Header, SecretFilter};
 use crate::page::load::watch::{Record, RecordedRequest};
+
+/// The most requests in a report.
+const MAX_REQUESTS: usize = 1000;
 
 /// The browser's error for requests that the caller's options block.
 const BLOCKED_BY_CLIENT: &str = "net::ERR_BLOCKED_BY_CLIENT";
@@ -19,6 +23,9 @@ const BLOCKED_BY_CLIENT: &str = "net::ERR_BLOCKED_BY_CLIENT";
 struct Report<'a> {
     /// The documents of the main frame, redirects included.
     navigation: Vec<NavigationStep<'a>>,
+    /// The response with the last of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response: Option<DocumentResponse<'a>>,
     requests: Vec<ReportedRequest<'a>>,
     /// The number of requests that are not listed.
     requests_omitted: u32,
@@ -41,6 +48,18 @@ struct NavigationStep<'a> {
     ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
+}
+
+/// The head of a response.
+#[derive(Serialize)]
+struct DocumentResponse<'a> {
+    /// `h2` and others. Empty if it is not known.
+    protocol: &'a str,
+    media_type: &'a str,
+    /// How long it took until it came, from the beginning of the request.
+    ttfb_ms: Option<u64>,
+    /// Without cookies, credentials and secrets of the caller.
+    headers: Vec<Header>,
 }
 
 #[derive(Serialize)]
@@ -123,7 +142,8 @@ pub(in crate::page) fn write(context: &CaptureContext<'_>, metadata: &RenderMeta
             None => None,
         }
     };
-    let report = report(&record, metadata, timeline, since, stopped_by);
+    let filter = SecretFilter::of(&context.spec.secrets);
+    let report = report(&record, metadata, timeline, &filter, since, stopped_by);
     serde_json::to_vec(&report).unwrap_or_default()
 }
 
@@ -131,11 +151,21 @@ fn report<'a>(
     record: &'a Record,
     metadata: &RenderMetadata,
     timeline: Vec<Moment>,
+    filter: &SecretFilter,
     since: impl Fn(Instant) -> u64,
     stopped_by: impl Fn(&RecordedRequest) -> Option<&'static str>,
 ) -> Report<'a> {
     let took = |request: &RecordedRequest| request.ended_at.map(|ended| milliseconds(request.started_at, ended));
-    let navigation = record.requests.iter().filter(|request| request.is_navigation);
+    let requests = &record.requests[..record.requests.len().min(MAX_REQUESTS)];
+    let further = u32::try_from(record.requests.len() - requests.len()).unwrap_or(u32::MAX);
+    let navigation = requests.iter().filter(|request| request.is_navigation);
+    let document = navigation.clone().next_back().and_then(|request| Some((request, request.exchange.as_deref()?)));
+    let response = document.map(|(request, exchange)| DocumentResponse {
+        protocol: &exchange.protocol,
+        media_type: &exchange.media_type,
+        ttfb_ms: request.answered_at.map(|answered| milliseconds(request.started_at, answered)),
+        headers: filter.headers(&exchange.response_headers),
+    });
     Report {
         navigation: navigation
             .map(|request| NavigationStep {
@@ -145,8 +175,8 @@ fn report<'a>(
                 error: request.error.as_deref(),
             })
             .collect(),
-        requests: record
-            .requests
+        response,
+        requests: requests
             .iter()
             .map(|request| ReportedRequest {
                 url: &request.url,
@@ -159,10 +189,9 @@ fn report<'a>(
                 error: request.error.as_deref(),
             })
             .collect(),
-        requests_omitted: record.omitted,
+        requests_omitted: record.omitted.saturating_add(further),
         console: record.console.iter().map(|line| ConsoleLine { source: &line.source, text: &line.text }).collect(),
-        fonts_failed: record
-            .requests
+        fonts_failed: requests
             .iter()
             .filter(|request| request.kind == Kind::Font && has_failed(request))
             .map(|request| request.url.as_str())
@@ -177,7 +206,8 @@ fn has_failed(request: &RecordedRequest) -> bool {
     request.error.is_some() || request.status.is_some_and(|status| status >= 400)
 }
 
-const fn kind_name(kind: Kind) -> &'static str {
+/// The name of a type of request.
+pub(super) const fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Document => "document",
         Kind::Data => "data",
@@ -191,6 +221,7 @@ const fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-fn milliseconds(from: Instant, to: Instant) -> u64 {
+/// Milliseconds between two times.
+pub(super) fn milliseconds(from: Instant, to: Instant) -> u64 {
     u64::try_from(to.saturating_duration_since(from).as_millis()).unwrap_or(u64::MAX)
 }

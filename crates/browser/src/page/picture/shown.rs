@@ -16,7 +16,7 @@ pub(in crate::page) const EXTRACT: &str = concat!(
     include_str!("../scripts/extract/files.js"),
     include_str!("../scripts/extract/main.js"),
     include_str!("../scripts/extract/markdown.js"),
-    "return { html, text, links, elements, headings, markdown, height };\n})()"
+    "return { html, text, links, elements, headings, markdown, height, today };\n})()"
 );
 
 /// How long one file may take, within the time of the capture.

@@ -8,10 +8,11 @@ use http::HeaderMap;
 use tokio::time::{Instant, timeout};
 
 use super::super::progress::{CallStage, Progress};
+use super::arguments::read_bool;
 use super::context::ToolContext;
-use super::get_grab;
-use super::grab_output::{self, ShowImage};
+use super::grab_output::{self, ShowImage, Wanted};
 use super::output::ToolResult;
+use super::read_files::WantedFiles;
 use crate::rest::call::{self, CoreResponse};
 use crate::rest::error::{ApiError, INTERNAL_MESSAGE};
 use crate::rest::fields::Fields;
@@ -26,7 +27,7 @@ const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 #[derive(Debug)]
 pub(in super::super) struct CreateGrabArgs {
     message: CreateGrabRequest,
-    show: ShowImage,
+    wanted: Wanted,
 }
 
 /// Reads the arguments.
@@ -34,11 +35,14 @@ pub(in super::super) struct CreateGrabArgs {
 /// # Errors
 /// With a message for an argument that is not forwarded to the core.
 pub(super) fn read(fields: &mut Fields<'_>) -> Result<CreateGrabArgs, String> {
-    let show = match get_grab::read_bool(fields, "include_image", true)? {
+    let image = match read_bool(fields, "include_image", true)? {
         true => ShowImage::FromRow(0),
         false => ShowImage::No,
     };
-    let mut message = CreateGrabRequest { options: Some(options::read(fields)), ..CreateGrabRequest::default() };
+    let files = WantedFiles::read(fields)?;
+    let mut options = options::read(fields);
+    files.request_files(&mut options)?;
+    let mut message = CreateGrabRequest { options: Some(options), ..CreateGrabRequest::default() };
     message.idempotency_key = fields.read("idempotency_key", json::string);
     message.set_mode(match fields.read("async", json::boolean) {
         Some(true) => CreateMode::Async,
@@ -48,19 +52,19 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Result<CreateGrabArgs, String> {
     for unparsed in message.unparsed.iter_mut().filter(|unparsed| unparsed.field == "idempotency_key") {
         unparsed.field = IDEMPOTENCY_KEY.to_owned();
     }
-    Ok(CreateGrabArgs { message, show })
+    Ok(CreateGrabArgs { message, wanted: Wanted { image, files } })
 }
 
 pub(super) async fn run(context: &ToolContext, args: CreateGrabArgs, progress: Progress) -> ToolResult {
-    let CreateGrabArgs { message, show } = args;
+    let CreateGrabArgs { message, wanted } = args;
     match message.mode() {
-        CreateMode::Async => create_async(context, message, show).await,
-        CreateMode::Sync | CreateMode::Unspecified => capture(context, message, show, progress).await,
+        CreateMode::Async => create_async(context, message, &wanted).await,
+        CreateMode::Sync | CreateMode::Unspecified => capture(context, message, &wanted, progress).await,
     }
 }
 
 /// Creates an asynchronous grab. The placeholder of a test key is done at once.
-async fn create_async(context: &ToolContext, message: CreateGrabRequest, show: ShowImage) -> ToolResult {
+async fn create_async(context: &ToolContext, message: CreateGrabRequest, wanted: &Wanted) -> ToolResult {
     let mut core = GrabServiceClient::new(context.mcp.transport.clone());
     let sent = call::request(&context.headers, message, call::CREATE_DEADLINE);
     let CoreResponse { message, metadata } =
@@ -69,7 +73,7 @@ async fn create_async(context: &ToolContext, message: CreateGrabRequest, show: S
     match grab.status() {
         GrabStatus::Failed => Err(failure(grab, &metadata)),
         GrabStatus::Done | GrabStatus::Pending | GrabStatus::Processing | GrabStatus::Unspecified => {
-            grab_output::tool_output(context, grab, show, metadata).await
+            grab_output::tool_output(context, grab, wanted, metadata).await
         }
     }
 }
@@ -78,7 +82,7 @@ async fn create_async(context: &ToolContext, message: CreateGrabRequest, show: S
 async fn capture(
     context: &ToolContext,
     create: CreateGrabRequest,
-    show: ShowImage,
+    wanted: &Wanted,
     mut progress: Progress,
 ) -> ToolResult {
     let deadline = Instant::now() + call::CREATE_DEADLINE;
@@ -98,7 +102,7 @@ async fn capture(
             Ok(Ok(Some(state))) => {
                 let grab = state.grab.ok_or_else(|| context.internal("a capture event has no grab"))?;
                 match grab.status() {
-                    GrabStatus::Done => return grab_output::tool_output(context, grab, show, metadata).await,
+                    GrabStatus::Done => return grab_output::tool_output(context, grab, wanted, metadata).await,
                     GrabStatus::Failed => return Err(failure(grab, &metadata)),
                     GrabStatus::Pending | GrabStatus::Unspecified => stage = WAITING,
                     GrabStatus::Processing => stage = stage_of(&grab),

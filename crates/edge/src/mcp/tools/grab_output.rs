@@ -12,12 +12,15 @@ use serde_json::Value;
 use super::super::parts::{self, Part, WantedParts};
 use super::super::preview::MAX_PREVIEW_SIDE_PX;
 use super::context::ToolContext;
-use super::output::ToolOutput;
+use super::output::{MAX_RESULT_BYTES, ToolOutput};
+use super::read_files::{FurtherImage, WantedFiles};
 use crate::rest::error::ApiError;
 use crate::rest::wire;
 
 /// Longest `final_url` in bytes. Longer ones are removed.
 const MAX_FINAL_URL_BYTES: usize = 4096;
+/// What the links to files and the lines between images take of a result, in bytes.
+const LINKS_BYTES: usize = 20_000;
 
 /// What a result shows of the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,33 +31,66 @@ pub(super) enum ShowImage {
     FromRow(u32),
 }
 
-/// The output for a grab: structured content, a link to the image and, if it is to be shown, the image itself.
+/// What a result shows of a grab.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) image: ShowImage,
+    pub(super) files: WantedFiles,
+}
+
+/// The output for a grab: structured content, a link to the image, and the image and what of the files is to be shown.
 pub(super) async fn tool_output(
     context: &ToolContext,
     mut grab: Grab,
-    show: ShowImage,
+    wanted: &Wanted,
     metadata: HeaderMap,
 ) -> Result<ToolOutput, ApiError> {
     complete_urls(context, &mut grab);
+    let structured = structured_content(context, &grab)?;
+    let texts = wanted.files.texts(context, &grab).await?;
+    let further = wanted.files.images(&grab);
+    let is_shown = grab.image_url.is_some() && wanted.image != ShowImage::No;
+    let max_bytes = max_image_bytes(&texts, &structured, further.len() + usize::from(is_shown));
     let mut blocks = Vec::new();
-    if let Some(url) = &grab.image_url {
-        if let (Some(path), ShowImage::FromRow(from_row)) = (url.strip_prefix(&context.mcp.origin), show) {
-            match wanted_parts(&grab, from_row) {
-                None => blocks.push(image_block(context, path).await),
-                Some(wanted) => blocks.extend(part_blocks(context, &grab, path, wanted).await),
-            }
+    if let Some(url) = &grab.image_url
+        && let (Some(path), ShowImage::FromRow(from_row)) = (url.strip_prefix(&context.mcp.origin), wanted.image)
+    {
+        match wanted_parts(&grab, from_row) {
+            None => blocks.push(image_block(context, path, max_bytes).await),
+            Some(parts) => blocks.extend(part_blocks(context, &grab, path, parts, max_bytes).await),
         }
-        blocks.push(ContentBlock::resource_link(link(&grab, url)));
     }
+    for FurtherImage { about, url } in further {
+        match url {
+            Ok(url) => {
+                let path = url.strip_prefix(&context.mcp.origin).unwrap_or(&url);
+                blocks.push(ContentBlock::text(about));
+                blocks.push(image_block(context, path, max_bytes).await);
+            }
+            Err(why) => blocks.push(ContentBlock::text(why.to_string())),
+        }
+    }
+    blocks.extend(texts);
+    blocks.extend(grab.image_url.as_ref().map(|url| ContentBlock::resource_link(link(&grab, url))));
     // Slices are many, and in the structured content.
     let files = grab.files.iter().filter(|file| file.kind != SLICE_KIND);
     blocks.extend(files.map(|file| ContentBlock::resource_link(file_link(&grab, file))));
-    Ok(ToolOutput { structured: structured_content(context, &grab)?, blocks, metadata })
+    Ok(ToolOutput { structured, blocks, metadata })
+}
+
+/// The most bytes of each of some images, so that the result with these texts is not too large.
+fn max_image_bytes(texts: &[ContentBlock], structured: &Value, images: usize) -> usize {
+    let texts = serde_json::to_vec(texts).map_or(0, |json| json.len());
+    // It is also sent as text, in which its quotation marks are escaped.
+    let structured = structured.to_string().len().saturating_mul(3);
+    let left = MAX_RESULT_BYTES.saturating_sub(texts + structured + LINKS_BYTES);
+    // Base64 has four characters for three bytes.
+    left / 4 * 3 / images.max(1)
 }
 
 /// The preview of an image, or a text that says where the image is.
-async fn image_block(context: &ToolContext, path: &str) -> ContentBlock {
-    let preview = match context.mcp.previews.preview(path, context.owner()).await {
+async fn image_block(context: &ToolContext, path: &str, max_bytes: usize) -> ContentBlock {
+    let preview = match context.mcp.previews.preview(path, context.owner(), max_bytes).await {
         Ok(preview) => preview,
         Err(error) => return ContentBlock::text(error.advice()),
     };
@@ -84,12 +120,18 @@ fn wanted_parts(grab: &Grab, from_row: u32) -> Option<WantedParts> {
 }
 
 /// Parts of an image, each after a text that says where it is, and how to get the next ones.
-async fn part_blocks(context: &ToolContext, grab: &Grab, path: &str, wanted: WantedParts) -> Vec<ContentBlock> {
+async fn part_blocks(
+    context: &ToolContext,
+    grab: &Grab,
+    path: &str,
+    wanted: WantedParts,
+    max_bytes: usize,
+) -> Vec<ContentBlock> {
     let height = grab.image_height.and_then(|height| u32::try_from(height).ok()).unwrap_or(0);
     if wanted.from_row >= height {
         return vec![ContentBlock::text(format!("The image has {height} rows: `from_row` is beyond its end."))];
     }
-    let made = match context.mcp.previews.parts(path, wanted, context.owner()).await {
+    let made = match context.mcp.previews.parts(path, wanted, context.owner(), max_bytes).await {
         Ok(made) => made,
         Err(error) => return vec![ContentBlock::text(error.advice())],
     };
@@ -152,4 +194,24 @@ fn link(grab: &Grab, url: &str) -> Resource {
         Resource::new(url, format!("grab-{}.{extension}", grab.id)).with_mime_type(format!("image/{extension}"));
     link.size = grab.bytes.and_then(|bytes| u64::try_from(bytes).ok());
     link
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn images_share_what_texts_leave_of_a_result() {
+        let structured = json!({ "id": "x", "target_url": "a".repeat(4000) });
+        assert!(max_image_bytes(&[], &structured, 1) >= 600_000, "one image is as large as without texts");
+        let texts = [ContentBlock::text("line\n".repeat(40_000))];
+        for images in 1..=3 {
+            let each = max_image_bytes(&texts, &structured, images);
+            let whole = serde_json::to_vec(&texts).unwrap().len() + images * each.div_ceil(3) * 4;
+            assert!(each > 100_000 && whole + 3 * 4000 < MAX_RESULT_BYTES, "{images} images of {each} bytes");
+        }
+        assert_eq!(max_image_bytes(&[ContentBlock::text("a".repeat(900_000))], &structured, 1), 0);
+    }
 }

@@ -1,5 +1,6 @@
 //! The tools. `tools.json` has their descriptions and schemas and is served unchanged.
 
+mod arguments;
 mod context;
 mod create_grab;
 mod get_grab;
@@ -11,6 +12,7 @@ mod list;
 mod list_grabs;
 mod option_schema;
 mod output;
+mod read_files;
 
 use grabd_proto::v1::{ErrorCode, GetPricingRequest, ListGrabsRequest};
 use rmcp::model::Tool;
@@ -33,7 +35,9 @@ const ARGS_PARSERS: [(&str, ArgsParser); 5] = [
     ("create_grab", |fields| {
         create_grab::read(fields).map_or_else(ToolArgs::Invalid, |args| ToolArgs::CreateGrab(Box::new(args)))
     }),
-    ("get_grab", |fields| get_grab::read(fields).map_or_else(ToolArgs::Invalid, ToolArgs::GetGrab)),
+    ("get_grab", |fields| {
+        get_grab::read(fields).map_or_else(ToolArgs::Invalid, |args| ToolArgs::GetGrab(Box::new(args)))
+    }),
     ("list_grabs", |fields| ToolArgs::ListGrabs(list_grabs::read(fields))),
     ("get_usage", |_| ToolArgs::GetUsage),
     ("get_pricing", |fields| ToolArgs::GetPricing(get_pricing::read(fields))),
@@ -73,7 +77,7 @@ impl ToolEntry<'_> {
 #[derive(Debug)]
 pub(super) enum ToolArgs {
     CreateGrab(Box<create_grab::CreateGrabArgs>),
-    GetGrab(get_grab::GetGrabArgs),
+    GetGrab(Box<get_grab::GetGrabArgs>),
     ListGrabs(ListGrabsRequest),
     GetUsage,
     GetPricing(GetPricingRequest),
@@ -85,7 +89,7 @@ pub(super) enum ToolArgs {
 pub(super) async fn run(context: ToolContext, args: ToolArgs, progress: Progress) -> ToolResult {
     match args {
         ToolArgs::CreateGrab(args) => create_grab::run(&context, *args, progress).await,
-        ToolArgs::GetGrab(args) => get_grab::run(&context, args).await,
+        ToolArgs::GetGrab(args) => get_grab::run(&context, *args).await,
         ToolArgs::ListGrabs(args) => list_grabs::run(&context, args).await,
         ToolArgs::GetUsage => get_usage::run(&context).await,
         ToolArgs::GetPricing(args) => get_pricing::run(&context, args).await,

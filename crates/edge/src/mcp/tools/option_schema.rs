@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::rest::options;
 
 /// Members of schemas that agents do without.
-const LEFT_OUT: [&str; 13] = [
+const LEFT_OUT: [&str; 14] = [
     "additionalProperties",
     "default",
     "description",
@@ -18,6 +18,7 @@ const LEFT_OUT: [&str; 13] = [
     "maxProperties",
     "minItems",
     "minLength",
+    "minProperties",
     "pattern",
     "required",
     "uniqueItems",

@@ -25,13 +25,15 @@ fn every_tool_has_a_description_and_an_argument_parser() {
     let names: Vec<&str> = tools.0.iter().map(|tool| tool.name.as_ref()).collect();
     assert_eq!(names, ARGS_PARSERS.map(|(name, _)| name));
     assert!(find(&tools, "create_grab ").is_none());
-    // The list must equal tools.json, capture options aside: no member may be lost by parsing.
+    // The list must equal tools.json, capture options and what can be read aside: no member may be lost by parsing.
     let mut served: Value = serde_json::to_value(tools.list()).unwrap();
     let arguments = served[0]["inputSchema"]["properties"].as_object_mut().unwrap();
     assert_eq!(arguments.keys().next().unwrap(), "url");
     for option in TABLE {
         assert!(arguments.shift_remove(option.name).is_some(), "{}", option.name);
     }
+    let readable = arguments["read"]["items"].as_object_mut().unwrap().shift_remove("enum").unwrap();
+    assert_eq!((&readable[0], readable.as_array().unwrap().last().unwrap()), (&json!("markdown"), &json!("marks")));
     assert_eq!(served, serde_json::from_str::<Value>(TOOLS_JSON).unwrap());
     for tool in &tools.0 {
         assert_eq!(tool.input_schema.get("additionalProperties"), Some(&json!(false)), "{}", tool.name);

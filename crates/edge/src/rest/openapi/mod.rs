@@ -21,7 +21,7 @@ use utoipa::openapi::{
     ServerBuilder,
 };
 
-use super::{batch, create, delete, events, fetch, links, list, pricing as prices, usage, webhooks};
+use super::{batch, create, delete, events, fetch, links, list, pricing as prices, read, usage, webhooks};
 use parts::path;
 use security::{BEARER, OAUTH, SIGNATURE, bearer, oauth, signature};
 
@@ -65,6 +65,7 @@ fn operations() -> Vec<(&'static str, PathItem)> {
         path("/grabs", [(Post, create::operation()), (Get, list::operation())]),
         path("/grabs/batch", [(Post, batch::operation())]),
         path("/grabs/{id}", [(Get, fetch::operation()), (Delete, delete::operation())]),
+        path("/grabs/{id}/read", [(Get, read::operation())]),
         path("/grabs/{id}/events", [(Get, events::operation())]),
         path("/shot", [(Get, links::operation())]),
         path("/webhooks", [(Post, webhooks::create_operation()), (Get, webhooks::list_operation())]),
@@ -100,6 +101,7 @@ fn components(origin: &str, auth_url: &str) -> ComponentsBuilder {
         .schema("Batch", batch::schema())
         .schema_from::<grabd_api::Grab<'_>>()
         .schema_from::<grabd_api::GrabList<'_>>()
+        .schema_from::<grabd_api::GrabText<'_>>()
         .schema_from::<grabd_api::Usage<'_>>()
         .schema("CreateWebhookRequest", request::create_webhook())
         .schema("UpdateWebhookRequest", request::update_webhook())

@@ -13,6 +13,7 @@ use axum::extract::ConnectInfo;
 use bytes::Bytes;
 use grabd_edge::transport::{self, Transport};
 use grabd_edge::{Options, router};
+use grabd_memory::MemoryBudget;
 use http::request::Builder;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
@@ -39,6 +40,8 @@ pub(crate) fn options() -> Options {
         requests_per_minute: 60,
         async_queue_limit: 50,
         trusted_proxies: vec!["10.0.0.0/8".parse().expect("a network")],
+        images: Router::new(),
+        memory: MemoryBudget::new(16 << 20),
     }
 }
 

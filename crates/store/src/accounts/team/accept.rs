@@ -201,6 +201,7 @@ async fn add_member(
         role: Set(invitation.role),
         created_at: Set(now.as_ms()),
         first_steps_hidden_at: Set(None),
+        gets_alerts: Set(0),
     };
     member::Entity::insert(row).exec_without_returning(tx).await?;
     Ok(Ok(team))

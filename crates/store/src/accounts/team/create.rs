@@ -73,6 +73,7 @@ impl Transaction for CreateTeam {
             role: Set(codes::role(Role::Owner)),
             created_at: Set(self.now.as_ms()),
             first_steps_hidden_at: Set(None),
+            gets_alerts: Set(0),
         };
         member::Entity::insert(row).exec_without_returning(tx).await?;
         Ok(Ok(()))

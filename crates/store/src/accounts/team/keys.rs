@@ -2,12 +2,13 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{KeyId, TeamId, UserId};
+use grabd_domain::permissions::Permission;
 use grabd_domain::team_limits::TeamLimit;
 use grabd_domain::teams::KEYS;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter};
 
-use super::{TeamResult, TeamRuleError, allowed, lock_as_member};
+use super::{TeamResult, TeamRuleError, allowed, lock_as_permitted};
 use crate::Result;
 use crate::accounts::teams_and_keys::NewKey;
 use crate::areas::Accounts;
@@ -52,7 +53,7 @@ impl Transaction for CreateKey {
     type Outcome = TeamResult;
 
     async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
-        allowed!(lock_as_member(tx, self.key.team, self.by));
+        allowed!(lock_as_permitted(tx, self.key.team, self.by, Permission::ManageKeys));
         let works = Condition::any()
             .add(api_key::Column::ExpiresAt.is_null())
             .add(api_key::Column::ExpiresAt.gt(self.key.now.as_ms()));
@@ -72,7 +73,7 @@ impl Transaction for RevokeKey {
     type Outcome = TeamResult;
 
     async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
-        allowed!(lock_as_member(tx, self.team, self.by));
+        allowed!(lock_as_permitted(tx, self.team, self.by, Permission::ManageKeys));
         let revoked = api_key::Entity::update_many()
             .col_expr(api_key::Column::RevokedAt, Expr::value(self.now.as_ms()))
             .filter(api_key::Column::Id.eq(self.key.0))

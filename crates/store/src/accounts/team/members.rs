@@ -3,6 +3,7 @@
 
 use grabd_domain::accounts::Role;
 use grabd_domain::ids::{TeamId, UserId};
+use grabd_domain::permissions::Permission;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
 
@@ -10,14 +11,16 @@ use super::{TeamResult, TeamRuleError, allowed, find_role, is_last_owner, lock_a
 use crate::areas::Accounts;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
-use crate::entities::{invitation, member};
+use crate::entities::{invitation, member, oauth_grant};
+use crate::team_lock::lock_team;
 use crate::{Result, codes};
 
 struct SetRole {
     team: TeamId,
     user: UserId,
     role: Role,
-    by: UserId,
+    /// `None`: an operator.
+    by: Option<UserId>,
 }
 
 struct RemoveTeamMember {
@@ -32,13 +35,23 @@ struct LeaveTeam {
 }
 
 impl Accounts<'_> {
-    /// Sets the role of a member.
+    /// Sets the role of a member. If the role allows no apps, their OAuth grants for the team are removed. If it
+    /// does not allow to set alerts, they get none.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.
     pub async fn set_role(self, team: TeamId, user: UserId, role: Role, by: UserId) -> Result<TeamResult> {
         let event = AuditEvent::new("member.role", &user, Some(team)).with(&role.as_str());
-        self.store.write_audited(SetRole { team, user, role, by }, event, TeamResult::is_ok).await
+        self.store.write_audited(SetRole { team, user, role, by: Some(by) }, event, TeamResult::is_ok).await
+    }
+
+    /// The same on behalf of an operator.
+    ///
+    /// # Errors
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn set_role_as_operator(self, team: TeamId, user: UserId, role: Role) -> Result<TeamResult> {
+        let event = AuditEvent::new("member.role", &user, Some(team)).with(&role.as_str());
+        self.store.write_audited(SetRole { team, user, role, by: None }, event, TeamResult::is_ok).await
     }
 
     /// Removes a member and their OAuth grants for the team, on behalf of an owner.
@@ -65,10 +78,16 @@ impl Transaction for SetRole {
 
     async fn apply(&self, tx: &Tx) -> Result<TeamResult> {
         let &Self { team, user, role: new, by } = self;
-        allowed!(lock_as_owner(tx, team, by));
+        match by {
+            Some(by) => allowed!(lock_as_owner(tx, team, by)),
+            None if lock_team(tx, team).await?.is_none() => return Ok(Err(TeamRuleError::NotMember)),
+            None => {}
+        }
         match (find_role(tx, team, user).await?, new) {
             (None, _) => return Ok(Err(TeamRuleError::NotFound)),
-            (Some(Role::Owner), Role::Member) if is_last_owner(tx, team, user).await? => {
+            (Some(Role::Owner), Role::Member | Role::Viewer | Role::Billing)
+                if is_last_owner(tx, team, user).await? =>
+            {
                 return Ok(Err(TeamRuleError::LastOwner));
             }
             (Some(_), _) => {}
@@ -79,11 +98,27 @@ impl Transaction for SetRole {
             .filter(member::Column::UserId.eq(user.0))
             .exec(tx)
             .await?;
-        if new == Role::Member {
+        if new != Role::Owner {
             // Invitations require an owner, so those of a former owner are deleted.
             invitation::Entity::delete_many()
                 .filter(invitation::Column::TeamId.eq(team.0))
                 .filter(invitation::Column::InvitedBy.eq(user.0))
+                .exec(tx)
+                .await?;
+        }
+        if !new.allows(Permission::ManageAlerts) {
+            member::Entity::update_many()
+                .col_expr(member::Column::GetsAlerts, Expr::value(0_i16))
+                .filter(member::Column::TeamId.eq(team.0))
+                .filter(member::Column::UserId.eq(user.0))
+                .exec(tx)
+                .await?;
+        }
+        if !new.allows(Permission::ConnectApps) {
+            // The apps of the member could do more than the member. Their codes, tokens and webhooks are deleted by cascade.
+            oauth_grant::Entity::delete_many()
+                .filter(oauth_grant::Column::TeamId.eq(team.0))
+                .filter(oauth_grant::Column::UserId.eq(user.0))
                 .exec(tx)
                 .await?;
         }

@@ -9,6 +9,7 @@ pub(crate) mod members;
 
 use grabd_domain::accounts::Role;
 use grabd_domain::ids::{TeamId, UserId};
+use grabd_domain::permissions::Permission;
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
 
 use crate::database::Tx;
@@ -23,6 +24,8 @@ pub enum TeamRuleError {
     NotMember,
     /// Only owners may make this change.
     NotOwner,
+    /// The user's role does not allow this change.
+    NotAllowed,
     /// The team has no such key, member or invitation.
     NotFound,
     /// The team would be left without an owner.
@@ -45,11 +48,22 @@ async fn lock_as_member(tx: &Tx, team: TeamId, user: UserId) -> Result<TeamResul
 }
 
 /// Locks the team and checks that this user is an owner.
-pub(crate) async fn lock_as_owner(tx: &Tx, team: TeamId, user: UserId) -> Result<TeamResult> {
+async fn lock_as_owner(tx: &Tx, team: TeamId, user: UserId) -> Result<TeamResult> {
     Ok(lock_as_member(tx, team, user).await?.and_then(|role| match role {
         Role::Owner => Ok(()),
-        Role::Member => Err(TeamRuleError::NotOwner),
+        Role::Member | Role::Viewer | Role::Billing => Err(TeamRuleError::NotOwner),
     }))
+}
+
+/// Locks the team and checks that the role of this user has the permission.
+pub(crate) async fn lock_as_permitted(
+    tx: &Tx,
+    team: TeamId,
+    user: UserId,
+    permission: Permission,
+) -> Result<TeamResult> {
+    let role = lock_as_member(tx, team, user).await?;
+    Ok(role.and_then(|role| if role.allows(permission) { Ok(()) } else { Err(TeamRuleError::NotAllowed) }))
 }
 
 async fn find_role(tx: &Tx, team: TeamId, user: UserId) -> Result<Option<Role>> {

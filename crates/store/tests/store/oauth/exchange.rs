@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
+use grabd_domain::accounts::Role;
 use grabd_domain::credentials::{Caller, Environment, Principal};
 use grabd_domain::ids::{GrantId, TeamId, UserId};
 use grabd_domain::oauth::{
@@ -86,6 +87,33 @@ on_both! {
         assert_eq!(db.store.oauth().consent(consent).await.unwrap(), ConsentOutcome::NotMember);
         db.execute_raw("UPDATE team SET status = 1").await.unwrap();
         assert_eq!(db.store.oauth().consent(app.new_consent(1)).await.unwrap(), ConsentOutcome::NotMember);
+    }
+
+    async fn role_without_apps_ends_grants_and_allows_no_new_ones(db) {
+        for role in [Role::Viewer, Role::Billing] {
+            let (app, other) = (TestApp::new(db).await, TestApp::new(db).await);
+            db.store.accounts().add_member(app.team, other.user, NOW).await.unwrap();
+            db.store.accounts().set_role(app.team, other.user, Role::Owner, app.user).await.unwrap().unwrap();
+            let number = if role == Role::Viewer { 10 } else { 20 };
+            app.consent(number).await;
+            db.store.oauth().exchange(app.exchange(number, number)).await.unwrap();
+            app.consent(number + 1).await;
+            assert!(app.authenticate(number, NOW).await.is_some());
+            // A role with apps keeps them.
+            db.store.accounts().set_role(app.team, app.user, Role::Member, other.user).await.unwrap().unwrap();
+            assert!(app.authenticate(number, NOW).await.is_some());
+
+            db.store.accounts().set_role(app.team, app.user, role, other.user).await.unwrap().unwrap();
+            assert_eq!(app.authenticate(number, NOW).await, None, "{role:?}");
+            assert_eq!(db.store.oauth().list_connections(app.user, NOW).await.unwrap(), [], "{role:?}");
+            let exchanged = db.store.oauth().exchange(app.exchange(number + 1, number + 1)).await.unwrap();
+            assert!(matches!(exchanged, TokenOutcome::Invalid(_)), "{role:?} {exchanged:?}");
+            let refused = db.store.oauth().consent(app.new_consent(number + 2)).await.unwrap();
+            assert_eq!(refused, ConsentOutcome::NotAllowed, "{role:?}");
+            // They do not come back with the former role.
+            db.store.accounts().set_role(app.team, app.user, Role::Member, other.user).await.unwrap().unwrap();
+            assert_eq!(app.authenticate(number, NOW).await, None, "{role:?}");
+        }
     }
 
     async fn code_exchange_issues_tokens_for_the_team_and_environment(db) {

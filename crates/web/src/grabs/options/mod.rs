@@ -116,7 +116,7 @@ const NOT_IN_FORM: [&str; 2] = ["html", "base_url"];
 const BLOCK: &str = "block";
 
 /// Options whose values are long.
-const WIDE: [&str; 4] = ["css", "script", "headers", "cookies"];
+const WIDE: [&str; 5] = ["css", "script", "headers", "cookies", "steps"];
 
 fn in_form() -> impl Iterator<Item = &'static CaptureOption> {
     TABLE.iter().filter(|option| !NOT_IN_FORM.contains(&option.name))
@@ -223,9 +223,11 @@ fn field(option: &CaptureOption, form: &Form, error: Option<String>) -> OptionFi
         Kind::Object { .. } | Kind::Sizes { .. } | Kind::Chars { .. } => {
             (hint(), Input::Line { max_length: LINE_CHARS })
         }
-        Kind::Patterns { .. } | Kind::Objects { .. } | Kind::Headers { .. } | Kind::Labels { .. } => {
-            (hint(), Input::Lines { max_length: LINES_CHARS })
-        }
+        Kind::Patterns { .. }
+        | Kind::Objects { .. }
+        | Kind::Choices { .. }
+        | Kind::Headers { .. }
+        | Kind::Labels { .. } => (hint(), Input::Lines { max_length: LINES_CHARS }),
         Kind::Statuses { max } => (hint(), Input::Lines { max_length: STATUS_CHARS * max }),
         Kind::Rectangle => (hint(), Input::Line { max_length: RECTANGLE_CHARS }),
     };
@@ -373,7 +375,7 @@ pub(crate) fn field_error(fault: Fault) -> Result<FieldError, Fault> {
 
 /// The domain's validation error in the words of the form.
 fn sentence(field: &faults::Field) -> String {
-    let faults::Field { name, seen, allowed } = field;
+    let faults::Field { name, member, seen, allowed } = field;
     let Some(option) = grabd_options::find(name) else {
         return format!("The form must be {}.", plain::text(allowed));
     };
@@ -381,7 +383,10 @@ fn sentence(field: &faults::Field) -> String {
         let detail = allowed.find(',').map_or("", |at| &allowed[at..]);
         return format!("Enter {}{}.", plain::WEB_ADDRESS, plain::text(detail));
     }
-    let label = option.form_label();
+    let label = match member {
+        Some(member) => format!("{}: “{member}”", option.form_label()),
+        None => option.form_label().to_owned(),
+    };
     let allowed = if *allowed == option.kind.allowed() { option.form_allowed() } else { plain::text(allowed) };
     // A value that is an object or a list is in the field itself, and secret ones are not shown.
     let value = seen.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(seen);

@@ -95,7 +95,7 @@ pub(crate) fn outcome(grab: &Grab) -> Vec<Detail> {
             let mut shown = vec![detail("Image", image_summary(metadata, *size_bytes))];
             shown.push(detail("Total time", seconds(took)));
             shown.push(detail("Rendering time", seconds(rendered.min(took))));
-            shown.extend(render_details(metadata));
+            shown.extend(render_details(metadata, grab.spec.url.as_str()));
             shown
         }
         State::Failed { finished_at, failure, metadata } => {
@@ -103,7 +103,7 @@ pub(crate) fn outcome(grab: &Grab) -> Vec<Detail> {
                 detail("Code", failure.reason.code().as_str()),
                 detail("Time to failure", seconds(finished_at.since(grab.created_at))),
             ];
-            shown.extend(render_details(metadata));
+            shown.extend(render_details(metadata, grab.spec.url.as_str()));
             shown
         }
     }
@@ -117,8 +117,8 @@ fn image_summary(metadata: &RenderMetadata, size_bytes: u64) -> String {
     }
 }
 
-/// What the browser recorded while rendering.
-pub(super) fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
+/// What the browser recorded while rendering. `requested` is the URL that was captured, which the page shows already.
+pub(super) fn render_details(metadata: &RenderMetadata, requested: &str) -> Vec<Detail> {
     let RenderMetadata {
         final_url,
         http_status,
@@ -144,7 +144,7 @@ pub(super) fn render_details(metadata: &RenderMetadata) -> Vec<Detail> {
     for (name, text) in [("Title", title), ("Description", description), ("Language", lang)] {
         shown.extend(text.iter().map(|text| detail(name, text.as_str())));
     }
-    if let Some(url) = final_url {
+    if let Some(url) = final_url.as_ref().filter(|url| *url != requested) {
         shown.push(detail("Final URL", url.as_str()));
     }
     if let Some(status) = http_status {

@@ -33,8 +33,10 @@ fn file_link(grab: &Grab, metadata: &RenderMetadata, file: &ShownFile<'_>) -> Fi
         AttachmentName::Also(FileKind::Links) => "Links".into(),
         AttachmentName::Also(FileKind::Elements) => "Elements".into(),
         AttachmentName::Also(FileKind::Marks) => "Marks".into(),
+        AttachmentName::Also(FileKind::Mhtml) => "MHTML".into(),
         AttachmentName::Also(FileKind::Pdf) => "PDF".into(),
         AttachmentName::Also(FileKind::Report) => "Report".into(),
+        AttachmentName::Also(FileKind::Har) => "HAR".into(),
         AttachmentName::Also(FileKind::Difference) => "Difference".into(),
         AttachmentName::Also(FileKind::Thumbnail) => "Thumbnail".into(),
         AttachmentName::Slice(number) => format!("Slice {}", number.get()).into(),
@@ -64,8 +66,10 @@ fn preview(grab: &Grab, metadata: &RenderMetadata, file: &ShownFile<'_>) -> Opti
             | FileKind::Markdown
             | FileKind::Links
             | FileKind::Elements
+            | FileKind::Mhtml
             | FileKind::Pdf
             | FileKind::Report
+            | FileKind::Har
             | FileKind::Difference
             | FileKind::Thumbnail,
         ) => None,

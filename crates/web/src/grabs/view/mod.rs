@@ -8,6 +8,7 @@ use askama::filters::Safe;
 use grabd_domain::capture::Scale;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Failure, FailureReason, Grab, State, Status};
+use grabd_domain::permissions::Permission;
 use grabd_options::plain;
 
 pub(crate) use self::details::{Detail, Identifier, identifiers, omitted_labels, outcome, request};
@@ -38,6 +39,8 @@ pub(crate) struct View {
     pub(crate) path: String,
     /// The form with the options of this grab.
     pub(crate) again: String,
+    /// Whether the reader may capture the page again and delete the image.
+    pub(crate) can_capture: bool,
     /// The path of the page of the grab that this one is compared with, if any.
     pub(crate) compared_to: Option<String>,
 }
@@ -123,6 +126,7 @@ impl View {
             created: grab.created_at.into(),
             path: at.grab_path(grab.id, ""),
             again: format!("{}?{}", at.path("capture"), options::to_query(&grab.spec, grab.environment)),
+            can_capture: at.may(Permission::Capture),
             compared_to: grab.spec.compare_to.map(|earlier| at.grab_path(earlier, "")),
             title,
         }

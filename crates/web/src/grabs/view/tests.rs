@@ -146,7 +146,9 @@ fn render_details_list_all_metadata() {
         },
         ..RenderMetadata::default()
     };
-    let details: Vec<_> = render_details(&metadata).into_iter().map(|detail| (detail.name, detail.value)).collect();
+    let asked = "https://example.com/a";
+    let details: Vec<_> =
+        render_details(&metadata, asked).into_iter().map(|detail| (detail.name, detail.value)).collect();
     let details: Vec<_> = details.iter().map(|(name, value)| (*name, &**value)).collect();
     assert_eq!(
         details,
@@ -168,5 +170,7 @@ fn render_details_list_all_metadata() {
             ("Warnings", "2 images could not be loaded; An image had not arrived"),
         ]
     );
-    assert!(render_details(&RenderMetadata::default()).is_empty());
+    assert!(render_details(&RenderMetadata::default(), asked).is_empty());
+    let same = render_details(&metadata, "https://example.com/b");
+    assert!(same.iter().all(|detail| detail.name != "Final URL"), "the URL is on the page already");
 }

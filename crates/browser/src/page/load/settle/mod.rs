@@ -166,7 +166,12 @@ async fn idle(context: &CaptureContext<'_>) -> Result<Ready, CaptureError> {
 
 /// Waits until the page has settled after it was changed.
 pub(in crate::page) async fn settle_again(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
-    let until = (Instant::now() + context.limits.settle_budget).min(context.capture_by);
+    settle_within(context, context.limits.settle_budget).await
+}
+
+/// The same, for no longer than `limit`.
+pub(in crate::page) async fn settle_within(context: &CaptureContext<'_>, limit: Duration) -> Result<(), CaptureError> {
+    let until = (Instant::now() + limit.min(context.limits.settle_budget)).min(context.capture_by);
     at_rest(context, until).await?;
     advance_until_calm(context, until, ARRIVAL_TIME).await?;
     Ok(())

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use url::Url;
 
 pub(crate) use self::document::{Document, Navigation};
-pub(crate) use self::record::{Record, RecordedRequest};
+pub(crate) use self::record::{Exchange, Record, RecordedRequest};
 pub(crate) use self::requesters::{DocumentOrigin, Requesters};
 pub(crate) use self::requests::{Hold, Requests, WaitLimit};
 pub(crate) use self::workers::Workers;
@@ -189,12 +189,12 @@ impl Watch {
                     None
                 }
                 // The browser does not name the types of these requests: they are scripts and data.
-                Some(Event::RequestStarted { request, loader, kind, url, redirected, frame: _ }) => {
+                Some(Event::RequestStarted { request, loader, kind, url, redirected, details, frame: _ }) => {
                     let kind = if matches!(kind, Kind::Script | Kind::Worker) { Kind::Script } else { Kind::Data };
-                    Some(Event::RequestStarted { request, loader, frame: None, kind, url, redirected })
+                    Some(Event::RequestStarted { request, loader, frame: None, kind, url, redirected, details })
                 }
-                Some(Event::ResponseReceived { request, loader, head, length, kind: _ }) => {
-                    Some(Event::ResponseReceived { request, loader, kind: Kind::Data, head, length })
+                Some(Event::ResponseReceived { request, loader, head, length, details, kind: _ }) => {
+                    Some(Event::ResponseReceived { request, loader, kind: Kind::Data, head, length, details })
                 }
                 event => event.filter(is_of_worker),
             };
@@ -215,9 +215,9 @@ impl Watch {
             WatchState { main_frame: std::mem::take(&mut seen.main_frame), gone: seen.gone, ..WatchState::default() };
     }
 
-    /// Records from now on what the page requests and logs.
-    pub(crate) fn start_record(&self) {
-        self.lock().record = Some(Box::default());
+    /// Records from now on what the page requests and logs, and the heads of its requests if they are archived.
+    pub(crate) fn start_record(&self, with_exchanges: bool) {
+        self.lock().record = Some(Box::new(Record::new(with_exchanges)));
     }
 
     /// Records from now on which document causes which request.
@@ -439,14 +439,14 @@ impl WatchState {
             Event::Loaded => self.loaded_at = Some(now),
             // Only recorded.
             Event::Logged { .. } => {}
-            Event::RequestStarted { request, loader, frame, kind, url, redirected: _ } => {
+            Event::RequestStarted { request, loader, frame, kind, url, .. } => {
                 if kind == Kind::Document && request == loader && frame.as_deref() == Some(&self.main_frame) {
                     self.navigate(loader, url);
                 } else if kind != Kind::Other {
                     self.begin(request, kind, &url, now);
                 }
             }
-            Event::ResponseReceived { loader, kind: Kind::Document, head, request, length } => {
+            Event::ResponseReceived { loader, kind: Kind::Document, head, request, length, .. } => {
                 self.requests.answer(&request, length, now);
                 self.record_response(loader, head);
             }

@@ -1,13 +1,24 @@
-//! What a page requested and logged, for the report. It is recorded only if a report was asked for.
+//! What a page requested and logged, for the report and the archive of requests. It is recorded only if one of them was asked
+//! for.
 
 use std::collections::HashMap;
 
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::cdp::{Event, Kind};
+use crate::cdp::{Event, Kind, RequestDetails, ResponseDetails};
 
 /// The most requests that are recorded.
-const MAX_REQUESTS: usize = 1000;
+const MAX_REQUESTS: usize = 2000;
+
+/// The most headers of a message, the most characters of their names and values, and the most bytes of all of them.
+const MAX_HEADERS: usize = 100;
+const MAX_NAME_CHARS: usize = 128;
+const MAX_VALUE_CHARS: usize = 2048;
+const MAX_HEADER_BYTES: usize = 4 << 20;
+
+/// The most characters of the method, the status text, the media type and the protocol.
+const MAX_WORD_CHARS: usize = 100;
 
 /// The most characters of a URL.
 const MAX_URL_CHARS: usize = 2048;
@@ -24,6 +35,8 @@ pub(crate) struct RecordedRequest {
     /// Whether it is for a document of the main frame.
     pub(crate) is_navigation: bool,
     pub(crate) started_at: Instant,
+    /// When the head of its response came.
+    pub(crate) answered_at: Option<Instant>,
     /// When it was answered completely, failed, or was redirected.
     pub(crate) ended_at: Option<Instant>,
     /// The HTTP status.
@@ -32,6 +45,21 @@ pub(crate) struct RecordedRequest {
     pub(crate) bytes: u64,
     /// The browser's error code.
     pub(crate) error: Option<String>,
+    /// The heads of request and response, if all are recorded or if it is for a document of the main frame.
+    pub(crate) exchange: Option<Box<Exchange>>,
+}
+
+/// The heads of a request and of its response. Those of a request are without cookies, and without what the caller adds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Exchange {
+    pub(crate) method: String,
+    /// When it began, in milliseconds since 1970.
+    pub(crate) began_ms: i64,
+    pub(crate) request_headers: Vec<(String, String)>,
+    pub(crate) status_text: String,
+    pub(crate) media_type: String,
+    pub(crate) protocol: String,
+    pub(crate) response_headers: Vec<(String, String)>,
 }
 
 /// A line of the console.
@@ -51,27 +79,44 @@ pub(crate) struct Record {
     pub(crate) console: Vec<RecordedLine>,
     /// The last request of each id.
     open: HashMap<String, usize>,
+    /// Whether the heads of all requests and responses are recorded.
+    with_exchanges: bool,
+    /// Bytes of all recorded headers.
+    header_bytes: usize,
 }
 
 impl Record {
+    pub(super) fn new(with_exchanges: bool) -> Self {
+        Self { with_exchanges, ..Self::default() }
+    }
+
     pub(super) fn note(&mut self, event: &Event, main_frame: &str, now: Instant) {
         match event {
-            Event::RequestStarted { request, loader, frame, kind, url, redirected } => {
+            Event::RequestStarted { request, loader, frame, kind, url, redirected, details } => {
                 if let Some(before) = self.open(request) {
                     before.status = before.status.or(*redirected);
+                    before.answered_at.get_or_insert(now);
                     before.ended_at.get_or_insert(now);
+                }
+                if let Some(redirect) = &details.redirect {
+                    self.add_answer(request, redirect);
                 }
                 // The content of these is in the URL.
                 if !url.starts_with("data:") {
                     let is_navigation =
                         *kind == Kind::Document && request == loader && frame.as_deref() == Some(main_frame);
                     self.begin(request, url, *kind, is_navigation, now);
+                    if is_navigation || self.with_exchanges {
+                        self.add_request(request, details);
+                    }
                 }
             }
-            Event::ResponseReceived { request, head, .. } => {
+            Event::ResponseReceived { request, head, details, .. } => {
                 if let Some(open) = self.open(request) {
                     open.status = Some(head.status);
+                    open.answered_at = Some(now);
                 }
+                self.add_answer(request, details);
             }
             Event::DataReceived { request, bytes } => {
                 if let Some(open) = self.open(request) {
@@ -125,11 +170,60 @@ impl Record {
             kind,
             is_navigation,
             started_at: now,
+            answered_at: None,
             ended_at: None,
             status: None,
             bytes: 0,
             error: None,
+            exchange: None,
         });
+    }
+
+    /// Adds the head of a request, unless there are too many.
+    fn add_request(&mut self, request: &str, details: &RequestDetails) {
+        if !self.open.contains_key(request) {
+            return;
+        }
+        let headers: Map<String, Value> =
+            details.headers.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let request_headers = self.take_headers(&headers);
+        if let Some(open) = self.open(request) {
+            open.exchange = Some(Box::new(Exchange {
+                method: shortened(&details.method, MAX_WORD_CHARS),
+                began_ms: details.began_ms,
+                request_headers,
+                ..Exchange::default()
+            }));
+        }
+    }
+
+    /// Adds the head of a response, if that of its request is recorded.
+    fn add_answer(&mut self, request: &str, details: &ResponseDetails) {
+        if self.open(request).is_none_or(|open| open.exchange.is_none()) {
+            return;
+        }
+        let response_headers = self.take_headers(&details.headers);
+        if let Some(exchange) = self.open(request).and_then(|open| open.exchange.as_deref_mut()) {
+            exchange.response_headers = response_headers;
+            exchange.status_text = shortened(&details.status_text, MAX_WORD_CHARS);
+            exchange.media_type = shortened(&details.media_type, MAX_WORD_CHARS);
+            exchange.protocol = shortened(&details.protocol, MAX_WORD_CHARS);
+        }
+    }
+
+    /// Headers within all bounds. There are none once all headers together have too many bytes.
+    fn take_headers(&mut self, headers: &Map<String, Value>) -> Vec<(String, String)> {
+        let mut taken = Vec::new();
+        for (name, value) in headers.iter().take(MAX_HEADERS) {
+            let Some(value) = value.as_str() else { continue };
+            let header = (shortened(name, MAX_NAME_CHARS), shortened(value, MAX_VALUE_CHARS));
+            self.header_bytes = self.header_bytes.saturating_add(header.0.len() + header.1.len());
+            if self.header_bytes > MAX_HEADER_BYTES {
+                break;
+            }
+            taken.push(header);
+        }
+        taken
     }
 
     fn end(&mut self, request: &str, error: Option<&String>, now: Instant) {
@@ -153,7 +247,8 @@ mod tests {
 
     fn started(request: &str, kind: Kind, url: &str, redirected: Option<u16>) -> Event {
         let (request, loader) = (request.to_owned(), request.to_owned());
-        Event::RequestStarted { request, loader, frame: Some("main".into()), kind, url: url.into(), redirected }
+        let (frame, url, details) = (Some("main".into()), url.into(), Box::default());
+        Event::RequestStarted { request, loader, frame, kind, url, redirected, details }
     }
 
     fn record(events: impl IntoIterator<Item = Event>) -> Record {
@@ -171,6 +266,7 @@ mod tests {
             kind: Kind::Document,
             head,
             length: None,
+            details: Box::default(),
         };
         let record = record([
             started("1", Kind::Document, "https://a/", None),
@@ -187,15 +283,29 @@ mod tests {
         assert!(record.requests.iter().all(|of| of.ended_at.is_some()));
         assert_eq!(record.requests.iter().filter(|of| of.is_navigation).count(), 2);
         assert_eq!(record.requests[2].error.as_deref(), Some("net::ERR_FAILED"));
+        let has_heads: Vec<bool> = record.requests.iter().map(|of| of.exchange.is_some()).collect();
+        assert_eq!(has_heads, [true, true, false], "those of documents are always recorded");
+    }
+
+    #[test]
+    fn headers_are_bounded_one_by_one_and_together() {
+        let headers: Map<String, Value> =
+            (0..200).map(|at| (format!("{at}{}", "n".repeat(500)), "v".repeat(5000).into())).collect();
+        let mut record = Record::new(true);
+        let taken = record.take_headers(&headers);
+        assert_eq!(taken.len(), MAX_HEADERS);
+        assert!(taken.iter().all(|(name, value)| (name.len(), value.len()) == (MAX_NAME_CHARS, MAX_VALUE_CHARS)));
+        (0..100).for_each(|_| _ = record.take_headers(&headers));
+        assert!(record.take_headers(&headers).is_empty());
     }
 
     #[test]
     fn record_is_bounded() {
         let url = format!("https://a/{}", "é".repeat(5000));
-        let many = (0..1005).map(|at| started(&at.to_string(), Kind::Image, &url, None));
+        let many = (0..2005).map(|at| started(&at.to_string(), Kind::Image, &url, None));
         let lines = (0..200).map(|at| Event::Logged { source: "javascript".into(), text: format!("{at}\0{url}") });
         let record = record(many.chain(lines));
-        assert_eq!((record.requests.len(), record.omitted, record.console.len()), (1000, 5, 100));
+        assert_eq!((record.requests.len(), record.omitted, record.console.len()), (2000, 5, 100));
         assert_eq!(record.requests[0].url.chars().count(), MAX_URL_CHARS);
         assert!(record.console.iter().all(|line| line.text.chars().count() <= MAX_LINE_CHARS));
     }

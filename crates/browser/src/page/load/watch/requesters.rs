@@ -91,7 +91,7 @@ mod tests {
 
     fn started(request: &str, loader: &str, kind: Kind, url: &str) -> Event {
         let (request, loader, url) = (request.to_owned(), loader.to_owned(), url.to_owned());
-        Event::RequestStarted { request, loader, frame: None, kind, url, redirected: None }
+        Event::RequestStarted { request, loader, frame: None, kind, url, redirected: None, details: Box::default() }
     }
 
     #[test]

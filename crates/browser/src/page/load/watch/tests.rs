@@ -3,7 +3,8 @@ use super::*;
 
 fn started(request: &str, kind: Kind) -> Event {
     let (request, url) = (request.to_owned(), format!("http://a/{request}"));
-    Event::RequestStarted { loader: request.clone(), request, frame: Some("main".into()), kind, url, redirected: None }
+    let (loader, frame, details) = (request.clone(), Some("main".into()), Box::default());
+    Event::RequestStarted { loader, request, frame, kind, url, redirected: None, details }
 }
 
 fn navigated(loader: &str, unreachable_url: Option<&str>) -> Event {
@@ -32,6 +33,7 @@ fn document_has_the_head_of_its_own_response() {
         kind: Kind::Document,
         head: head(status),
         length: None,
+        details: Box::default(),
     };
     let seen = seen([
         started("1", Kind::Document),

@@ -216,3 +216,10 @@ const height = () => {
   const element = document.scrollingElement ?? rootOf(document);
   return { height: element instanceof Element ? element.scrollHeight : 0 };
 };
+
+// The day in the time zone of the page.
+const today = () => {
+  const now = new Date();
+  const two = (number) => String(number).padStart(2, '0');
+  return { date: `${now.getFullYear()}-${two(now.getMonth() + 1)}-${two(now.getDate())}` };
+};

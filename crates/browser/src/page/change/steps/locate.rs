@@ -1,0 +1,348 @@
+//! Finds the elements that steps name, in the page and in its frames.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use chromiumoxide::cdp::browser_protocol::dom::DescribeNodeParams;
+use chromiumoxide::cdp::browser_protocol::page::CreateIsolatedWorldParams;
+use chromiumoxide::cdp::js_protocol::runtime::{EvaluateParams, ExecutionContextId, RemoteObjectId};
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
+
+use crate::cdp::CallError;
+use crate::page::context::CaptureContext;
+use crate::page::error::CaptureError;
+
+/// The name of the isolated world. Pages cannot see it.
+const WORLD: &str = "grabd steps";
+
+/// Between the selectors of frames and that of the element.
+const FRAME_SEPARATOR: &str = " >> ";
+
+/// The most frames within each other.
+const MAX_FRAMES: usize = 4;
+
+/// The time until a frame whose document was replaced is looked at again.
+const RETRY_AFTER: Duration = Duration::from_millis(50);
+
+/// The time for a waiting script to report that its time is up.
+const SCRIPT_GRACE: Duration = Duration::from_millis(500);
+
+/// An expression whose value has the functions.
+static LIBRARY: LazyLock<String> = LazyLock::new(|| {
+    let files = [include_str!("../../scripts/common.js"), include_str!("../../scripts/locate.js")];
+    let mut library = String::from("(globalThis.steps ??= (() => {\n");
+    for line in files.iter().flat_map(|file| file.lines()).filter(|line| !line.trim_start().starts_with("//")) {
+        library.push_str(line.trim_start());
+        library.push('\n');
+    }
+    library.push_str("return steps;\n})())");
+    library
+});
+
+/// Why an element cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Problem {
+    /// The selector is none.
+    Invalid,
+    /// Nothing matches.
+    Missing,
+    /// Nothing that matches is visible.
+    Hidden,
+    /// Another element is in front of it.
+    Covered,
+    /// It is disabled.
+    Disabled,
+    /// It is a field that cannot be changed.
+    ReadOnly,
+    /// It takes no text.
+    NotField,
+    /// It takes text of another form, such as a date.
+    NotAccepted,
+    /// It is no list.
+    NotList,
+    /// The list has no such option.
+    NoOption,
+    /// It is no frame.
+    NotFrame,
+    /// Its document is of another site.
+    OtherSite,
+    /// The page did not stay for long enough.
+    Replaced,
+}
+
+/// What a function of `locate.js` returns.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Found {
+    pub(super) problem: Option<Problem>,
+    /// The point of the window where the element is.
+    x: Option<f64>,
+    y: Option<f64>,
+    /// Whether the field takes a value instead of typed text.
+    pub(super) is_value: bool,
+    /// What covers the element.
+    pub(super) by: Option<String>,
+    /// What the page has instead of the element: what it is, how many there are, and the names of some.
+    pub(super) noun: Option<String>,
+    pub(super) count: u32,
+    pub(super) names: Vec<String>,
+    /// The frame that has the problem, if it is not the element.
+    #[serde(skip)]
+    pub(super) frame: Option<String>,
+}
+
+impl Found {
+    fn with(problem: Problem) -> Self {
+        Self { problem: Some(problem), ..Self::default() }
+    }
+
+    /// The point of the window where the element is.
+    pub(super) fn point(&self) -> Option<(f64, f64)> {
+        self.x.zip(self.y)
+    }
+}
+
+/// The arguments of the functions. Each function takes some of them.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Arguments<'a> {
+    pub(super) selector: &'a str,
+    /// The text, or the option of a list.
+    pub(super) text: &'a str,
+    /// What the page may have instead: `buttons`, `fields` or `lists`. Empty: it is not reported.
+    pub(super) kind: &'a str,
+    /// Whether the element must be enabled.
+    pub(super) enabled: bool,
+    /// What must not be in errors.
+    pub(super) secrets: &'a [&'a str],
+    pub(super) budget_ms: u64,
+}
+
+#[derive(Serialize)]
+struct Point {
+    x: f64,
+    y: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Evaluated<T> {
+    result: Evaluation<T>,
+    exception_details: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Evaluation<T> {
+    value: Option<T>,
+    object_id: Option<RemoteObjectId>,
+}
+
+#[derive(Deserialize)]
+struct Described {
+    node: Node,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Node {
+    frame_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Created {
+    execution_context_id: ExecutionContextId,
+}
+
+/// The isolated world of the frame that an element is in.
+pub(super) struct Place(ExecutionContextId);
+
+/// Calls a function with the element that a selector names, within the frames that it names before. Waits for it for up to
+/// `limit`, which the arguments get as their budget.
+///
+/// # Errors
+/// If the browser is gone, or the page does not respond.
+pub(super) async fn find(
+    context: &CaptureContext<'_>,
+    function: &str,
+    arguments: Arguments<'_>,
+    limit: Duration,
+) -> Result<(Found, Option<Place>), CaptureError> {
+    let _fast = context.clock.draw_fast();
+    let mut frames: Vec<&str> = arguments.selector.split(FRAME_SEPARATOR).map(str::trim).collect();
+    let selector = frames.pop().unwrap_or_default();
+    if frames.len() > MAX_FRAMES {
+        return Ok((Found::with(Problem::Invalid), None));
+    }
+    find_within(context, &frames, function, Arguments { selector, ..arguments }, limit).await
+}
+
+/// Calls a function that names no frames.
+///
+/// # Errors
+/// As [`find`].
+pub(super) async fn find_in_page(
+    context: &CaptureContext<'_>,
+    function: &str,
+    arguments: Arguments<'_>,
+    limit: Duration,
+) -> Result<Found, CaptureError> {
+    let _fast = context.clock.draw_fast();
+    find_within(context, &[], function, arguments, limit).await.map(|(found, _)| found)
+}
+
+async fn find_within(
+    context: &CaptureContext<'_>,
+    frames: &[&str],
+    function: &str,
+    arguments: Arguments<'_>,
+    limit: Duration,
+) -> Result<(Found, Option<Place>), CaptureError> {
+    let until = (Instant::now() + limit).min(context.capture_by);
+    loop {
+        match attempt(context, frames, function, arguments, until).await? {
+            Some(found) => return Ok(found),
+            None if Instant::now() >= until => return Ok((Found::with(Problem::Replaced), None)),
+            None => sleep(RETRY_AFTER).await,
+        }
+    }
+}
+
+/// `None` if a document was replaced meanwhile.
+async fn attempt(
+    context: &CaptureContext<'_>,
+    frames: &[&str],
+    function: &str,
+    arguments: Arguments<'_>,
+    until: Instant,
+) -> Result<Option<(Found, Option<Place>)>, CaptureError> {
+    let budget_ms = || {
+        let left = until.saturating_duration_since(Instant::now());
+        u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
+    };
+    let (main, _) = context.tab.watch.frame_and_loader();
+    let Some(mut world) = world_of(context, main).await? else { return Ok(None) };
+    let mut parents = Vec::with_capacity(frames.len());
+    for &frame in frames {
+        let of_frame = Arguments { selector: frame, kind: "", budget_ms: budget_ms(), ..arguments };
+        let in_frame = |found: Found| Some((Found { frame: Some(frame.to_owned()), ..found }, None));
+        match call::<Found>(context, world, "frame", &of_frame).await? {
+            None => return Ok(None),
+            Some(found) if found.problem.is_some() => return Ok(in_frame(found)),
+            Some(_) => {}
+        }
+        let Some(id) = frame_id(context, world).await? else { return Ok(None) };
+        let Some(inner) = world_of(context, id).await? else { return Ok(in_frame(Found::with(Problem::OtherSite))) };
+        parents.push((world, frame));
+        world = inner;
+    }
+    let arguments = Arguments { budget_ms: budget_ms(), ..arguments };
+    let Some(mut found) = call::<Found>(context, world, function, &arguments).await? else { return Ok(None) };
+    // From the innermost frame to the window.
+    for (parent, frame) in parents.into_iter().rev() {
+        let Some((x, y)) = found.point() else { break };
+        let Some(at) = call::<Found>(context, parent, "framePoint", &Point { x, y }).await? else { return Ok(None) };
+        if at.problem.is_some() {
+            return Ok(Some((Found { frame: Some(frame.to_owned()), ..at }, None)));
+        }
+        found = at;
+    }
+    Ok(Some((found, Some(Place(world)))))
+}
+
+/// Calls a function that uses the element that was found. `None` if its document was replaced.
+///
+/// # Errors
+/// As [`find`].
+pub(super) async fn apply(
+    context: &CaptureContext<'_>,
+    place: &Place,
+    function: &str,
+    arguments: &Arguments<'_>,
+) -> Result<Option<Found>, CaptureError> {
+    call(context, place.0, function, arguments).await
+}
+
+/// The isolated world of a frame. `None` if there is no such frame in the process of the page.
+async fn world_of(context: &CaptureContext<'_>, frame: String) -> Result<Option<ExecutionContextId>, CaptureError> {
+    let create =
+        CreateIsolatedWorldParams { world_name: Some(WORLD.to_owned()), ..CreateIsolatedWorldParams::new(frame) };
+    Ok(request::<_, Created>(context, create).await?.map(|created| created.execution_context_id))
+}
+
+/// The id of the frame whose element was found last. `None` if it is gone.
+async fn frame_id(context: &CaptureContext<'_>, world: ExecutionContextId) -> Result<Option<String>, CaptureError> {
+    let params = EvaluateParams {
+        context_id: Some(world),
+        silent: Some(true),
+        ..EvaluateParams::new(format!("{}.element()", *LIBRARY))
+    };
+    let element: Option<Evaluated<IgnoredAny>> = request(context, params).await?;
+    let Some(object_id) = element.and_then(|element| element.result.object_id) else { return Ok(None) };
+    let describe = DescribeNodeParams { object_id: Some(object_id), ..DescribeNodeParams::default() };
+    Ok(request::<_, Described>(context, describe).await?.and_then(|described| described.node.frame_id))
+}
+
+/// The result of a function. `None` if it throws, or if the world is gone.
+async fn call<T: DeserializeOwned>(
+    context: &CaptureContext<'_>,
+    world: ExecutionContextId,
+    function: &str,
+    arguments: &impl Serialize,
+) -> Result<Option<T>, CaptureError> {
+    let arguments = serde_json::to_string(arguments).unwrap_or_else(|_| "{}".into());
+    let params = EvaluateParams {
+        context_id: Some(world),
+        await_promise: Some(true),
+        return_by_value: Some(true),
+        silent: Some(true),
+        ..EvaluateParams::new(format!("{}.{function}({arguments})", *LIBRARY))
+    };
+    let evaluated: Option<Evaluated<T>> = request(context, params).await?;
+    // What was thrown is a value, too.
+    Ok(evaluated.filter(|evaluated| evaluated.exception_details.is_none()).and_then(|evaluated| evaluated.result.value))
+}
+
+/// Calls the browser. `None` if it refuses the call, because the frame or its document is gone.
+async fn request<C: chromiumoxide::Command, T: DeserializeOwned>(
+    context: &CaptureContext<'_>,
+    command: C,
+) -> Result<Option<T>, CaptureError> {
+    let limit = context.remaining() + SCRIPT_GRACE;
+    match context.tab.client.call_as(limit, Some(&context.tab.session), command).await {
+        Ok(result) => Ok(Some(result)),
+        Err(CallError::Refused { .. } | CallError::InvalidResponse(_) | CallError::TooLarge { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn library_is_one_expression_without_comments() {
+        assert!(LIBRARY.starts_with("(globalThis.steps ??= (() => {") && LIBRARY.ends_with("})())"));
+        assert!(!LIBRARY.lines().any(|line| line.starts_with("//")));
+        for function in [
+            "target",
+            "field",
+            "setValue",
+            "list",
+            "choose",
+            "scrollToElement",
+            "scrollToEnd",
+            "wait",
+            "waitForText",
+            "frame",
+            "element",
+            "framePoint",
+        ] {
+            assert!(LIBRARY.contains(&format!("steps.{function} =")), "{function}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Keeps secrets out of files about requests: what the caller sends to the target, and credentials and cookies of anybody.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use grabd_domain::capture::{BasicAuth, Secrets};
+use serde::Serialize;
+use url::{Url, form_urlencoded};
+
+/// Headers with credentials and cookies, in lower case.
+const SECRET_HEADERS: [&str; 6] =
+    ["authorization", "proxy-authorization", "cookie", "cookie2", "set-cookie", "set-cookie2"];
+
+/// The fewest characters of a secret that is looked for in texts. Shorter ones are in many texts by chance.
+const LEAST_CHARS: usize = 4;
+
+/// The fewest bytes of a text that may have been cut when it was recorded, and so may end within a secret.
+const LEAST_CUT_BYTES: usize = 2048;
+
+/// What replaces a secret.
+const REMOVED: &str = "removed";
+
+/// A header, or a parameter of a URL.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Header {
+    pub(super) name: String,
+    pub(super) value: String,
+}
+
+/// The secrets of one grab.
+pub(super) struct SecretFilter {
+    /// Names of the caller's headers, in lower case.
+    names: Vec<String>,
+    /// Values of the caller, also as they are written in URLs. Longer ones come first, since they may contain others.
+    values: Vec<String>,
+}
+
+impl SecretFilter {
+    pub(super) fn of(secrets: &Secrets) -> Self {
+        let Secrets { headers, cookies, basic_auth, .. } = secrets;
+        let mut plain: Vec<String> = headers.iter().map(|(_, value)| value.clone()).collect();
+        plain.extend(cookies.iter().map(|cookie| cookie.value.clone()));
+        if let Some(BasicAuth { username, password }) = basic_auth {
+            plain.push(password.clone());
+            plain.push(STANDARD.encode(format!("{username}:{password}")));
+        }
+        plain.retain(|value| value.chars().count() >= LEAST_CHARS);
+        let encoded = |value: &String| form_urlencoded::byte_serialize(value.as_bytes()).collect::<String>();
+        let mut values: Vec<String> = plain.iter().map(encoded).collect();
+        values.extend(plain);
+        values.sort_unstable_by_key(|value| std::cmp::Reverse(value.len()));
+        values.dedup();
+        Self { names: headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect(), values }
+    }
+
+    /// Headers without those that have a secret.
+    pub(super) fn headers(&self, headers: &[(String, String)]) -> Vec<Header> {
+        let kept = headers.iter().filter(|(name, value)| !self.is_secret(name, value));
+        kept.map(|(name, value)| Header { name: name.clone(), value: without_user(value) }).collect()
+    }
+
+    /// A URL without user name, password and values of the caller.
+    pub(super) fn url(&self, url: &str) -> String {
+        self.text(&without_user(url))
+    }
+
+    /// A text without values of the caller.
+    pub(super) fn text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for value in &self.values {
+            if text.contains(value) {
+                text = text.replace(value, REMOVED);
+            }
+        }
+        if let Some(start) = self.incomplete_secret(&text) {
+            text.truncate(start);
+            text.push_str(REMOVED);
+        }
+        text
+    }
+
+    /// Where a secret begins that a long text ends with, and that is not complete.
+    fn incomplete_secret(&self, text: &str) -> Option<usize> {
+        if text.len() < LEAST_CUT_BYTES {
+            return None;
+        }
+        let begins = |secret: &String| {
+            let earliest = text.len().saturating_sub(secret.len());
+            let latest = text.len() - LEAST_CHARS;
+            let mut starts = text.char_indices().map(|(at, _)| at).filter(|at| (earliest..=latest).contains(at));
+            starts.find(|at| secret.starts_with(&text[*at..]))
+        };
+        self.values.iter().filter_map(begins).min()
+    }
+
+    fn is_secret(&self, name: &str, value: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        SECRET_HEADERS.contains(&name.as_str())
+            || self.names.contains(&name)
+            || self.values.iter().any(|secret| value.contains(secret))
+            || self.incomplete_secret(value).is_some()
+    }
+}
+
+/// The text, without user name and password if it is a URL.
+fn without_user(text: &str) -> String {
+    // Most texts are no URLs with a user name, and must stay as they are.
+    if !text.contains('@') {
+        return text.to_owned();
+    }
+    let Ok(mut url) = Url::parse(text) else { return text.to_owned() };
+    if url.username().is_empty() && url.password().is_none() {
+        return text.to_owned();
+    }
+    match (url.set_username(""), url.set_password(None)) {
+        (Ok(()), Ok(())) => url.into(),
+        (_, _) => REMOVED.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use grabd_domain::capture::{CaptureRequest, CaptureSpec};
+
+    use super::*;
+
+    fn filter(options: &[(&str, &str)]) -> SecretFilter {
+        let mut request = CaptureRequest { url: Some("https://example.com/".into()), ..CaptureRequest::default() };
+        for (name, json) in options {
+            assert!(request.set(name, serde_json::from_str(json).unwrap()), "{name}");
+        }
+        SecretFilter::of(&CaptureSpec::parse(&request).unwrap().secrets)
+    }
+
+    #[test]
+    fn headers_with_secrets_are_left_out() {
+        let filter = filter(&[
+            ("headers", r#"{"X-Token": "token-value", "X-Short": "a"}"#),
+            ("cookies", r#"[{"name": "sid", "value": "cookie-value"}]"#),
+            ("basic_auth", r#"{"username": "me", "password": "pass-value"}"#),
+        ]);
+        let kept = |name: &str, value: &str| filter.headers(&[(name.to_owned(), value.to_owned())]);
+        for (name, value) in [
+            ("Authorization", "Basic abc"),
+            ("Proxy-Authorization", "x"),
+            ("COOKIE", "a=b"),
+            ("Set-Cookie", "a=b"),
+            ("x-token", "another"),
+            ("x-short", "a"),
+            ("x-echo", "got token-value"),
+            ("x-echo", "sid=cookie-value"),
+            ("x-echo", "pass-value"),
+            ("x-echo", "Basic bWU6cGFzcy12YWx1ZQ=="),
+        ] {
+            assert_eq!(kept(name, value), [], "{name}: {value}");
+        }
+        assert_eq!(kept("Accept", "a@b")[0].value, "a@b");
+        assert_eq!(kept("Location", "https://u:p@example.com/a")[0].value, "https://example.com/a");
+    }
+
+    #[test]
+    fn urls_have_neither_users_nor_values_of_the_caller() {
+        let filter = filter(&[("cookies", r#"[{"name": "sid", "value": "a b/cd"}, {"name": "b", "value": "x"}]"#)]);
+        assert_eq!(filter.url("https://u:p@example.com/x?sid=a+b%2Fcd"), "https://example.com/x?sid=removed");
+        assert_eq!(filter.url("https://example.com/x@y"), "https://example.com/x@y");
+        assert_eq!(filter.text("a b/cd x"), "removed x");
+    }
+
+    #[test]
+    fn secret_that_was_cut_with_its_text_is_found() {
+        let filter = filter(&[("headers", &format!(r#"{{"x-token": "{}"}}"#, "0123456789".repeat(300)))]);
+        let text = format!("{}{}", "a".repeat(1000), &"0123456789".repeat(300)[..1048]);
+        assert_eq!(filter.text(&text), format!("{}removed", "a".repeat(1000)));
+        assert_eq!(filter.headers(&[("x-echo".to_owned(), text)]), []);
+        let long = "a".repeat(3000);
+        assert_eq!(filter.text(&long), long);
+    }
+}

@@ -1,0 +1,268 @@
+//! Reads what a caller asks for of a grab, as text.
+
+use axum::Router;
+use grabd_memory::{MemoryBudget, Reservation};
+use grabd_proto::v1::{Grab, GrabFile, GrabStatus};
+use serde_json::Value;
+
+use super::changes;
+use super::element::{Element, elements};
+use super::file::{FileError, Files, LoadedFile};
+use super::json_text;
+use super::kind::Readable;
+
+/// The largest file that is made into text, in bytes.
+const MAX_TEXT_BYTES: u64 = 8 << 20;
+
+/// Reads the files of grabs.
+pub(crate) struct Reader(Files);
+
+/// A text of a grab. The memory of the files that it is made of is reserved until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) text: String,
+    memory: Vec<Reservation>,
+}
+
+/// Why something cannot be read. The text is for the caller.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ReadError {
+    /// The capture has not ended.
+    #[error("The grab is {0}. There is nothing to read before it is done.")]
+    NotDone(&'static str),
+    /// The capture failed.
+    #[error("The grab has failed, so that there is nothing to read.")]
+    Failed,
+    /// The image was deleted.
+    #[error("The image of the grab was deleted, and its files with it.")]
+    Deleted,
+    /// The capture did not make the file.
+    #[error("The grab has no file `{0}`. Files are made at the capture: create it with `also: [\"{0}\"]`.")]
+    NoFile(&'static str),
+    /// It is an image.
+    #[error("`{0}` is an image, and cannot be read as text.")]
+    NoText(&'static str),
+    /// There is nothing to compare the grab with.
+    #[error("`difference` needs an earlier grab: name it in `compare_to`.")]
+    NoEarlier,
+    /// The file cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+impl Reader {
+    /// Reads files through this router, which serves them at the paths of their URLs, which have this origin.
+    pub(crate) fn new(images: Router, memory: MemoryBudget, origin: &str) -> Self {
+        Self(Files::new(images, memory, origin))
+    }
+
+    /// The file at a URL of the service, which has at most this many bytes.
+    ///
+    /// # Errors
+    /// See [`FileError`].
+    pub(crate) async fn file(&self, url: &str, max_bytes: u64) -> Result<LoadedFile, FileError> {
+        self.0.load(url, max_bytes).await
+    }
+
+    /// What was asked for, as text. Only `difference` needs the earlier grab.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub(crate) async fn text(
+        &self,
+        grab: &Grab,
+        kind: Readable,
+        earlier: Option<&Grab>,
+    ) -> Result<Document, ReadError> {
+        match kind {
+            Readable::Markdown | Readable::Text | Readable::Accessibility => self.document(grab, kind).await,
+            Readable::Elements => {
+                let Document { text, memory } = self.document(grab, kind).await?;
+                Ok(Document { text: json_text::of_elements(&text), memory })
+            }
+            Readable::Report => {
+                let Document { text, memory } = self.document(grab, kind).await?;
+                Ok(Document { text: json_text::of_object(&text), memory })
+            }
+            Readable::Difference => {
+                check_done(grab)?;
+                Ok(self.changes(earlier.ok_or(ReadError::NoEarlier)?, grab).await)
+            }
+            Readable::Marks => Err(ReadError::NoText(kind.name())),
+        }
+    }
+
+    /// The file of a kind, as it is.
+    async fn document(&self, grab: &Grab, kind: Readable) -> Result<Document, ReadError> {
+        let LoadedFile { bytes, media_type: _, memory } =
+            self.0.load(&file_of(grab, kind)?.url, MAX_TEXT_BYTES).await?;
+        // Files of text are UTF-8.
+        let text =
+            String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        Ok(Document { text, memory: vec![memory] })
+    }
+
+    /// What changed between two grabs. What cannot be compared is said in the text.
+    async fn changes(&self, older: &Grab, newer: &Grab) -> Document {
+        let mut text = format!("From grab {} to grab {}.\n{}\n\n", older.id, newer.id, image_change(older, newer));
+        let mut memory = Vec::new();
+        match self.both(older, newer, Readable::Elements).await {
+            Ok((old, new)) => {
+                text.push_str(&changes::of_elements(&elements_of(&old), &elements_of(&new)));
+                memory.extend(old.memory.into_iter().chain(new.memory));
+            }
+            Err(why) => text.push_str(&format!("Elements are not compared: {why}\n\n")),
+        }
+        let lines = match self.both(older, newer, Readable::Text).await {
+            Ok(both) => Ok(both),
+            Err(why) => self.both(older, newer, Readable::Markdown).await.map_err(|_| why),
+        };
+        match lines {
+            Ok((old, new)) => {
+                text.push_str(&changes::of_lines(&old.text, &new.text));
+                memory.extend(old.memory.into_iter().chain(new.memory));
+            }
+            Err(why) => text.push_str(&format!("Text is not compared: {why}\n")),
+        }
+        Document { text, memory }
+    }
+
+    /// The files of a kind of two grabs, or why one of them cannot be read.
+    async fn both(&self, older: &Grab, newer: &Grab, kind: Readable) -> Result<(Document, Document), String> {
+        let old = self.document(older, kind).await.map_err(|why| format!("of the earlier grab: {why}"))?;
+        let new = self.document(newer, kind).await.map_err(|why| format!("of this grab: {why}"))?;
+        Ok((old, new))
+    }
+}
+
+/// The file of a kind of a done grab.
+///
+/// # Errors
+/// If it has none.
+pub(crate) fn file_of(grab: &Grab, kind: Readable) -> Result<&GrabFile, ReadError> {
+    check_done(grab)?;
+    grab.files.iter().find(|file| file.kind == kind.name()).ok_or(match grab.image_url {
+        Some(_) => ReadError::NoFile(kind.name()),
+        None => ReadError::Deleted,
+    })
+}
+
+fn check_done(grab: &Grab) -> Result<(), ReadError> {
+    match grab.status() {
+        GrabStatus::Done => Ok(()),
+        GrabStatus::Failed => Err(ReadError::Failed),
+        GrabStatus::Pending | GrabStatus::Unspecified => Err(ReadError::NotDone("pending")),
+        GrabStatus::Processing => Err(ReadError::NotDone("processing")),
+    }
+}
+
+fn elements_of(document: &Document) -> Vec<Element> {
+    serde_json::from_str::<Value>(&document.text).map(|file| elements(&file).0).unwrap_or_default()
+}
+
+/// What is known about the change of the image.
+fn image_change(older: &Grab, newer: &Grab) -> String {
+    let difference = newer.difference.as_ref().filter(|difference| difference.compared_to == older.id);
+    match difference {
+        Some(difference) if difference.regions.is_empty() => "The image did not change.".to_owned(),
+        Some(difference) => {
+            let regions = difference.regions.iter();
+            let regions: Vec<String> =
+                regions.map(|of| format!("{},{} {}x{}", of.x, of.y, of.width, of.height)).collect();
+            let percent = difference.ratio * 100.0;
+            format!(
+                "{percent:.2} % of the image changed. Regions (left,top and width x height): {}.",
+                regions.join("; ")
+            )
+        }
+        None if newer.image_sha256.is_some() && newer.image_sha256 == older.image_sha256 => {
+            "The images are equal.".to_owned()
+        }
+        None => "Regions of the image are found only at the capture, with `compare_to`.".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use grabd_proto::v1::{Difference, Region};
+    use serde_json::json;
+
+    use super::*;
+
+    const ORIGIN: &str = "https://grabd.example";
+
+    fn grab(id: &str, kinds: &[&str]) -> Grab {
+        let files = kinds.iter().map(|kind| GrabFile {
+            kind: (*kind).to_owned(),
+            url: format!("{ORIGIN}/f/{id}/{kind}"),
+            ..GrabFile::default()
+        });
+        let mut grab = Grab {
+            id: id.to_owned(),
+            image_url: Some(format!("{ORIGIN}/i/a/b/{id}")),
+            files: files.collect(),
+            ..Grab::default()
+        };
+        grab.set_status(GrabStatus::Done);
+        grab
+    }
+
+    fn reader() -> Reader {
+        let elements = |name: &str| {
+            let place = json!({ "x": 1, "y": 2, "width": 3, "height": 4 });
+            let button = json!({ "role": "button", "name": name, "selector": "#a", "box": place });
+            json!({ "image": { "width": 10, "height": 20 }, "elements": [button] }).to_string()
+        };
+        let (old, new) = (elements("Buy"), elements("Sold"));
+        let images = Router::new()
+            .route("/f/old/elements", get(async move || old))
+            .route("/f/new/elements", get(async move || new))
+            .route("/f/old/text", get(async || "Price 1\nSame\n"))
+            .route("/f/new/text", get(async || "Price 2\nSame\n"));
+        Reader::new(images, MemoryBudget::new(1 << 20), ORIGIN)
+    }
+
+    #[tokio::test]
+    async fn files_are_read_as_text() {
+        let (reader, new) = (reader(), grab("new", &["elements", "text", "report"]));
+        let text = reader.text(&new, Readable::Text, None).await.unwrap().text;
+        assert_eq!(text, "Price 2\nSame\n");
+        let text = reader.text(&new, Readable::Elements, None).await.unwrap().text;
+        assert!(text.ends_with("\n1 button \"Sold\" 1,2 3x4 selector=\"#a\"\n"), "{text}");
+        let error = async |grab: &Grab, kind| reader.text(grab, kind, None).await.unwrap_err();
+        assert_eq!(error(&new, Readable::Markdown).await, ReadError::NoFile("markdown"));
+        assert_eq!(error(&new, Readable::Report).await, ReadError::File(FileError::Missing));
+        assert_eq!(error(&new, Readable::Difference).await, ReadError::NoEarlier);
+        assert_eq!(error(&new, Readable::Marks).await, ReadError::NoText("marks"));
+        let deleted = Grab { image_url: None, files: Vec::new(), ..new.clone() };
+        assert_eq!(error(&deleted, Readable::Text).await, ReadError::Deleted);
+        let mut open = new.clone();
+        open.set_status(GrabStatus::Processing);
+        assert_eq!(error(&open, Readable::Text).await, ReadError::NotDone("processing"));
+        open.set_status(GrabStatus::Failed);
+        assert_eq!(error(&open, Readable::Difference).await, ReadError::Failed);
+    }
+
+    #[tokio::test]
+    async fn difference_compares_what_both_grabs_have() {
+        let (reader, old) = (reader(), grab("old", &["elements", "text"]));
+        let mut new = grab("new", &["elements", "text"]);
+        let regions = vec![Region { x: 0, y: 16, width: 32, height: 16 }];
+        new.difference = Some(Difference { compared_to: "old".to_owned(), ratio: 0.25, regions, image_url: None });
+        let text = reader.text(&new, Readable::Difference, Some(&old)).await.unwrap().text;
+        assert_eq!(
+            text,
+            "From grab old to grab new.\n\
+             25.00 % of the image changed. Regions (left,top and width x height): 0,16 32x16.\n\n\
+             Elements whose words changed (1):\n~ was \"Buy\", now button \"Sold\" 1,2 3x4\n\n\
+             Lines of text that came (1):\n+ Price 2\n\nLines of text that went (1):\n- Price 1\n\n"
+        );
+        let bare = grab("old", &[]);
+        let text = reader.text(&new, Readable::Difference, Some(&bare)).await.unwrap().text;
+        for part in ["Elements are not compared: of the earlier grab:", "Text is not compared: of the earlier grab:"] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert_eq!(reader.0.load("/f/old/text", 100).await.unwrap().bytes, b"Price 1\nSame\n");
+    }
+}
