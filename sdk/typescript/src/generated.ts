@@ -167,8 +167,8 @@ export interface Highlight {
 }
 
 /**
- * Also make a smaller copy of the image, as a JPEG of at most this size, for the same credit. It is in `files` of the
- * grab. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of the given size, from the
+ * Also make a smaller copy of the image, as a JPEG of at most this size. It is in `files` of the grab, for the same
+ * credit. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of the given size, from the
  * top. It is never enlarged. Forms and the command line take `width,height,fit`.
  */
 export interface Thumbnail {
@@ -468,14 +468,14 @@ export interface CaptureOptions {
    */
   mask?: readonly string[] | undefined;
   /**
-   * Fail, without charge, if an element that matches this CSS selector is visible. It is looked for just before the
-   * image is taken. Example: `".error-page"`.
+   * Fail if an element that matches this CSS selector is visible. It is looked for just before the image is taken. A
+   * capture that fails is not charged. Example: `".error-page"`.
    */
   fail_if_selector?: string | null | undefined;
   /**
-   * Fail, without charge, if the page shows this text. It is looked for just before the image is taken. Upper and lower
-   * case count as equal, and so do spaces and line breaks. Frames of other origins are not searched. Example:
-   * `"Internal server error"`.
+   * Fail if the page shows this text. It is looked for just before the image is taken. A capture that fails is not
+   * charged. Upper and lower case count as equal, and so do spaces and line breaks. Frames of other origins are not
+   * searched. Example: `"Internal server error"`.
    */
   fail_if_text?: string | undefined;
   /**
@@ -484,8 +484,8 @@ export interface CaptureOptions {
    */
   wait_for_text?: string | undefined;
   /**
-   * Fail, without charge, if all of the image has one colour. Without it, such a grab is done, and most have the
-   * warning `blank`. Default: `false`. Example: `true`.
+   * Fail if all of the image has one colour. A capture that fails is not charged. Without the option, such a grab is
+   * done, and most have the warning `blank`. Default: `false`. Example: `true`.
    */
   fail_if_blank?: boolean | undefined;
   /**
@@ -496,8 +496,8 @@ export interface CaptureOptions {
    */
   highlight?: readonly Highlight[] | undefined;
   /**
-   * Also make a smaller copy of the image, as a JPEG of at most this size, for the same credit. It is in `files` of the
-   * grab. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of the given size, from the
+   * Also make a smaller copy of the image, as a JPEG of at most this size. It is in `files` of the grab, for the same
+   * credit. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of the given size, from the
    * top. It is never enlarged. Forms and the command line take `width,height,fit`. Example: `{"width": 400, "height":
    * 300, "fit": "cover"}`.
    */

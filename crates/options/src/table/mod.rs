@@ -613,8 +613,8 @@ options! { $
         kind: Kind::Selector,
         group: Group::Page,
         label: "Fail if visible",
-        help: "Fail, without charge, if an element that matches this CSS selector is visible.",
-        description: "It is looked for just before the image is taken.",
+        help: "Fail if an element that matches this CSS selector is visible.",
+        description: "It is looked for just before the image is taken. A capture that fails is not charged.",
         example: "\".error-page\""
     }
     /// A text with which the capture fails.
@@ -622,9 +622,9 @@ options! { $
         kind: Kind::Text { max: 512, is_multiline: false },
         group: Group::Page,
         label: "Fail if text",
-        help: "Fail, without charge, if the page shows this text.",
-        description: "It is looked for just before the image is taken. Upper and lower case count as equal, and so do spaces and \
-                      line breaks. Frames of other origins are not searched.",
+        help: "Fail if the page shows this text.",
+        description: "It is looked for just before the image is taken. A capture that fails is not charged. Upper and lower case \
+                      count as equal, and so do spaces and line breaks. Frames of other origins are not searched.",
         example: "\"Internal server error\""
     }
     /// Wait until the page shows this text.
@@ -642,8 +642,8 @@ options! { $
         default: "false",
         group: Group::Page,
         label: "Fail if blank",
-        help: "Fail, without charge, if all of the image has one colour.",
-        description: "Without it, such a grab is done, and most have the warning `blank`.",
+        help: "Fail if all of the image has one colour.",
+        description: "A capture that fails is not charged. Without the option, such a grab is done, and most have the warning `blank`.",
         example: "true"
     }
     /// Elements that are outlined.
@@ -662,8 +662,8 @@ options! { $
         kind: Kind::Object { members: THUMBNAIL, separator: ',' },
         group: Group::Files,
         label: "Thumbnail",
-        help: "Also make a smaller copy of the image, as a JPEG of at most this size, for the same credit.",
-        description: "It is in `files` of the grab. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of \
+        help: "Also make a smaller copy of the image, as a JPEG of at most this size.",
+        description: "It is in `files` of the grab, for the same credit. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of \
                       the given size, from the top. It is never enlarged. Forms and the command line take `width,height,fit`.",
         example: "{\"width\": 400, \"height\": 300, \"fit\": \"cover\"}"
     }

@@ -274,8 +274,8 @@ class Highlight(_HighlightRequired, total=False):
 
 
 class _ThumbnailRequired(TypedDict):
-    """Also make a smaller copy of the image, as a JPEG of at most this size, for the same credit. It is in `files` of
-    the grab. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of the given size, from
+    """Also make a smaller copy of the image, as a JPEG of at most this size. It is in `files` of the grab, for the same
+    credit. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of the given size, from
     the top. It is never enlarged. Forms and the command line take `width,height,fit`.
     """
 
@@ -286,8 +286,8 @@ class _ThumbnailRequired(TypedDict):
 
 
 class Thumbnail(_ThumbnailRequired, total=False):
-    """Also make a smaller copy of the image, as a JPEG of at most this size, for the same credit. It is in `files` of
-    the grab. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of the given size, from
+    """Also make a smaller copy of the image, as a JPEG of at most this size. It is in `files` of the grab, for the same
+    credit. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of the given size, from
     the top. It is never enlarged. Forms and the command line take `width,height,fit`.
     """
 
@@ -540,21 +540,21 @@ class CaptureOptions(TypedDict, total=False):
     Example: `[".account-number"]`.
     """
     fail_if_selector: str | None
-    """Fail, without charge, if an element that matches this CSS selector is visible. It is looked for just before the
-    image is taken. Example: `".error-page"`.
+    """Fail if an element that matches this CSS selector is visible. It is looked for just before the image is taken. A
+    capture that fails is not charged. Example: `".error-page"`.
     """
     fail_if_text: str
-    """Fail, without charge, if the page shows this text. It is looked for just before the image is taken. Upper and
-    lower case count as equal, and so do spaces and line breaks. Frames of other origins are not searched. Example:
-    `"Internal server error"`.
+    """Fail if the page shows this text. It is looked for just before the image is taken. A capture that fails is not
+    charged. Upper and lower case count as equal, and so do spaces and line breaks. Frames of other origins are not
+    searched. Example: `"Internal server error"`.
     """
     wait_for_text: str
     """Wait until the page shows this text. It is compared as `fail_if_text`. The capture fails, without charge, if the
     text does not appear in time. Example: `"Total"`.
     """
     fail_if_blank: bool
-    """Fail, without charge, if all of the image has one colour. Without it, such a grab is done, and most have the
-    warning `blank`. Default: `false`. Example: `true`.
+    """Fail if all of the image has one colour. A capture that fails is not charged. Without the option, such a grab is
+    done, and most have the warning `blank`. Default: `false`. Example: `true`.
     """
     highlight: Sequence[Highlight]
     """Outline elements in the image, with labels. All visible elements that a selector matches are outlined, at most
@@ -563,8 +563,8 @@ class CaptureOptions(TypedDict, total=False):
     "h1", "label": "Title", "color": "blue"}]`.
     """
     thumbnail: Thumbnail
-    """Also make a smaller copy of the image, as a JPEG of at most this size, for the same credit. It is in `files` of
-    the grab. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of the given size, from
+    """Also make a smaller copy of the image, as a JPEG of at most this size. It is in `files` of the grab, for the same
+    credit. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of the given size, from
     the top. It is never enlarged. Forms and the command line take `width,height,fit`. Example: `{"width": 400,
     "height": 300, "fit": "cover"}`.
     """
