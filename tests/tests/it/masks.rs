@@ -115,9 +115,13 @@ async fn thumbnails_cost_nothing_more_and_are_deleted_with_the_image() -> Result
     assert_eq!(app.get(&path, app.live()).await?.1["files"], grab["files"]);
     let deleted = app.client.delete(format!("{}{path}", app.base())).bearer_auth(app.live()).send().await?;
     assert_eq!((deleted.status().as_u16(), fetch(&app, url).await?.status().as_u16()), (204, 404));
-    for refused in [json!({ "width": 200 }), json!({ "width": 200, "height": 2000 }), json!("200,100")] {
+    for (refused, message) in [
+        (json!({ "width": 200 }), "`thumbnail` must be an object with `width`"),
+        (json!("200,100"), "`thumbnail` must be an object with `width`"),
+        (json!({ "width": 200, "height": 2000 }), "`thumbnail.height` must be an integer from 16 to 1024; got 2000."),
+    ] {
         let refused = app.create_refused(json!({ "html": html, "thumbnail": refused })).await?;
-        anyhow::ensure!(refused.message.starts_with("`thumbnail` must be an object with `width`"), "{refused:?}");
+        anyhow::ensure!(refused.message.starts_with(message), "{refused:?}");
     }
 
     // Placeholders have thumbnails as well.
