@@ -17,6 +17,8 @@ use crate::settings::Settings;
 const DAY_S: u64 = 24 * 60 * 60;
 /// How long links are valid by default, in days.
 const DEFAULT_DAYS: u64 = 30;
+/// Options that links cannot have, although they are not secret.
+const PROGRAMS: [&str; 2] = ["script", "wait_for_expression"];
 
 /// Prints a link.
 pub(crate) fn link(settings: &Settings, as_json: bool, args: &LinkArgs) -> Result<(), Failure> {
@@ -56,8 +58,8 @@ fn signed(base: &Url, key: &str, secret: &str, args: &LinkArgs, expires: u64) ->
         if *name == "compare_to" {
             return Err(Failure::Usage(format!("--{flag} cannot be in a link, whose answer is only an image")));
         }
-        let Some(option) = grabd_options::find(name).filter(|option| !option.is_secret && option.name != "script")
-        else {
+        let found = grabd_options::find(name);
+        let Some(option) = found.filter(|option| !option.is_secret && !PROGRAMS.contains(&option.name)) else {
             return Err(Failure::Usage(format!("--{flag} cannot be in a link, which is made to be published")));
         };
         query.append_pair(name, &option.kind.to_text(value));
@@ -123,6 +125,8 @@ mod tests {
     fn secret_options_are_refused() {
         let script = args(vec![("script", Value::Text("1".to_owned()))]);
         assert!(link(&script).unwrap_err().message().contains("--script"));
+        let expression = args(vec![("wait_for_expression", Value::Text("1".to_owned()))]);
+        assert!(link(&expression).unwrap_err().message().contains("--wait-for-expression"));
         let headers = args(vec![("headers", Value::Object([("a".to_owned(), Value::Text("b".to_owned()))].into()))]);
         assert!(link(&headers).unwrap_err().message().contains("--headers"));
     }

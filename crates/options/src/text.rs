@@ -73,9 +73,13 @@ impl Kind {
             Self::Object { members, separator } => {
                 Some(format!("Written as {}.", names(members, &separator.to_string())))
             }
-            Self::Objects { max, .. } => {
+            Self::Objects { max, members } if is_pair(members) => {
                 Some(format!("One on each line, at most {max}, such as name=value; path=/; secure."))
             }
+            Self::Objects { max, members } => Some(format!(
+                "One on each line, at most {max}, written as {}=….",
+                names(members, "=…; ").replacen("=…", "", 1)
+            )),
             Self::Sizes { max, .. } => Some(format!("Written as 390x844, separated by commas, at most {max}.")),
             Self::Choices { max, .. } => Some(format!("One JSON object on each line, at most {max}.")),
             Self::Headers { max, .. } => Some(format!("One Name: value on each line, at most {max}.")),
@@ -102,6 +106,11 @@ impl Kind {
 /// Whether an object with these members is written with their names, because each of them may be left out.
 fn is_named(members: &[Member]) -> bool {
     members.iter().all(|member| !member.is_required)
+}
+
+/// Whether the first two members of an object are written as a pair, without their names.
+fn is_pair(members: &[Member]) -> bool {
+    members.get(1).is_some_and(|second| second.is_required)
 }
 
 /// Reads `a,b,c`: the members in their order. Those at the end may be left out if they are not required. If none is
@@ -140,18 +149,29 @@ fn write_object(members: &[Member], separator: char, object: &Object) -> String 
     values.collect::<Vec<_>>().join(&separator.to_string())
 }
 
-/// Reads lines like those of `Set-Cookie`: `first=second; member=value; flag`.
+/// Reads lines like those of `Set-Cookie`: `first=second; member=value; flag`, or `first; member=value; flag` if the second
+/// member is not required.
 fn parse_objects(members: &[Member], text: &str) -> Option<Vec<Object>> {
     lines(text).map(|line| parse_attributes(members, line)).collect()
 }
 
 fn parse_attributes(members: &[Member], line: &str) -> Option<Object> {
-    let [first, second, others @ ..] = members else { return None };
+    let [first, others @ ..] = members else { return None };
     let mut parts = line.split(';').map(str::trim).filter(|part| !part.is_empty());
-    let (name, value) = parts.next()?.split_once('=')?;
+    let beginning = parts.next()?;
     let mut object = Object::new();
-    object.insert(first.name.to_owned(), first.kind.parse(name.trim())?);
-    object.insert(second.name.to_owned(), second.kind.parse(value.trim())?);
+    let others = match others {
+        [second, others @ ..] if second.is_required => {
+            let (name, value) = beginning.split_once('=')?;
+            object.insert(first.name.to_owned(), first.kind.parse(name.trim())?);
+            object.insert(second.name.to_owned(), second.kind.parse(value.trim())?);
+            others
+        }
+        others => {
+            object.insert(first.name.to_owned(), first.kind.parse(beginning)?);
+            others
+        }
+    };
     parse_named(others, parts, &mut object)?;
     Some(object)
 }
@@ -178,13 +198,12 @@ fn write_objects(members: &[Member], objects: &[Object]) -> String {
             (kind, value) => Some(format!("{}={}", member.name, kind.to_text(value))),
         });
         let text = parts.collect::<Vec<_>>().join("; ");
-        // The first two members are a pair without their names.
-        match members {
-            [first, second, ..] => {
-                let text = text.strip_prefix(&format!("{}=", first.name)).unwrap_or(&text);
-                text.replacen(&format!("; {}=", second.name), "=", 1)
-            }
-            _ => text,
+        // The first member is written without its name, and so is the second of a pair.
+        let [first, others @ ..] = members else { return text };
+        let text = text.strip_prefix(&format!("{}=", first.name)).unwrap_or(&text);
+        match others {
+            [second, ..] if second.is_required => text.replacen(&format!("; {}=", second.name), "=", 1),
+            _ => text.to_owned(),
         }
     };
     objects.iter().map(line).collect::<Vec<_>>().join("\n")
@@ -226,8 +245,11 @@ mod tests {
             ("geolocation", "48.2,16.37"),
             ("geolocation", "-48.2,16,100"),
             ("basic_auth", "me:pass:word"),
+            ("thumbnail", "400,300"),
+            ("thumbnail", "400,300,cover"),
             ("headers", "accept: text/html\nx-test: a:b"),
             ("cookies", "a=b\nsid=x=y; domain=example.com; path=/; secure; http_only; same_site=Lax; expires=1"),
+            ("highlight", "h1\na[href='x=y'] > b; label=A = b; color=blue"),
             ("block_types", "image, font"),
             ("block_urls", "https://a.example/*\n*.mp4"),
             ("also", "html, pdf"),
@@ -254,6 +276,7 @@ mod tests {
             ("cookies", "a"),
             ("cookies", "a=b; colour=red"),
             ("cookies", "a=b; path=/; path=/a"),
+            ("highlight", "h1; size=2"),
             ("pdf", "format=a5; colour"),
             ("pdf", "margin_mm=wide"),
             ("pdf", "scale=NaN"),

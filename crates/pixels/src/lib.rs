@@ -7,7 +7,8 @@
 //! an image. [`has_one_colour`] finds images that show nothing. [`check_size`], [`check_jpeg`] and [`Timed`] refuse images that are no captures before they are decoded.
 //!
 //! A [`Picture`] is read row by row: [`changes`] finds what changed between two of them, and [`draw_changes`] shows it;
-//! [`draw_marks`] numbers boxes; [`perceptual_hash`] hashes an image; [`shrink`] makes its thumbnail.
+//! [`draw_marks`] numbers boxes; [`perceptual_hash`] hashes an image; [`shrink`] makes its thumbnail, and [`shrink_to`] a
+//! smaller copy of any size.
 
 mod compare;
 mod cut;
@@ -34,5 +35,5 @@ pub use plan::{MAX_SLICES, Rows, is_uniform, plan};
 pub use png::EncodingError;
 pub use region::Region;
 pub use rgb::{encode_jpeg, image_on_white, on_white, without_alpha};
-pub use thumbnail::{Part, THUMBNAIL_BYTES, THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH, shrink};
+pub use thumbnail::{Part, THUMBNAIL_BYTES, THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH, Target, shrink, shrink_to};
 pub use trusted::{DECODE_LIMIT, MAX_PIXELS, MAX_SIDE, Timed, check_jpeg, check_size};

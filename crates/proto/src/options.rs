@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use grabd_options::{CaptureRequest, Object, OptionType, Rectangle, Secret, Value, for_each_option};
 
 use crate::v1::{
-    self, BasicAuth, CaptureOptions, Cookie, Geolocation, Pdf, Step, StepSelect, StepType, Unparsed, Viewport,
+    self, BasicAuth, CaptureOptions, Cookie, Geolocation, Highlight, Pdf, Step, StepSelect, StepType, Thumbnail,
+    Unparsed, Viewport,
 };
 
 /// The type of an option, with the type `W` of its field in the message.
@@ -117,6 +118,8 @@ object_message!(Cookie {
 object_message!(BasicAuth { username: String, password: String });
 object_message!(Geolocation { latitude: f64, longitude: f64, accuracy: f64 });
 object_message!(Viewport { width: i64, height: i64 });
+object_message!(Thumbnail { width: i64, height: i64, fit: String });
+object_message!(Highlight { selector: String, label: String, color: String });
 object_message!(Pdf {
     format: String,
     landscape: bool,

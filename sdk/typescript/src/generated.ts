@@ -156,6 +156,30 @@ export interface Step {
   script?: string | undefined;
 }
 
+/** `Highlight` of the REST API. */
+export interface Highlight {
+  /** CSS selector of the elements. */
+  selector: string;
+  /** What is written beside the outlines. */
+  label?: string | undefined;
+  /** Colour of the outlines; `red` by default. */
+  color?: "red" | "orange" | "yellow" | "green" | "blue" | "purple" | "black" | "white" | undefined;
+}
+
+/**
+ * Also make a smaller copy of the image, as a JPEG of at most this size. It is in `files` of the grab, for the same
+ * credit. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of the given size, from the
+ * top. It is never enlarged. Forms and the command line take `width,height,fit`.
+ */
+export interface Thumbnail {
+  /** Largest width in pixels. From 16 to 1024. */
+  width: number;
+  /** Largest height in pixels. From 16 to 1024. */
+  height: number;
+  /** What it shows; `contain` by default. */
+  fit?: "contain" | "cover" | undefined;
+}
+
 /** The capture options. Every option that is left out has its default. */
 export interface CaptureOptions {
   /** Viewport width in CSS pixels. Default: 1280, or that of `device`. From 320 to 1920. Example: `1440`. */
@@ -436,6 +460,54 @@ export interface CaptureOptions {
    * shown. Never returned. At most 20. Example: `[{"type": {"into": "#user", "text": "guest"}}, {"press": "Enter"}]`.
    */
   steps?: readonly Step[] | undefined;
+  /**
+   * Cover elements that match these CSS selectors with grey boxes. For what must not be seen: nothing in the elements
+   * is drawn. The capture fails, without charge, if one of the selectors matches nothing when the image is taken.
+   * Frames of other origins are not searched. Of the files of `also`, only `report` can be made with it. At most 20.
+   * Example: `[".account-number"]`.
+   */
+  mask?: readonly string[] | undefined;
+  /**
+   * Fail if an element that matches this CSS selector is visible. It is looked for just before the image is taken. A
+   * capture that fails is not charged. Example: `".error-page"`.
+   */
+  fail_if_selector?: string | null | undefined;
+  /**
+   * Fail if the page shows this text. It is looked for just before the image is taken. A capture that fails is not
+   * charged. Upper and lower case count as equal, and so do spaces and line breaks. Frames of other origins are not
+   * searched. Example: `"Internal server error"`.
+   */
+  fail_if_text?: string | undefined;
+  /**
+   * Wait until the page shows this text. It is compared as `fail_if_text`. The capture fails, without charge, if the
+   * text does not appear in time. Example: `"Total"`.
+   */
+  wait_for_text?: string | undefined;
+  /**
+   * Fail if all of the image has one colour. A capture that fails is not charged. Without the option, such a grab is
+   * done, and most have the warning `blank`. Default: `false`. Example: `true`.
+   */
+  fail_if_blank?: boolean | undefined;
+  /**
+   * Outline elements in the image, with labels. All visible elements that a selector matches are outlined, at most 100.
+   * The capture fails, without charge, if none of them is in the image. Outlines are also in what is made of the image,
+   * such as slices, and not in the text, the HTML and the PDF of the page. At most 20. Example: `[{"selector": "h1",
+   * "label": "Title", "color": "blue"}]`.
+   */
+  highlight?: readonly Highlight[] | undefined;
+  /**
+   * Also make a smaller copy of the image, as a JPEG of at most this size. It is in `files` of the grab, for the same
+   * credit. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of the given size, from the
+   * top. It is never enlarged. Forms and the command line take `width,height,fit`. Example: `{"width": 400, "height":
+   * 300, "fit": "cover"}`.
+   */
+  thumbnail?: Thumbnail | undefined;
+  /**
+   * Wait until this JavaScript expression is true in the page. It is evaluated about 20 times a second, and promises
+   * are awaited. An exception counts as false. The capture fails, without charge, if the expression does not become
+   * true in time. Not without `javascript`, and not in signed links. Example: `"window.chart?.isDrawn"`.
+   */
+  wait_for_expression?: string | undefined;
 }
 
 /** The webhook to register. Unknown members are ignored. */
@@ -499,7 +571,7 @@ export interface GrabFileViewport {
 
 /** A file beside the image of a grab. */
 export interface GrabFile {
-  kind: "html" | "text" | "markdown" | "links" | "elements" | "accessibility" | "marks" | "pdf" | "report" | "mhtml" | "har" | "slice" | "viewport" | "difference";
+  kind: "html" | "text" | "markdown" | "links" | "elements" | "accessibility" | "marks" | "pdf" | "report" | "mhtml" | "har" | "slice" | "viewport" | "difference" | "thumbnail";
   /** Its public, unguessable URL; for test keys a path relative to the API's origin. */
   url: string;
   /** Its media type. */
@@ -664,7 +736,7 @@ export interface Grab {
    */
   image_sha256?: string | null | undefined;
   /**
-   * The files beside the image that `also` and `compare_to` asked for, the slices from top to bottom that
+   * The files beside the image that `also`, `compare_to` and `thumbnail` asked for, the slices from top to bottom that
    * `slice_height` asked for, and the images that `viewports` asked for. Left out where there are none, and after the
    * image was deleted.
    */
@@ -1037,6 +1109,14 @@ export const CAPTURE_OPTIONS: readonly string[] = [
   "upload_url",
   "content",
   "steps",
+  "mask",
+  "fail_if_selector",
+  "fail_if_text",
+  "wait_for_text",
+  "fail_if_blank",
+  "highlight",
+  "thumbnail",
+  "wait_for_expression",
 ];
 
 /** Every error code of the REST API. */

@@ -31,6 +31,7 @@ mod images;
 mod isolation;
 mod limits;
 mod links;
+mod masks;
 mod mcp;
 mod metrics;
 mod move_database;

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::cdp::PausedRequest;
 use crate::page::capture_limits::Limits;
-use crate::page::change::{consent, freeze, hiding, interact, requested, steps};
+use crate::page::change::{conditions, consent, freeze, hiding, interact, requested, steps};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::state::PageState;
@@ -19,9 +19,8 @@ use crate::page::load::clock::TimeMode;
 use crate::page::load::settle::{self, Ready, Settled};
 use crate::page::load::watch::{Document, Excess, Gone, REQUESTER_WAIT, WatchState};
 use crate::page::load::{navigate, outside, workers};
-use crate::page::picture::shot::Shot;
 use crate::page::picture::shown::ImageSize;
-use crate::page::picture::{area, shot, slices, viewports};
+use crate::page::picture::{area, looks, shot, slices, viewports};
 use crate::page::tab::Tab;
 
 /// The interval of checks whether a page that starts many workers has started all of them.
@@ -188,8 +187,8 @@ async fn take_steps(context: &CaptureContext<'_>) -> Result<Capture, CaptureErro
     }
 }
 
-/// Removes consent dialogs and the places of ads, waits for the requested elements, makes the caller's changes, clicks and
-/// steps, runs the caller's script, and waits until the page has settled again. Returns whether anything was requested.
+/// Removes consent dialogs and the places of ads, waits for what was asked for, makes the caller's changes, clicks and steps,
+/// runs the caller's script, and waits until the page has settled again. Returns whether anything was requested.
 ///
 /// # Errors
 /// If an element does not appear, or does not disappear, in time, if nothing can be clicked, if a step cannot be done, or if the
@@ -199,7 +198,9 @@ async fn wait_and_change(context: &CaptureContext<'_>) -> Result<bool, CaptureEr
     let has_consented = consent::handle(context).await?;
     // A page that is still busy is stopped before its image is taken, and its elements are hidden then.
     let has_hidden = !context.is_late() && hiding::apply(context).await?;
-    let has_waited = requested::wait_for_elements(context).await?;
+    let mut has_waited = requested::wait_for_elements(context).await?;
+    has_waited |= conditions::wait_for_text(context).await?;
+    has_waited |= interact::wait_for_expression(context).await?;
     let has_changed = requested::apply_changes(context).await?;
     // Every click and every step is followed by its own wait.
     let has_clicked = interact::click_all(context).await?;
@@ -224,6 +225,11 @@ async fn take_image(
     // Check first: a rejected document needs no image.
     navigate::check_current(context, document)?;
     let Ready { by, state } = ready;
+    match context.unless_replaced(document, looks::prepare(context)).await? {
+        Some(true) => {}
+        Some(false) => return unless_leaving(context, document).await,
+        None => return Ok(None),
+    }
     // Before the page is laid out for the image, and for what began to move meanwhile again.
     if context.unless_replaced(document, freeze::apply(context)).await?.is_none() {
         return Ok(None);
@@ -236,7 +242,11 @@ async fn take_image(
     let Some(area) = found else { return Ok(None) };
     let Some(area) = context.unless_replaced(document, area::fit(context, area)).await? else { return Ok(None) };
     let prepared = context.unless_replaced(document, prepare_image(context, area.clip.as_ref())).await?;
-    let Some((about, glyphs_missing)) = prepared else { return Ok(None) };
+    let (about, glyphs_missing) = match prepared {
+        Some(Some(prepared)) => prepared,
+        Some(None) => return unless_leaving(context, document).await,
+        None => return Ok(None),
+    };
     let shot_at = Instant::now();
     // Content out of view is not missing, and what arrives from now on is not in the image.
     if context.tab.watch.read(|seen| seen.requests.unsettled(Instant::now())) > 0 {
@@ -247,9 +257,12 @@ async fn take_image(
     let for_slices = slices::memory_bytes(context.spec, shot::max_size(context.spec, area.clip.as_ref()), most);
     let for_viewports = viewports::memory_bytes(context.spec, most);
     let for_files = extract::memory_bytes(context.spec).saturating_add(for_slices).saturating_add(for_viewports);
-    let taken = async { tokio::try_join!(shot::take(context, &area, for_files), uses_storage(context, &area.state)) };
-    let (shot, uses_storage) = match context.unless_replaced(document, taken).await? {
-        Some((shot, uses_storage)) => (Some(shot), uses_storage),
+    let taken = async {
+        let taken = tokio::try_join!(shot::take(context, &area, for_files), uses_storage(context, &area.state))?;
+        Ok((taken, looks::end(context).await?))
+    };
+    let (shot, must_repeat) = match context.unless_replaced(document, taken).await? {
+        Some(((shot, uses_storage), is_certain)) => (Some(shot), uses_storage || !is_certain),
         None => (None, false),
     };
     let shot = match shot {
@@ -263,8 +276,8 @@ async fn take_image(
     if context.is_replaced(document) {
         return Ok(None);
     }
-    if uses_storage {
-        // It began to do so in the last moment of its virtual time.
+    if must_repeat {
+        // It began to use its storage in the last moment of its virtual time, or does not say whether its masks hold.
         return Ok(None);
     }
     navigate::check_current(context, document)?;
@@ -274,7 +287,12 @@ async fn take_image(
     let state = area.state.without_blocked(&context.spec.blocking, is_listed, context.interception.blocked_fonts());
     context.tab.watch.set_challenge(state.challenge);
     let known = metadata::of_tab(context.tab);
-    let is_blank = !area.may_be_plain && has_one_colour(&shot).await;
+    let fails_if_blank = context.spec.conditions.fail_if_blank;
+    let has_one_colour = (fails_if_blank || !area.may_be_plain) && shot.has_one_colour().await;
+    if has_one_colour && fails_if_blank {
+        return Err(conditions::blank_failure());
+    }
+    let is_blank = has_one_colour && !area.may_be_plain;
     let mut warnings = state.warnings(unsettled);
     if is_blank {
         warnings.push(Warning::Blank);
@@ -314,11 +332,28 @@ async fn take_image(
     Ok(Some(Capture { image: shot.image, metadata, execution_ms, files, slices, viewports }))
 }
 
-/// Stops what moves, applies the caller's changes a last time, and reads what [`metadata::about`] returns.
-async fn prepare_image(context: &CaptureContext<'_>, clip: Option<&Clip>) -> Result<(PageInfo, u32), CaptureError> {
+/// The failure of a document that does not answer before its image is taken, unless it is about to be replaced.
+async fn unless_leaving(context: &CaptureContext<'_>, document: &Document) -> Result<Option<Capture>, CaptureError> {
+    navigate::wait_for_replacement(context, document).await;
+    match context.is_replaced(document) {
+        true => Ok(None),
+        false => Err(CaptureError::failed("The page did not answer before its image was taken.")),
+    }
+}
+
+/// Stops what moves, checks that the page is one that the caller accepts, applies the caller's changes a last time, reads what
+/// [`metadata::about`] returns, and draws what `mask` and `highlight` ask for. Returns `None` if the page does not answer.
+async fn prepare_image(
+    context: &CaptureContext<'_>,
+    clip: Option<&Clip>,
+) -> Result<Option<(PageInfo, u32)>, CaptureError> {
     freeze::apply(context).await?;
+    if !conditions::check(context).await? {
+        return Ok(None);
+    }
     requested::enforce_changes(context).await?;
-    metadata::about(context, clip).await
+    let about = metadata::about(context, clip).await?;
+    Ok(looks::begin(context, clip).await?.then_some(about))
 }
 
 /// Whether the page has begun to use storage or a service worker, whose answers were not waited for. It is then to be settled
@@ -328,14 +363,6 @@ async fn uses_storage(context: &CaptureContext<'_>, state: &PageState) -> Result
         true => outside::is_unsettled(context).await,
         false => Ok(false),
     }
-}
-
-/// Whether the image shows nothing.
-async fn has_one_colour(shot: &Shot) -> bool {
-    let image = shot.image.clone();
-    // An image without content is decoded to its end.
-    let looked = tokio::task::spawn_blocking(move || grabd_pixels::has_one_colour(&image));
-    looked.await.ok().flatten().unwrap_or(false)
 }
 
 /// How long the steps took, up to now. The image was begun at `shot_at`.

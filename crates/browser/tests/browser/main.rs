@@ -11,6 +11,8 @@ mod blocking;
 #[cfg(test)]
 mod burning;
 #[cfg(test)]
+mod conditions;
+#[cfg(test)]
 mod consent;
 #[cfg(test)]
 mod domains;
@@ -28,6 +30,8 @@ mod images;
 mod jail;
 #[cfg(test)]
 mod lifecycle;
+#[cfg(test)]
+mod masks;
 #[cfg(test)]
 mod names;
 #[cfg(test)]

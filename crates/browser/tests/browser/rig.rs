@@ -154,6 +154,7 @@ impl DecodedImage {
             ("yellow", [255, 255, 0]),
             ("black", [0, 0, 0]),
             ("white", [255, 255, 255]),
+            ("gray", [128, 128, 128]),
         ]
         .into_iter()
         .find(|(_, rgb)| near(*rgb))

@@ -45,6 +45,7 @@ pub(crate) async fn attachments(api: &Api, grab: &Grab, image: &Path) -> Result<
                 None => continue,
             },
             "difference" => image.with_extension("difference.png"),
+            "thumbnail" => image.with_extension("thumbnail.jpeg"),
             // Of a later version of the service. Its URL is in the output of --json.
             _ => continue,
         };

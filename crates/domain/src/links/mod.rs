@@ -26,8 +26,8 @@ const SIGNATURE: &str = "&sig=";
 const SIGNATURE_CHARS: usize = 64;
 /// The largest number of seconds that can be converted to a time.
 const MAX_SECONDS: i64 = 253_402_300_799;
-/// An option that links may not have besides the secret ones: a link is made to be published.
-const REFUSED: &str = "script";
+/// Options that links may not have besides the secret ones: a link is made to be published.
+const REFUSED: [&str; 2] = ["script", "wait_for_expression"];
 /// An option that links may not have, because what it adds is not in their answer, which is an image.
 const USELESS: &str = "compare_to";
 
@@ -149,7 +149,7 @@ fn known(name: &str) -> Option<&'static str> {
 
 fn read_option(name: &'static str, text: &str, capture: &mut CaptureRequest) -> Result<(), Fault> {
     let Some(option) = grabd_options::find(name) else { return Ok(()) };
-    if option.is_secret || name == REFUSED {
+    if option.is_secret || REFUSED.contains(&name) {
         let allowed = "left out of links, which are made to be published";
         return Err(Fault::BadRequest(Field::new(name, HIDDEN, allowed)));
     }

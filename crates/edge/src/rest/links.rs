@@ -181,7 +181,7 @@ pub(super) fn operation() -> OperationBuilder {
         .response("202", open)
         .response("302", redirect);
     // `base_url` belongs to `html`, which is secret.
-    let left_out = ["script", "base_url", "compare_to"];
+    let left_out = ["script", "wait_for_expression", "base_url", "compare_to"];
     let options = TABLE.iter().filter(|option| !option.is_secret && !left_out.contains(&option.name));
     let key = text().pattern(Some("^lk_[0-9a-f]{32}$"));
     let others = [

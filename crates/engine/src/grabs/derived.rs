@@ -7,7 +7,7 @@ use bytes::Bytes;
 use grabd_domain::capture::{FileKind, Format};
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Failure, FailureReason};
-use grabd_domain::limits::{COMPARE_LIMIT, MARKS_LIMIT, PHASH_LIMIT};
+use grabd_domain::limits::{COMPARE_LIMIT, MARKS_LIMIT, PHASH_LIMIT, THUMBNAIL_LIMIT};
 use grabd_images::LocalCopy;
 use grabd_memory::{MemoryBudget, MemoryError};
 use grabd_pixels::{EncodingError, PictureError};
@@ -51,6 +51,8 @@ pub(crate) enum Derived {
     Marks,
     /// The perceptual hash.
     Hash,
+    /// The smaller copy.
+    Thumbnail,
 }
 
 /// Why nothing was derived from an image.
@@ -212,6 +214,13 @@ impl Derived {
                 file: "The perceptual hash",
                 max_bytes: 0,
                 limit: PHASH_LIMIT,
+            },
+            Self::Thumbnail => Words {
+                too_large: "The image is too large for a thumbnail.",
+                not_done: "The thumbnail could not be made",
+                file: "The thumbnail",
+                max_bytes: FileKind::Thumbnail.max_bytes(),
+                limit: THUMBNAIL_LIMIT,
             },
         }
     }

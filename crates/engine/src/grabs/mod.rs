@@ -25,6 +25,7 @@ mod request;
 mod run_final_steps;
 mod search;
 mod several;
+mod smaller_copy;
 mod thumbnail;
 mod upload;
 mod watch;

@@ -6,7 +6,7 @@ use grabd_domain::grabs::{ImageKey, RenderMetadata};
 
 use super::derived::Derived;
 use super::not_completed::NotCompleted;
-use super::{compare, marks, phash, upload};
+use super::{compare, marks, phash, smaller_copy, upload};
 use crate::queue::FinalSteps;
 use crate::service::Core;
 
@@ -22,7 +22,7 @@ pub(super) async fn run(
     metadata: &mut RenderMetadata,
     limit: Duration,
 ) -> Result<(), NotCompleted> {
-    let FinalSteps { compare_to, phash, marks, upload_url } = steps;
+    let FinalSteps { compare_to, phash, marks, thumbnail, upload_url } = steps;
     if let Some(earlier) = compare_to {
         compare::compare(core, *earlier, key, metadata, limit).await?;
     }
@@ -32,6 +32,9 @@ pub(super) async fn run(
     };
     if let Some(scale) = marks {
         marks::add(core, key, *scale, metadata, limit).await?;
+    }
+    if let Some(thumbnail) = thumbnail {
+        smaller_copy::add(core, key, *thumbnail, metadata, limit).await?;
     }
     // Last: what fails before is not uploaded.
     if let Some(url) = upload_url {

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use self::drawing::{Drawing, Painter};
 pub(crate) use self::slices::pixel_format;
+pub(crate) use self::thumbnail::pixel_target;
 use crate::cache::Cache;
 use crate::error::IMAGES_BUSY;
 use crate::image_digest::ImageDigest;
@@ -27,6 +28,7 @@ mod encode;
 mod files;
 mod simulated;
 mod slices;
+mod thumbnail;
 
 use self::files::file;
 pub use self::simulated::{SimulatedOutcome, simulated_outcome};
@@ -51,6 +53,9 @@ pub enum Error {
     /// The image could not be cut into slices.
     #[error("the placeholder could not be cut")]
     Cut(#[from] grabd_pixels::Error),
+    /// The image could not be made smaller.
+    #[error("the placeholder could not be made smaller")]
+    Shrink(#[from] grabd_pixels::PictureError),
     /// Other images took the memory, or other placeholders were drawn, for too long.
     #[error("too many images are being processed")]
     Busy,
@@ -64,7 +69,7 @@ impl From<Error> for crate::Error {
     fn from(error: Error) -> Self {
         match error {
             Error::Busy => IMAGES_BUSY.into(),
-            Error::Draw(_) | Error::Encode(_) | Error::Cut(_) | Error::Task(_) => Self::other(error),
+            Error::Draw(_) | Error::Encode(_) | Error::Cut(_) | Error::Shrink(_) | Error::Task(_) => Self::other(error),
         }
     }
 }
@@ -151,6 +156,7 @@ impl Placeholder {
         match name {
             // It has no elements, so there is nothing to mark.
             AttachmentName::Also(FileKind::Marks) => self.draw(&without_marks(spec)).await.map(Some),
+            AttachmentName::Also(FileKind::Thumbnail) => self.thumbnail(spec).await,
             AttachmentName::Also(kind) => Ok(file(spec, kind)),
             AttachmentName::Slice(number) => {
                 let slice = self.slices(spec).await?.into_iter().nth(usize::from(number.get()) - 1);
@@ -172,6 +178,18 @@ impl Placeholder {
         tokio::task::spawn_blocking(move || {
             let _turn = turn;
             Ok(slices::cut(&image, slice_height, format)?)
+        })
+        .await?
+    }
+
+    /// The smaller copy of the image for a spec. None unless it asks for one.
+    async fn thumbnail(&self, spec: &CaptureSpec) -> Result<Option<Bytes>, Error> {
+        let Some(target) = spec.thumbnail.map(pixel_target) else { return Ok(None) };
+        let (image, format) = (self.draw(spec).await?, spec.format);
+        let turn = self.turn(thumbnail::memory_bytes(&image, format, target)?).await?;
+        tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            Ok(Some(thumbnail::make(&image, format, target)?))
         })
         .await?
     }
@@ -199,6 +217,9 @@ impl Placeholder {
             if let Some(content) = self.file(spec, AttachmentName::Also(*kind)).await? {
                 files.push(CapturedFile { kind: *kind, content });
             }
+        }
+        if let Some(content) = self.thumbnail(spec).await? {
+            files.push(CapturedFile { kind: FileKind::Thumbnail, content });
         }
         let slices = self.slices(spec).await?;
         let mut viewports = Vec::new();

@@ -258,3 +258,22 @@ async fn drawing_waits_for_memory_and_gives_it_back() {
     placeholder.draw(&spec).await.expect("a drawing that needs more than the budget takes all of it");
     assert_eq!(memory.reserved_bytes(), 0);
 }
+
+#[tokio::test]
+async fn placeholder_has_a_smaller_copy() {
+    let placeholder = Placeholder::new(0, memory());
+    for (format, fit, size) in
+        [("png", "contain", (200, 112)), ("jpeg", "cover", (200, 150)), ("webp", "cover", (200, 150))]
+    {
+        let json = format!(r#"{{"width": 200, "height": 150, "fit": "{fit}"}}"#);
+        let spec = spec("https://example.com/", |request| {
+            request.format = Some(format.into());
+            assert!(request.set("thumbnail", serde_json::from_str(&json).unwrap()));
+        });
+        let capture = placeholder.capture(&spec).await.unwrap();
+        let [file] = &capture.files[..] else { panic!("{:?}", capture.files.len()) };
+        assert_eq!((file.kind, decode(&file.content, ImageFormat::Jpeg).dimensions()), (FileKind::Thumbnail, size));
+        let again = placeholder.file(&spec, AttachmentName::Also(FileKind::Thumbnail)).await.unwrap();
+        assert_eq!(again.as_ref(), Some(&file.content));
+    }
+}

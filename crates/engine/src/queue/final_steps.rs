@@ -1,6 +1,6 @@
 //! What the core does with a stored image before its grab is done.
 
-use grabd_domain::capture::{CaptureSpec, FileKind, UploadUrl};
+use grabd_domain::capture::{CaptureSpec, FileKind, Thumbnail, UploadUrl};
 use grabd_domain::ids::GrabId;
 
 /// What the core does with a stored image before its grab is done.
@@ -12,6 +12,8 @@ pub(crate) struct FinalSteps {
     pub(crate) phash: bool,
     /// Image pixels per CSS pixel, rounded up, if marks are drawn on the elements.
     pub(crate) marks: Option<u32>,
+    /// How a smaller copy of the image is made, if there is one.
+    pub(crate) thumbnail: Option<Thumbnail>,
     /// Where the image is uploaded to.
     pub(crate) upload_url: Option<UploadUrl>,
 }
@@ -23,6 +25,7 @@ impl FinalSteps {
             compare_to: spec.compare_to,
             phash: spec.phash,
             marks: spec.also.contains(&FileKind::Marks).then(|| spec.scale.rounded_up()),
+            thumbnail: spec.thumbnail,
             upload_url: spec.secrets.upload_url.clone(),
         }
     }

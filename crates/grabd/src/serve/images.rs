@@ -106,7 +106,8 @@ async fn attachment(
             | FileKind::Accessibility
             | FileKind::Marks
             | FileKind::Report
-            | FileKind::Difference,
+            | FileKind::Difference
+            | FileKind::Thumbnail,
         )
         | AttachmentName::Slice(_)
         | AttachmentName::Viewport(_) => None,

@@ -111,7 +111,7 @@ pub enum Kind {
     Objects {
         /// The most of them.
         max: usize,
-        /// Their members. The first two are a pair.
+        /// Their members. The first two are a pair if both are required.
         members: &'static [Member],
     },
     /// Sizes, each of which is written as `390x844`.

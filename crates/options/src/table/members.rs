@@ -154,6 +154,48 @@ pub(super) const VIEWPORT: &[Member] = &[
     },
 ];
 
+pub(super) const THUMBNAIL: &[Member] = &[
+    Member {
+        name: "width",
+        kind: Kind::Integer { min: 16, max: 1024, unit: "pixels" },
+        is_required: true,
+        help: "Largest width in pixels.",
+    },
+    Member {
+        name: "height",
+        kind: Kind::Integer { min: 16, max: 1024, unit: "pixels" },
+        is_required: true,
+        help: "Largest height in pixels.",
+    },
+    Member {
+        name: "fit",
+        kind: Kind::Word(&["contain", "cover"]),
+        is_required: false,
+        help: "What it shows; `contain` by default.",
+    },
+];
+
+pub(super) const HIGHLIGHT: &[Member] = &[
+    Member {
+        name: "selector",
+        kind: Kind::Text { max: 1024, is_multiline: false },
+        is_required: true,
+        help: "CSS selector of the elements.",
+    },
+    Member {
+        name: "label",
+        kind: Kind::Chars { min: 1, max: 60, except: ";" },
+        is_required: false,
+        help: "What is written beside the outlines.",
+    },
+    Member {
+        name: "color",
+        kind: Kind::Word(&["red", "orange", "yellow", "green", "blue", "purple", "black", "white"]),
+        is_required: false,
+        help: "Colour of the outlines; `red` by default.",
+    },
+];
+
 pub(super) const BASIC_AUTH: &[Member] = &[
     Member {
         name: "username",

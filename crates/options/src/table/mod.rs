@@ -5,7 +5,7 @@ mod declare;
 mod members;
 mod row;
 
-use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, PDF, STEP, VIEWPORT};
+use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, HIGHLIGHT, PDF, STEP, THUMBNAIL, VIEWPORT};
 use self::row::{FORM, OPTION};
 use crate::{CaptureOption, FormDetails, Group, Kind, Object, OptionType, Rectangle, Secret, Value};
 
@@ -596,6 +596,87 @@ options! { $
                       has ended, and never shown.",
         example: "[{\"type\": {\"into\": \"#user\", \"text\": \"guest\"}}, {\"press\": \"Enter\"}]",
         is_secret: true
+    }
+    /// Elements that are covered.
+    mask: Vec<String> = {
+        kind: Kind::Selectors { max: 20 },
+        group: Group::Changes,
+        label: "Mask",
+        help: "Cover elements that match these CSS selectors with grey boxes.",
+        description: "For what must not be seen: nothing in the elements is drawn. The capture fails, without charge, if one of the \
+                      selectors matches nothing when the image is taken. Frames of other origins are not searched. Of the files \
+                      of `also`, only `report` can be made with it.",
+        example: "[\".account-number\"]"
+    }
+    /// An element with which the capture fails.
+    fail_if_selector: String = {
+        kind: Kind::Selector,
+        group: Group::Page,
+        label: "Fail if visible",
+        help: "Fail if an element that matches this CSS selector is visible.",
+        description: "It is looked for just before the image is taken. A capture that fails is not charged.",
+        example: "\".error-page\""
+    }
+    /// A text with which the capture fails.
+    fail_if_text: String = {
+        kind: Kind::Text { max: 512, is_multiline: false },
+        group: Group::Page,
+        label: "Fail if text",
+        help: "Fail if the page shows this text.",
+        description: "It is looked for just before the image is taken. A capture that fails is not charged. Upper and lower case \
+                      count as equal, and so do spaces and line breaks. Frames of other origins are not searched.",
+        example: "\"Internal server error\""
+    }
+    /// Wait until the page shows this text.
+    wait_for_text: String = {
+        kind: Kind::Text { max: 512, is_multiline: false },
+        group: Group::Timing,
+        label: "Wait for text",
+        help: "Wait until the page shows this text.",
+        description: "It is compared as `fail_if_text`. The capture fails, without charge, if the text does not appear in time.",
+        example: "\"Total\""
+    }
+    /// Whether the capture fails if its image has one colour.
+    fail_if_blank: bool = {
+        kind: Kind::Flag,
+        default: "false",
+        group: Group::Page,
+        label: "Fail if blank",
+        help: "Fail if all of the image has one colour.",
+        description: "A capture that fails is not charged. Without the option, such a grab is done, and most have the warning `blank`.",
+        example: "true"
+    }
+    /// Elements that are outlined.
+    highlight: Vec<Object> = {
+        kind: Kind::Objects { max: 20, members: HIGHLIGHT },
+        group: Group::Changes,
+        label: "Highlight",
+        help: "Outline elements in the image, with labels.",
+        description: "All visible elements that a selector matches are outlined, at most 100. The capture fails, without charge, if \
+                      none of them is in the image. Outlines are also in what is made of the image, such as slices, and not in the \
+                      text, the HTML and the PDF of the page.",
+        example: "[{\"selector\": \"h1\", \"label\": \"Title\", \"color\": \"blue\"}]"
+    }
+    /// A smaller copy of the image.
+    thumbnail: Object = {
+        kind: Kind::Object { members: THUMBNAIL, separator: ',' },
+        group: Group::Files,
+        label: "Thumbnail",
+        help: "Also make a smaller copy of the image, as a JPEG of at most this size.",
+        description: "It is in `files` of the grab, for the same credit. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of \
+                      the given size, from the top. It is never enlarged. Forms and the command line take `width,height,fit`.",
+        example: "{\"width\": 400, \"height\": 300, \"fit\": \"cover\"}"
+    }
+    /// An expression that is waited for.
+    wait_for_expression: String = {
+        kind: Kind::Text { max: 4096, is_multiline: true },
+        group: Group::Timing,
+        label: "Wait for expression",
+        help: "Wait until this JavaScript expression is true in the page.",
+        description: "It is evaluated about 20 times a second, and promises are awaited. An exception counts as false. The capture \
+                      fails, without charge, if the expression does not become true in time. Not without `javascript`, and not \
+                      in signed links.",
+        example: "\"window.chart?.isDrawn\""
     }
 }
 

@@ -42,6 +42,7 @@ pub(crate) fn kind(name: AttachmentName) -> i16 {
         AttachmentName::Also(FileKind::Marks) => 9,
         AttachmentName::Also(FileKind::Mhtml) => 10,
         AttachmentName::Also(FileKind::Har) => 11,
+        AttachmentName::Also(FileKind::Thumbnail) => 13,
         AttachmentName::Slice(number) => FIRST_SLICE + i16::from(number.get()) - 1,
         AttachmentName::Viewport(number) => FIRST_VIEWPORT + i16::from(number.get()) - 1,
     }

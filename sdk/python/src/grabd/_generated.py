@@ -49,6 +49,7 @@ __all__ = [
     "GrabStage",
     "GrabText",
     "GrabTimings",
+    "Highlight",
     "IdempotencyConflictError",
     "IdempotencyMismatchError",
     "InternalError",
@@ -68,6 +69,7 @@ __all__ = [
     "Step",
     "StepSelect",
     "StepType",
+    "Thumbnail",
     "UnauthorizedError",
     "UpdateWebhookOptions",
     "Usage",
@@ -253,6 +255,44 @@ class Step(TypedDict, total=False):
     """Wait until the page shows this text."""
     script: str
     """Run this JavaScript in the page, as the body of an async function."""
+
+
+class _HighlightRequired(TypedDict):
+    """`Highlight` of the REST API."""
+
+    selector: str
+    """CSS selector of the elements."""
+
+
+class Highlight(_HighlightRequired, total=False):
+    """`Highlight` of the REST API."""
+
+    label: str
+    """What is written beside the outlines."""
+    color: Literal["red", "orange", "yellow", "green", "blue", "purple", "black", "white"]
+    """Colour of the outlines; `red` by default."""
+
+
+class _ThumbnailRequired(TypedDict):
+    """Also make a smaller copy of the image, as a JPEG of at most this size. It is in `files` of the grab, for the same
+    credit. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of the given size, from
+    the top. It is never enlarged. Forms and the command line take `width,height,fit`.
+    """
+
+    width: int
+    """Largest width in pixels. From 16 to 1024."""
+    height: int
+    """Largest height in pixels. From 16 to 1024."""
+
+
+class Thumbnail(_ThumbnailRequired, total=False):
+    """Also make a smaller copy of the image, as a JPEG of at most this size. It is in `files` of the grab, for the same
+    credit. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of the given size, from
+    the top. It is never enlarged. Forms and the command line take `width,height,fit`.
+    """
+
+    fit: Literal["contain", "cover"]
+    """What it shows; `contain` by default."""
 
 
 class CaptureOptions(TypedDict, total=False):
@@ -493,6 +533,46 @@ class CaptureOptions(TypedDict, total=False):
     docs/guide/CAPTURES.md describes them. The value is kept encrypted, deleted when the grab has ended, and never
     shown. Never returned. At most 20. Example: `[{"type": {"into": "#user", "text": "guest"}}, {"press": "Enter"}]`.
     """
+    mask: Sequence[str]
+    """Cover elements that match these CSS selectors with grey boxes. For what must not be seen: nothing in the elements
+    is drawn. The capture fails, without charge, if one of the selectors matches nothing when the image is taken.
+    Frames of other origins are not searched. Of the files of `also`, only `report` can be made with it. At most 20.
+    Example: `[".account-number"]`.
+    """
+    fail_if_selector: str | None
+    """Fail if an element that matches this CSS selector is visible. It is looked for just before the image is taken. A
+    capture that fails is not charged. Example: `".error-page"`.
+    """
+    fail_if_text: str
+    """Fail if the page shows this text. It is looked for just before the image is taken. A capture that fails is not
+    charged. Upper and lower case count as equal, and so do spaces and line breaks. Frames of other origins are not
+    searched. Example: `"Internal server error"`.
+    """
+    wait_for_text: str
+    """Wait until the page shows this text. It is compared as `fail_if_text`. The capture fails, without charge, if the
+    text does not appear in time. Example: `"Total"`.
+    """
+    fail_if_blank: bool
+    """Fail if all of the image has one colour. A capture that fails is not charged. Without the option, such a grab is
+    done, and most have the warning `blank`. Default: `false`. Example: `true`.
+    """
+    highlight: Sequence[Highlight]
+    """Outline elements in the image, with labels. All visible elements that a selector matches are outlined, at most
+    100. The capture fails, without charge, if none of them is in the image. Outlines are also in what is made of the
+    image, such as slices, and not in the text, the HTML and the PDF of the page. At most 20. Example: `[{"selector":
+    "h1", "label": "Title", "color": "blue"}]`.
+    """
+    thumbnail: Thumbnail
+    """Also make a smaller copy of the image, as a JPEG of at most this size. It is in `files` of the grab, for the same
+    credit. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of the given size, from
+    the top. It is never enlarged. Forms and the command line take `width,height,fit`. Example: `{"width": 400,
+    "height": 300, "fit": "cover"}`.
+    """
+    wait_for_expression: str
+    """Wait until this JavaScript expression is true in the page. It is evaluated about 20 times a second, and promises
+    are awaited. An exception counts as false. The capture fails, without charge, if the expression does not become
+    true in time. Not without `javascript`, and not in signed links. Example: `"window.chart?.isDrawn"`.
+    """
 
 
 class CreateWebhookOptions(TypedDict, total=False):
@@ -565,7 +645,7 @@ class GrabFileViewport(Model):
 class GrabFile(Model):
     """A file beside the image of a grab."""
 
-    kind: Literal["html", "text", "markdown", "links", "elements", "accessibility", "marks", "pdf", "report", "mhtml", "har", "slice", "viewport", "difference"]
+    kind: Literal["html", "text", "markdown", "links", "elements", "accessibility", "marks", "pdf", "report", "mhtml", "har", "slice", "viewport", "difference", "thumbnail"]
     url: str
     """Its public, unguessable URL; for test keys a path relative to the API's origin."""
     media_type: str
@@ -743,9 +823,9 @@ class Grab(Model):
     earlier versions.
     """
     files: tuple[GrabFile, ...] | None = None
-    """The files beside the image that `also` and `compare_to` asked for, the slices from top to bottom that
-    `slice_height` asked for, and the images that `viewports` asked for. Left out where there are none, and after the
-    image was deleted.
+    """The files beside the image that `also`, `compare_to` and `thumbnail` asked for, the slices from top to bottom
+    that `slice_height` asked for, and the images that `viewports` asked for. Left out where there are none, and
+    after the image was deleted.
     """
     challenge: str | None = None
     """The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,
@@ -1225,6 +1305,14 @@ CAPTURE_OPTIONS: frozenset[str] = frozenset(
         "upload_url",
         "content",
         "steps",
+        "mask",
+        "fail_if_selector",
+        "fail_if_text",
+        "wait_for_text",
+        "fail_if_blank",
+        "highlight",
+        "thumbnail",
+        "wait_for_expression",
     }
 )
 """The names of all capture options."""

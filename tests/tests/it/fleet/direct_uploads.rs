@@ -191,6 +191,7 @@ async fn upload_targets_are_for_remote_renderers_whose_images_the_core_does_not_
         (json!({ "also": ["html"], "slice_height": 500 }), true),
         (json!({ "phash": true }), false),
         (json!({ "also": ["marks"] }), false),
+        (json!({ "thumbnail": { "width": 100, "height": 100 } }), false),
         (json!({ "upload_url": "https://93.184.215.14/image" }), false),
     ] {
         let grab = bucket.queue(&edge, options.clone()).await?;

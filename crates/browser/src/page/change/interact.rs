@@ -1,4 +1,4 @@
-//! Clicks elements and runs the caller's script in the page.
+//! Clicks elements, runs the caller's script in the page, and waits for the caller's expression.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -19,6 +19,9 @@ const SCRIPT_LIMIT: Duration = Duration::from_secs(5);
 
 /// The time in which the browser ends a script that does not end by itself.
 const SCRIPT_GRACE: Duration = Duration::from_millis(500);
+
+/// Milliseconds between two evaluations of an expression that is waited for.
+const POLL_MS: u64 = 50;
 
 /// The most characters of a script's error that are reported.
 const MAX_ERROR_CHARS: usize = 200;
@@ -60,6 +63,20 @@ struct ExceptionDetails {
 #[derive(Deserialize)]
 struct Exception {
     description: Option<String>,
+    value: Option<serde_json::Value>,
+}
+
+/// The value of an evaluation, and what it threw.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WaitResult {
+    result: WaitValue,
+    exception_details: Option<ExceptionDetails>,
+}
+
+#[derive(Deserialize)]
+struct WaitValue {
+    /// Made in the page's own world, which may have replaced what it is made with.
     value: Option<serde_json::Value>,
 }
 
@@ -211,6 +228,85 @@ pub(in crate::page) async fn run_in_page(
     }
 }
 
+/// The program that evaluates an expression until it is true. An exception is not an error: what the expression uses may not
+/// exist yet. The arrow function is parsed before anything runs, so that a syntax error is reported at once.
+fn waiting_program(expression: &str, budget_ms: u64) -> String {
+    format!(
+        "(async () => {{
+const read = async () => (
+{expression}
+);
+const until = performance.now() + {budget_ms};
+for (;;) {{
+  let thrown = null;
+  try {{
+    if (await read()) return {{ found: true, thrown }};
+  }} catch (error) {{
+    thrown = String(error);
+  }}
+  if (performance.now() >= until) return {{ found: false, thrown }};
+  await new Promise((done) => setTimeout(done, {POLL_MS}));
+}}
+}})()"
+    )
+}
+
+/// Waits until the caller's expression is true, in the page's own world. Returns whether there is any.
+///
+/// # Errors
+/// If it does not become true in time, or cannot be evaluated.
+pub(in crate::page) async fn wait_for_expression(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
+    let Some(expression) = &context.spec.conditions.wait_for_expression else { return Ok(false) };
+    // A click has led to another page: the expression was waited for on the former one.
+    if context.interactions.have_begun() {
+        return Ok(false);
+    }
+    let _fast = context.clock.draw_fast();
+    let left = context.capture_by.saturating_duration_since(Instant::now());
+    let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+    let params = EvaluateParams {
+        await_promise: Some(true),
+        return_by_value: Some(true),
+        // Of a part of it that does not end by itself.
+        timeout: Some(TimeDelta::new(SCRIPT_LIMIT.as_secs_f64() * 1000.0)),
+        ..EvaluateParams::new(waiting_program(expression, budget_ms))
+    };
+    let began = Instant::now();
+    let limit = (left + SCRIPT_GRACE).min(context.remaining());
+    match context.tab.client.call_as::<_, WaitResult>(limit, Some(&context.tab.session), params).await {
+        Ok(WaitResult { exception_details: Some(thrown), .. }) => {
+            let line = first_line(thrown, &context.spec.secrets.hidden_texts());
+            Err(CaptureError::failed(format!("`wait_for_expression` failed: {line}")))
+        }
+        Ok(WaitResult { result: WaitValue { value }, exception_details: None }) => {
+            let end = value.unwrap_or_default();
+            match end["found"].as_bool() {
+                Some(true) => Ok(true),
+                Some(false) | None => Err(not_true(context, end["thrown"].as_str())),
+            }
+        }
+        // The page is kept busy, or its timers do not run.
+        Err(CallError::Timeout(_)) => Err(not_true(context, None)),
+        Err(CallError::Refused { .. }) if began.elapsed() >= SCRIPT_LIMIT.min(left) => Err(not_true(context, None)),
+        // The document was replaced, which the caller notices by itself.
+        Err(CallError::Refused { message, .. }) => {
+            tracing::debug!(message, "the wait for the caller's expression ended early");
+            Ok(true)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The failure of an expression that is not true in time, and that threw this the last time.
+fn not_true(context: &CaptureContext<'_>, thrown: Option<&str>) -> CaptureError {
+    let reason = thrown.map_or(String::new(), |text| {
+        let details = ExceptionDetails { text: text.to_owned(), exception: None };
+        let line = first_line(details, &context.spec.secrets.hidden_texts());
+        format!(" The last time, it threw {}.", line.trim_end_matches('.'))
+    });
+    CaptureError::failed(format!("`wait_for_expression` did not become true in time.{reason}"))
+}
+
 fn still_running(name: &str) -> CaptureError {
     CaptureError::failed(format!("{name} was still running after {} seconds.", SCRIPT_LIMIT.as_secs()))
 }
@@ -229,6 +325,13 @@ fn first_line(thrown: ExceptionDetails, secrets: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn expression_is_a_line_of_its_own_in_the_program() {
+        let program = waiting_program("a // comment", 1500);
+        assert!(program.contains("(\na // comment\n);"), "{program}");
+        assert!(program.contains("performance.now() + 1500;") && program.contains("setTimeout(done, 50)"), "{program}");
+    }
 
     #[test]
     fn first_line_of_an_exception_is_reported() {

@@ -1,5 +1,6 @@
 //! Changes the page as the caller asks: clicks, steps, scripts, consent dialogs, hidden elements, stopped motion.
 
+pub(super) mod conditions;
 pub(super) mod consent;
 pub(super) mod freeze;
 pub(super) mod hiding;

@@ -97,7 +97,7 @@ pub(in crate::page) async fn files(
             FileKind::Report => (report::write(context, metadata), false),
             FileKind::Har => (har::write(context, metadata), false),
             // The core makes them of images.
-            FileKind::Marks | FileKind::Difference => return Err(not_made(*kind)),
+            FileKind::Marks | FileKind::Difference | FileKind::Thumbnail => return Err(not_made(*kind)),
         };
         let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
         if bytes > kind.max_bytes() {

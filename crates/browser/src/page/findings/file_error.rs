@@ -19,7 +19,8 @@ pub(super) fn too_large(kind: FileKind) -> CaptureError {
         | FileKind::Mhtml
         | FileKind::Report
         | FileKind::Har
-        | FileKind::Difference => "Leave it out of `also`.",
+        | FileKind::Difference
+        | FileKind::Thumbnail => "Leave it out of `also`.",
     };
     CaptureError::failed(format!("The {name} of the page has more than {megabytes} MB. {advice}"))
 }

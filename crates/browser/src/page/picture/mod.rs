@@ -1,6 +1,7 @@
 //! Takes the picture: finds the part of the page, lays it out, and captures it.
 
 pub(super) mod area;
+pub(super) mod looks;
 pub(super) mod scaled;
 pub(super) mod scripts_disabled;
 pub(super) mod shot;

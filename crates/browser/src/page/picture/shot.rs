@@ -51,6 +51,16 @@ pub(in crate::page) struct Shot {
     pub(in crate::page) frames_painted: bool,
 }
 
+impl Shot {
+    /// Whether the image shows nothing.
+    pub(in crate::page) async fn has_one_colour(&self) -> bool {
+        let image = self.image.clone();
+        // An image without content is decoded to its end.
+        let looked = tokio::task::spawn_blocking(move || grabd_pixels::has_one_colour(&image));
+        looked.await.ok().flatten().unwrap_or(false)
+    }
+}
+
 #[derive(Deserialize)]
 struct ScreenshotResult<'a> {
     #[serde(borrow)]

@@ -52,7 +52,11 @@ pub(in crate::page) async fn make(
     let Some(slice_height) = context.spec.slice_height else { return Ok(Vec::new()) };
     // Before the image is cut, which takes time.
     let shown = shown_part(context, size, clip).await?;
-    let read = script::call_in::<Headings>(context.tab, limit(context), EXTRACT, "headings", &shown).await?;
+    // A heading could contain what is masked.
+    let read = match context.spec.mask.is_empty() {
+        true => script::call_in::<Headings>(context.tab, limit(context), EXTRACT, "headings", &shown).await?,
+        false => None,
+    };
     let headings = read.map_or(Vec::new(), |Headings { headings }| headings);
 
     let max_bytes = context.limits.image_max_bytes;

@@ -9,13 +9,13 @@ use grabd_domain::render::CapturedViewport;
 use grabd_memory::Reservation;
 use serde_json::Value;
 
-use crate::page::change::freeze;
+use crate::page::change::{conditions, freeze};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::load::settle;
 use crate::page::load::watch::Document;
-use crate::page::picture::area;
 use crate::page::picture::shot::{self, Shot};
+use crate::page::picture::{area, looks};
 
 /// The time that an image needs at least. A viewport is not begun with less.
 const LEAST_TIME: Duration = Duration::from_secs(1);
@@ -75,6 +75,9 @@ async fn take_one(
     context.show_in(viewport).await?;
     settle::settle_again(context).await?;
     freeze::apply(context).await?;
+    if !conditions::check(context).await? {
+        return Ok(None);
+    }
     let state = settle::read_state(context).await?.unwrap_or_default();
     let area = area::find(context, state).await?;
     let area = area::fit(context, area).await?;
@@ -85,7 +88,19 @@ async fn take_one(
         // The whole budget is smaller than what the capture may take, and this capture holds all of it.
         None => context.limits.memory.reserve(0, Duration::ZERO).await.map_err(shot::no_memory)?,
     };
+    if !looks::begin(context, area.clip.as_ref()).await? {
+        return Ok(None);
+    }
     let shot = shot::take_in(context, &area, (reserved, 0)).await?;
+    if !looks::end(context).await? {
+        return Ok(None);
+    }
+    if context.spec.conditions.fail_if_blank
+        && let Some(shot) = &shot
+        && shot.has_one_colour().await
+    {
+        return Err(conditions::blank_failure());
+    }
     match shot {
         Some(shot) if !has_size(&shot, viewport, context.spec, area.clip.as_ref()) => {
             let Shot { width, height, .. } = shot;

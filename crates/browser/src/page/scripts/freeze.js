@@ -69,6 +69,7 @@ const replaceByStill = (element, width, height) => {
   const values = [...style].map((name) => [name, style.getPropertyValue(name)]);
   keepStyle(still, Object.fromEntries(values));
   keepStyle(still, { animation: 'none' });
+  noteCopy(element, still);
   element.replaceWith(still);
 };
 

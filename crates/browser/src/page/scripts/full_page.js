@@ -41,6 +41,8 @@ const copyOf = (element, isDeep) => {
   if (element.matches(PAINTING) || element.getRootNode() !== document || all.some((inside) => inside.localName.includes('-'))) return null;
   if (isDeep && (all.length > MAX_COPIED || element.querySelector(NOT_COPIED))) return null;
   const copy = element.cloneNode(isDeep);
+  const copies = [copy, ...copy.querySelectorAll('*')];
+  all.forEach((original, at) => noteCopy(original, copies[at]));
   const canvases = [...element.querySelectorAll('canvas')];
   [...copy.querySelectorAll('canvas')].forEach((canvas, at) => canvas.getContext('2d')?.drawImage(canvases[at], 0, 0));
   return copy;

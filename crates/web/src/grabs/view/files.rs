@@ -39,6 +39,7 @@ fn file_link(grab: &Grab, metadata: &RenderMetadata, file: &ShownFile<'_>) -> Fi
         AttachmentName::Also(FileKind::Report) => "Report".into(),
         AttachmentName::Also(FileKind::Har) => "HAR".into(),
         AttachmentName::Also(FileKind::Difference) => "Difference".into(),
+        AttachmentName::Also(FileKind::Thumbnail) => "Thumbnail".into(),
         AttachmentName::Slice(number) => format!("Slice {}", number.get()).into(),
         AttachmentName::Viewport(number) => match file.viewport {
             Some(size) => format!("{} × {}", size.viewport_width, size.viewport_height).into(),
@@ -71,7 +72,8 @@ fn preview(grab: &Grab, metadata: &RenderMetadata, file: &ShownFile<'_>) -> Opti
             | FileKind::Pdf
             | FileKind::Report
             | FileKind::Har
-            | FileKind::Difference,
+            | FileKind::Difference
+            | FileKind::Thumbnail,
         ) => None,
     }
 }

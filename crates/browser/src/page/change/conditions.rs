@@ -1,0 +1,95 @@
+//! What the caller waits for besides elements, and the pages that the caller does not accept.
+
+use grabd_domain::capture::{Conditions, Selector};
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use crate::page::context::CaptureContext;
+use crate::page::error::CaptureError;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WaitArguments<'a> {
+    text: &'a str,
+    budget_ms: u64,
+}
+
+#[derive(Deserialize)]
+struct WaitResult {
+    found: bool,
+}
+
+#[derive(Serialize)]
+struct UnwantedArguments<'a> {
+    selector: Option<&'a str>,
+    text: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+struct UnwantedResult {
+    unwanted: Option<Unwanted>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Unwanted {
+    Selector,
+    Text,
+    Invalid,
+}
+
+/// Waits until the page shows the text that the caller names. Returns whether there is any.
+///
+/// # Errors
+/// If the text does not appear in time.
+pub(in crate::page) async fn wait_for_text(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
+    let Some(text) = &context.spec.conditions.wait_for_text else { return Ok(false) };
+    // A click has led to another page: the text was waited for on the former one.
+    if context.interactions.have_begun() {
+        return Ok(false);
+    }
+    let _fast = context.clock.draw_fast();
+    let left = context.capture_by.saturating_duration_since(Instant::now());
+    let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+    match context.call_script::<WaitResult>("waitForText", &WaitArguments { text, budget_ms }).await? {
+        Some(WaitResult { found: false }) => {
+            Err(CaptureError::failed(format!("`wait_for_text` \"{text}\" did not appear in time.")))
+        }
+        // Without an answer, the document was replaced, which the caller notices by itself.
+        Some(WaitResult { found: true }) | None => Ok(true),
+    }
+}
+
+/// Checks that the page shows nothing with which the capture fails. Returns false if the page does not answer, so that it must
+/// not be captured.
+///
+/// # Errors
+/// If it does, and if the selector is invalid.
+pub(in crate::page) async fn check(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
+    let Conditions { fail_if_selector, fail_if_text, wait_for_text: _, fail_if_blank: _, wait_for_expression: _ } =
+        &context.spec.conditions;
+    let (selector, text) = (fail_if_selector.as_ref().map(Selector::as_str), fail_if_text.as_deref());
+    if selector.is_none() && text.is_none() {
+        return Ok(true);
+    }
+    let answer = context.call_script::<UnwantedResult>("findUnwanted", &UnwantedArguments { selector, text }).await?;
+    let selector = selector.unwrap_or_default();
+    Err(CaptureError::failed(match answer {
+        None => return Ok(false),
+        Some(UnwantedResult { unwanted: None }) => return Ok(true),
+        Some(UnwantedResult { unwanted: Some(Unwanted::Selector) }) => {
+            format!("The page shows an element that matches `fail_if_selector` \"{selector}\".")
+        }
+        Some(UnwantedResult { unwanted: Some(Unwanted::Text) }) => {
+            format!("The page shows the text of `fail_if_text`, \"{}\".", text.unwrap_or_default())
+        }
+        Some(UnwantedResult { unwanted: Some(Unwanted::Invalid) }) => {
+            format!("`fail_if_selector` \"{selector}\" is not a valid CSS selector.")
+        }
+    }))
+}
+
+/// The failure of an image of one colour.
+pub(in crate::page) fn blank_failure() -> CaptureError {
+    CaptureError::failed("All of the image has one colour, with which `fail_if_blank` fails.")
+}

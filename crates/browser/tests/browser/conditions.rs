@@ -1,0 +1,140 @@
+//! Pages that are waited for by their text, and pages that the caller does not accept.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use grabd_domain::capture::{CaptureRequest, OptionValue};
+use grabd_domain::grabs::FailureReason;
+use grabd_domain::render::{RenderError, RenderTask, Renderer as _};
+
+use crate::rig::{Rig, request, task};
+use crate::site::{Site, html};
+
+/// The messages of captures that fail.
+async fn failure(rig: &Rig, request: CaptureRequest) -> String {
+    let task = RenderTask { budget: Duration::from_secs(6), ..task(request) };
+    match rig.chromium.render(task).await {
+        Err(RenderError::Page { failure, .. }) => {
+            assert_eq!(failure.reason, FailureReason::RenderFailed);
+            failure.message
+        }
+        other => panic!("{:?}", other.map(|capture| capture.metadata)),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn capture_waits_for_text_as_it_is_shown() {
+    let page =
+        "<!doctype html><body style='margin:0;background:red'><p hidden>Total amount<p style='visibility:hidden'>Total
+        amount</p><div id=host></div><script>
+        const tree = document.querySelector('#host').attachShadow({ mode: 'open' });
+        setTimeout(() => {
+            document.body.style.background = 'lime';
+            tree.innerHTML = '<p>The <b>to</b>tal\\n  amount</p>';
+        }, 6000)</script>";
+    let frame = "<!doctype html><body style='margin:0;background:red'><iframe srcdoc='<p>wait</p>'></iframe><script>
+        setTimeout(() => {
+            document.body.style.background = 'lime';
+            document.querySelector('iframe').contentDocument.body.textContent = 'TOTAL AMOUNT';
+        }, 6000)</script>";
+    let pages = [("/", html(page)), ("/frame", html(frame)), ("/never", html("<p hidden>Total amount</p><p>Sum"))];
+    let site = Site::start(2, pages).await;
+    let rig = Rig::start().await;
+    let asked = |path: &str| CaptureRequest { wait_for_text: Some("Total  amount".into()), ..request(&site.url(path)) };
+    for path in ["/", "/frame"] {
+        assert_eq!(rig.capture(asked(path)).await.colour(600, 400), "lime", "{path}");
+        assert_eq!(rig.grab(&site.url(path)).await.colour(600, 400), "red", "{path} without the option");
+    }
+    let message = failure(&rig, asked("/never")).await;
+    assert_eq!(message, "`wait_for_text` \"Total  amount\" did not appear in time.");
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unwanted_elements_and_texts_fail() {
+    let page = "<!doctype html><p class=error>Internal <i>server</i><br>error</p><p class=hidden hidden>Maintenance</p>
+        <div id=host></div><script>document.querySelector('#host').attachShadow({ mode: 'open' }).innerHTML =
+            '<style>.x::after { content: \"Denied\" }</style><b class=inner>Access denied</b>'</script>";
+    let site = Site::start(2, [("/", html(page))]).await;
+    let rig = Rig::start().await;
+    let selector = |text: &str| CaptureRequest { fail_if_selector: Some(text.into()), ..request(&site.url("/")) };
+    let text = |text: &str| CaptureRequest { fail_if_text: Some(text.into()), ..request(&site.url("/")) };
+    for (request, message) in [
+        (selector(".error"), "The page shows an element that matches `fail_if_selector` \".error\"."),
+        (selector(".inner"), "The page shows an element that matches `fail_if_selector` \".inner\"."),
+        (selector("p:"), "`fail_if_selector` \"p:\" is not a valid CSS selector."),
+        (text("internal server ERROR"), "The page shows the text of `fail_if_text`, \"internal server ERROR\"."),
+        (text("access denied"), "The page shows the text of `fail_if_text`, \"access denied\"."),
+    ] {
+        assert_eq!(failure(&rig, request.clone()).await, message);
+        let full = CaptureRequest { full_page: Some(true), ..request };
+        assert_eq!(failure(&rig, full).await, message, "of the full page");
+    }
+    for request in [selector(".hidden"), selector(".none"), text("Maintenance"), text("::after"), text("server errors")]
+    {
+        rig.capture(request).await;
+    }
+    // What the caller hides is not shown.
+    let hidden = CaptureRequest { hide: Some(vec![".error".into()]), ..text("internal server error") };
+    rig.capture(hidden).await;
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn images_of_one_colour_fail_on_request() {
+    let wide =
+        "<!doctype html><style>body { margin: 0 } @media (max-width: 500px) { p, #plain { display: none } }</style>
+        <p>text</p><div id=plain style='height:100px;background:lime'></div>";
+    let blank = "<!doctype html><body style='background:lime'>";
+    let site = Site::start(2, [("/", html(wide)), ("/blank", html(blank))]).await;
+    let rig = Rig::start().await;
+    let asked = |path: &str| CaptureRequest { fail_if_blank: Some(true), ..request(&site.url(path)) };
+    let message = "All of the image has one colour, with which `fail_if_blank` fails.";
+    for format in ["png", "jpeg", "webp"] {
+        let blank = CaptureRequest { format: Some(format.into()), ..asked("/blank") };
+        assert_eq!(failure(&rig, blank).await, message, "{format}");
+        rig.capture(CaptureRequest { format: Some(format.into()), ..asked("/") }).await;
+    }
+    assert_eq!(rig.grab(&site.url("/blank")).await.colour(9, 9), "lime");
+    let element = CaptureRequest { selector: Some("#plain".into()), ..asked("/") };
+    assert_eq!(failure(&rig, element).await, message, "an element without content of its own");
+    let size: BTreeMap<_, _> =
+        [("width", 400), ("height", 300)].map(|(name, side)| (name.to_owned(), OptionValue::Integer(side))).into();
+    let narrow = CaptureRequest { viewports: Some(vec![size]), ..asked("/") };
+    assert_eq!(failure(&rig, narrow).await, message, "a further viewport");
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn capture_waits_for_an_expression_in_the_world_of_the_page() {
+    let page = "<!doctype html><body style='margin:0;background:red'><script>
+        setTimeout(() => { globalThis.chart = { drawn: Promise.resolve(false) } }, 3000);
+        setTimeout(() => {
+            chart.drawn = Promise.resolve(true);
+            document.body.style.background = 'lime';
+        }, 6000)</script>";
+    let leaves =
+        "<!doctype html><body style='background:red'><script>setTimeout(() => { location = '/next' }, 3000)</script>";
+    let next = "<!doctype html><body style='background:lime'><script>ready = true</script>";
+    let site = Site::start(2, [("/", html(page)), ("/leaves", html(leaves)), ("/next", html(next))]).await;
+    let rig = Rig::start().await;
+    let asked = |path: &str, expression: &str| CaptureRequest {
+        wait_for_expression: Some(expression.into()),
+        ..request(&site.url(path))
+    };
+    assert_eq!(rig.capture(asked("/", "chart.drawn // at last")).await.colour(600, 400), "lime");
+    assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "red", "without the option");
+    assert_eq!(rig.capture(asked("/leaves", "globalThis.ready")).await.colour(600, 400), "lime", "another document");
+    rig.capture(asked("/next", "(() => { window.calls = (window.calls ?? 0) + 1; return calls > 2 })()")).await;
+    for (expression, message) in [
+        ("false", "`wait_for_expression` did not become true in time."),
+        (
+            "missing.value",
+            "`wait_for_expression` did not become true in time. The last time, it threw ReferenceError: missing is not defined.",
+        ),
+        ("1 +", "`wait_for_expression` failed: SyntaxError: Unexpected token ')'"),
+    ] {
+        assert_eq!(failure(&rig, asked("/next", expression)).await, message);
+    }
+    rig.chromium.shutdown().await;
+}
