@@ -146,7 +146,7 @@ pub(super) fn field_error(fault: Fault, input: &Form) -> Result<FieldError, Faul
 }
 
 fn must(label: &str, field: &faults::Field) -> String {
-    let faults::Field { name: _, seen, allowed } = field;
+    let faults::Field { name: _, member: _, seen, allowed } = field;
     match seen.is_empty() {
         true => format!("{label} must be {allowed}."),
         false => format!("{label} must be {allowed}; it was {seen}."),
