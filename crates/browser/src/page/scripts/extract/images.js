@@ -1,0 +1,75 @@
+// Images: the address of the one that is meant, where the page loads it late or in several sizes.
+
+const LAZY_NAMES = /^data-(?:.*(?:src|original|lazy|image|img|url|full|large|loader|hi-?res|zoom|path)[\w-]*)$/i;
+const IMAGE_ADDRESS = /^(?:https?:)?\/?[^\s<>"']+\.(?:jpe?g|png|webp|gif|avif|svg)(?:[?#/][^\s]*)?$/i;
+const PLACEHOLDER = /^(?:data:|about:|blob:|$)|(?:^|[/_-])(?:placeholder|spacer|blank|transparent|pixel|cleardot|1x1|loading|lazy)(?:[._-][^/]*)?\.(?:gif|png|svg|jpe?g)(?:[?#]|$)/i;
+const attributeNames = method(Element.prototype, 'getAttributeNames');
+const naturalWidth = getter(HTMLImageElement.prototype, 'naturalWidth');
+const naturalHeight = getter(HTMLImageElement.prototype, 'naturalHeight');
+
+const absolute = (address) => {
+  try {
+    return webUrl(new URL(address.trim(), document.baseURI).href);
+  } catch {
+    return null;
+  }
+};
+// The largest candidate of a set of sources.
+const largestOf = (set) => {
+  if (!set || set.length > 20000) return null;
+  let best = null;
+  // Addresses may have commas, so that candidates are divided at commas before spaces, or after a size.
+  for (const found of set.matchAll(/(?:^|,)?\s*([^\s,][^\s]*[^\s,]|[^\s,])(?:\s+([\d.]+)([wxh])(?:\s+[\d.]+h)?)?\s*(?=,|$)/g)) {
+    const [, address, size, unit] = found;
+    const value = Number.parseFloat(size ?? '1') * (unit === 'w' ? 1 : 10000);
+    if (!PLACEHOLDER.test(address) && (best === null || value > best.value)) best = { address, value };
+  }
+  return best ? absolute(best.address) : null;
+};
+const sourceOf = (element) => {
+  const own = attribute(element, 'src') ?? '';
+  const parent = parentElement(element);
+  const sources = parent && localName(parent) === 'picture' ? selectIn(parent, ':scope > source').slice(0, 20) : [];
+  const sets = [attribute(element, 'srcset'), attribute(element, 'data-srcset'), attribute(element, 'data-lazy-srcset')];
+  for (const set of sets) {
+    const best = largestOf(set);
+    if (best) return best;
+  }
+  const isPlaceholder = PLACEHOLDER.test(own);
+  if (own && !isPlaceholder) return webUrl(imageSource(element));
+  for (const name of attributeNames(element).slice(0, 50)) {
+    const value = attribute(element, name) ?? '';
+    if (!name.startsWith('data-') || value.length > MAX_URL) continue;
+    if (/srcset/i.test(name)) {
+      const best = largestOf(value);
+      if (best) return best;
+    } else if ((/^data-(?:lazy-|original-|full-|real-)?(?:src|original|lazy|url)$/i.test(name) && !PLACEHOLDER.test(value)) || (LAZY_NAMES.test(name) && (/^https?:\/\//i.test(value) || IMAGE_ADDRESS.test(value)) && !PLACEHOLDER.test(value) && /[/.]/.test(value))) {
+      const url = absolute(value);
+      if (url) return url;
+    }
+  }
+  for (const source of sources) {
+    const best = largestOf(attribute(source, 'srcset')) ?? largestOf(attribute(source, 'data-srcset'));
+    if (best) return best;
+  }
+  return webUrl(shownSource(element)) ?? (isPlaceholder && /^(?:data:|$)/i.test(own) ? null : webUrl(imageSource(element)));
+};
+// Pictures of a pixel count visitors.
+const isPixel = (element) => {
+  const [width, height] = ['width', 'height'].map((name) => Number.parseInt(attribute(element, name) ?? '', 10));
+  return (width <= 2 && height <= 2) || (naturalWidth(element) > 0 && naturalWidth(element) <= 2 && naturalHeight(element) <= 2);
+};
+// An image for browsers without scripts, where no other one is beside it.
+const imageWithoutScript = (element) => {
+  const text = textContent(element);
+  if (text.length > 20000) return null;
+  const tag = /<img\b[^>]*>/i.exec(text)?.[0];
+  if (!tag) return null;
+  const parent = parentElement(element);
+  const figure = [parent, parent && parentElement(parent)].filter(Boolean).flatMap((of) => selectIn(of, ':scope > img, :scope > picture > img, :scope > span > img'));
+  if (figure.some((image) => sourceOf(image))) return null;
+  const read = (name) => (new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`, 'i').exec(tag) ?? []).slice(1).find((value) => value !== undefined)?.replace(/&amp;/g, '&').replace(/&quot;/g, '"') ?? '';
+  const width = Number.parseInt(read('width') || '99', 10);
+  const url = largestOf(read('srcset')) ?? (PLACEHOLDER.test(read('src')) ? null : absolute(read('src')));
+  return url && width > 2 ? { url, alt: read('alt') } : null;
+};
