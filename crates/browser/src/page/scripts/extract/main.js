@@ -238,8 +238,8 @@ const mainContent = () => {
   const core = top;
   const begin = runs.findIndex((run) => isInside(run.owner, core) && run.value > 0);
   const leads = new Set();
-  const title = runs.findLastIndex((run, at) => at < begin && run.tag === 'h1');
-  runs.slice(title < 0 ? begin : title, begin).forEach((run) => {
+  const heading = runs.findLastIndex((run, at) => at < begin && run.tag === 'h1');
+  runs.slice(heading < 0 ? begin : heading, begin).forEach((run) => {
     if (run.value > 0 && run.isSentence && !isOther(run.owner) && !isInside(run.owner, core)) leads.add(run);
   });
   runs.slice(0, begin).forEach((run) => {
@@ -254,6 +254,12 @@ const mainContent = () => {
   const aroundCore = new Set();
   for (const run of leads) for (let at = run.owner; at; at = at.parent) aroundLeads.add(at);
   for (let at = core; at; at = at.parent) aroundCore.add(at);
+  // Cells of a table, and items of a list that is not only of links, are not left out one by one.
+  const TABLE_PARTS = new Set(['tr', 'td', 'th', 'tbody', 'thead', 'tfoot']);
+  const isPartOfContent = (made) => {
+    if (TABLE_PARTS.has(made.tag)) return true;
+    return made.tag === 'li' && made.parent !== null && made.parent.linked <= 0.6 * made.parent.size;
+  };
   const prune = (made, isWithin) => {
     for (const run of made.runs) {
       if (isWithin || leads.has(run)) inTop.push(run);
@@ -267,7 +273,7 @@ const mainContent = () => {
         removed.add(kid.element);
         continue;
       }
-      const isLinks = kid.linked > 0.6 * kid.size && kid.size > 0 && kid.good === 0 && !isTitleTag(kid.tag) && (kid.tag !== 'p' || kid.size > 25);
+      const isLinks = kid.linked > 0.6 * kid.size && kid.size > 0 && kid.good === 0 && !isTitleTag(kid.tag) && (kid.tag !== 'p' || kid.size > 25) && !isPartOfContent(kid);
       if (!leading && (kid.isOther || isLinks)) removed.add(kid.element);
       else prune(kid, within);
     }
@@ -275,18 +281,26 @@ const mainContent = () => {
   prune(top, top === core);
   const order = new Map(runs.map((run, at) => [run, at]));
   inTop.sort((one, other) => order.get(one) - order.get(other));
-  const leaveOut = (run) => {
-    for (const node of run.nodes) removed.add(node);
-    run.isRemoved = true;
+  // What a text leaves out, but not what has structure.
+  const spared = new Set();
+  const leaveOut = (run, isSpared = false) => {
+    for (const node of run.nodes) (isSpared ? spared : removed).add(node);
+    run.isRemoved = !isSpared;
   };
+  const title = lettersOf(selectIn(document, 'title').slice(0, 1).map((element) => textContent(element)).join(''));
+  const isTitle = (run) => {
+    const letters = lettersOf(run.text);
+    return run.tag === 'h1' && (title.includes(letters) || (title.length > 10 && letters.includes(title)));
+  };
+  const STRUCTURED = new Set(['figcaption', 'caption', 'th', 'td', 'li', 'dd', 'dt']);
   // Lines about the article before it, and links after it.
   const isGood = (run) => run.value > 0;
   const first = inTop.findIndex(isGood);
   const last = inTop.findLastIndex(isGood);
   const seen = new Set();
   inTop.forEach((run, at) => {
-    if (at < first && run.tag !== 'li') leaveOut(run);
-    else if (at > last && (run.isHeading || run.tag !== 'li' && run.tag !== 'td' && run.tag !== 'p' || run.density > 0.5)) leaveOut(run);
+    if (at < first && run.tag !== 'li') leaveOut(run, (run.isHeading && isInside(run.owner, core) && !isTitle(run)) || STRUCTURED.has(run.tag));
+    else if (at > last && (run.isHeading || run.tag !== 'li' && run.tag !== 'td' && run.tag !== 'p' || run.density > 0.5)) leaveOut(run, STRUCTURED.has(run.tag));
     else if (run.size < 120 && LABEL.test(run.text)) leaveOut(run);
     else if (run.size >= 80 && seen.has(run.text)) leaveOut(run);
     seen.add(run.text);
@@ -299,7 +313,7 @@ const mainContent = () => {
     if (isEmpty && !run.isRemoved) leaveOut(run);
     if (!run.isRemoved) next = run;
   }
-  return { root: top.element, removed };
+  return { root: top.element, removed, spared };
 };
 
 // What is written below a picture. A text has no pictures.
@@ -312,7 +326,7 @@ const isCaption = (element) => {
 };
 
 // The main content as plain text: a line for each line, and an empty line between blocks.
-const plainText = ({ root, removed }) => {
+const plainText = ({ root, removed, spared }) => {
   const parts = [];
   let line = '';
   const flush = (gap) => {
@@ -321,7 +335,7 @@ const plainText = ({ root, removed }) => {
     line = '';
   };
   const walk = (node, isShown, depth) => {
-    if (removed.has(node) || depth > DEPTH_LIMIT) return;
+    if (removed.has(node) || spared.has(node) || depth > DEPTH_LIMIT) return;
     if (typeOf(node) === TEXT) {
       if (isShown) line += codeOf(node).replace(/[\s\u0000]+/g, ' ');
       return;

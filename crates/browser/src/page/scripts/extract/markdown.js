@@ -310,9 +310,9 @@ const markdown = ({ most, main }) => {
     // The note itself may not be shown before it is asked for.
     const made = wholly(() => blocksOf(note.nodes.filter((node) => !(typeOf(node) === ELEMENT && localName(node) === 'input')), true, 2));
     inNote = null;
-    const mark = note.mark.replace(/[*†‡§¶]/g, '\\$&');
-    const lead = new RegExp(`^(?:\\\\?[\\[(])?(?:\\*{0,2})(?:${mark.replace(/\\/g, '\\\\{0,2}')}|\\^|↑|\\\\\\*)(?:\\*{0,2})(?:\\\\?[\\])])?[.:)]?(?:\\s+|$)`, 'i');
-    const text = made.join('\n\n').replace(/^\\?[\^↑]\s+/, '').replace(lead, '').replace(/^(\d+)\\([.)])\s+/, (all, number) => (number === note.mark ? '' : all)).replace(/\s*[↩↵⤴↑]\uFE0E?\s*$/, '').trim();
+    // The mark at its beginning, as it is written: in brackets, bold, or before a dot.
+    const lead = new RegExp(`^(?:\\\\?[\\[(]|\\*\\*)*(?:${note.mark.replace(/[*]/g, '\\\\?\\*')}|\\^|↑)(?:\\\\?[\\])]|\\*\\*)*\\\\?[.:)]?(?:\\s+|$)`, 'i');
+    const text = made.join('\n\n').replace(/^\\?[\^↑]\s+/, '').replace(lead, '').replace(/\s*[↩↵⤴↑]\uFE0E?\s*$/, '').trim();
     return text ? `[^${note.number}]: ${indent(text, '', '    ')}` : '';
   };
   const definitions = () => {
