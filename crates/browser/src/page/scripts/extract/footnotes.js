@@ -14,6 +14,7 @@ const BACK_TEXT = /^[\s↩↵⤴⤶⬆↑^⏎⮐←⇑↰\uFE0E\uFE0F[\]]+$/;
 
 const comparePosition = method(Node.prototype, 'compareDocumentPosition');
 const isBefore = (one, other) => (comparePosition(one, other) & 4) !== 0;
+const previousNode = getter(Node.prototype, 'previousSibling');
 const contains = method(Node.prototype, 'contains');
 const namesOfElement = (element) => `${attribute(element, 'id') ?? ''} ${attribute(element, 'class') ?? ''} ${attribute(element, 'name') ?? ''} ${attribute(element, 'role') ?? ''}`.slice(0, 300);
 const shortText = (element, most) => {
@@ -35,7 +36,9 @@ const fragmentOf = (anchor) => {
   }
 };
 const hasTextBefore = (parent, child) => {
-  for (let at = firstChild(parent); at && at !== child; at = nextSibling(at)) {
+  // A break begins a new line.
+  for (let at = previousNode(child); at && at !== parent; at = previousNode(at)) {
+    if (typeOf(at) === ELEMENT && localName(at) === 'br') return false;
     if ((typeOf(at) === TEXT ? codeOf(at) : typeOf(at) === ELEMENT && !SKIPPED.has(localName(at)) ? textContent(at) : '').trim()) return true;
   }
   return false;
@@ -226,10 +229,11 @@ const findFootnotes = () => {
     note.nodes = children;
     if (note.isBeside) return;
     hidden.add(note.block);
-    if (!next || parentElement(next.block) !== parentElement(note.block) || localName(note.block) === 'li') return;
+    const isLast = !next || parentElement(next.block) !== parentElement(note.block);
+    if (localName(note.block) === 'li' || (isLast && !NOTE_NAME.test(namesOfElement(parentElement(note.block))))) return;
     const between = [];
-    for (let sibling = nextSiblingElement(note.block); sibling && sibling !== next.block && between.length < 8; sibling = nextSiblingElement(sibling)) between.push(sibling);
-    if (between.length < 8 && !between.some((sibling) => /^h[1-6r]$/.test(localName(sibling)) || [...references.keys()].slice(0, 500).some((element) => contains(sibling, element)))) {
+    for (let sibling = nextSiblingElement(note.block); sibling && sibling !== next?.block && between.length < 20; sibling = nextSiblingElement(sibling)) between.push(sibling);
+    if (between.length < 20 && !between.some((sibling) => /^h[1-6r]$/.test(localName(sibling)) || [...references.keys()].slice(0, 500).some((element) => contains(sibling, element)))) {
       note.nodes = [...children, ...between];
       for (const sibling of between) hidden.add(sibling);
     }

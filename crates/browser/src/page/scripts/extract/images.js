@@ -65,9 +65,9 @@ const imageWithoutScript = (element) => {
   if (text.length > 20000) return null;
   const tag = /<img\b[^>]*>/i.exec(text)?.[0];
   if (!tag) return null;
-  const parent = parentElement(element);
-  const figure = [parent, parent && parentElement(parent)].filter(Boolean).flatMap((of) => selectIn(of, ':scope > img, :scope > picture > img, :scope > span > img'));
-  if (figure.some((image) => sourceOf(image))) return null;
+  let around = parentElement(element);
+  for (let up = 0; around && up < 4 && !/^(?:figure|picture|p|li|td|article|section|body)$/.test(localName(around)) && parentElement(around); up += 1) around = parentElement(around);
+  if (around && selectIn(around, 'img').slice(0, 20).some((image) => sourceOf(image))) return null;
   const read = (name) => (new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`, 'i').exec(tag) ?? []).slice(1).find((value) => value !== undefined)?.replace(/&amp;/g, '&').replace(/&quot;/g, '"') ?? '';
   const width = Number.parseInt(read('width') || '99', 10);
   const url = largestOf(read('srcset')) ?? (PLACEHOLDER.test(read('src')) ? null : absolute(read('src')));

@@ -128,7 +128,9 @@ const mainContent = () => {
     made.size = 0;
     made.linked = 0;
     made.good = 0;
+    made.code = 0;
     for (const run of made.runs ?? []) {
+      if (run.tag === 'pre') made.code += run.size;
       made.size += run.size;
       made.linked += run.linked;
       made.good += Math.max(0, run.value);
@@ -139,6 +141,7 @@ const mainContent = () => {
       made.size += kid.size;
       made.linked += kid.linked;
       made.good += kid.good;
+      made.code += kid.code;
     }
   };
   total(root);
@@ -148,7 +151,7 @@ const mainContent = () => {
   const isTagLeftOut = (made) => TAGS_LEFT_OUT.has(made.tag) || ROLES_LEFT_OUT.has((attribute(made.element, 'role') ?? '').toLowerCase());
   const namedAsOther = (made) => {
     if (isTagLeftOut(made)) return true;
-    if (TAGS_NEVER_NAMED.has(made.tag)) return false;
+    if (TAGS_NEVER_NAMED.has(made.tag) || (made.code > 0.5 * made.size && made.size > 0)) return false;
     if (isTitleTag(made.tag) || made.tag === 'body' || made.tag === 'article' || made.tag === 'main') return false;
     for (const name of namesOf(made).split(/\s+/)) {
       const words = wordsOf(name);
@@ -176,6 +179,7 @@ const mainContent = () => {
       groups.get(name).push(kid);
     }
     for (const group of groups.values()) {
+      if (group[0].tag === 'tr' && group[0].kids.length > 2) continue;
       const teasers = group.filter(isTeaser);
       if (teasers.length >= 3 && teasers.length >= 0.7 * group.length && group[0].tag !== 'p') for (const kid of teasers) kid.isOther = true;
     }
@@ -222,7 +226,7 @@ const mainContent = () => {
   for (;;) {
     let best = null;
     for (const kid of top.kids) if (!kid.node && kid.runs && (best === null || kid.good > best.good)) best = kid;
-    if (!best || best.good < 0.8 * top.good || best.tag === 'p') break;
+    if (!best || best.good < 0.8 * top.good || best.tag === 'p' || best.tag === 'pre') break;
     top = best;
   }
 
@@ -256,8 +260,9 @@ const mainContent = () => {
   for (let at = core; at; at = at.parent) aroundCore.add(at);
   // Cells of a table, and items of a list that is not only of links, are not left out one by one.
   const TABLE_PARTS = new Set(['tr', 'td', 'th', 'tbody', 'thead', 'tfoot']);
+  const hasNamedColumns = (made) => made.size > 0 && selectIn(made.element, 'th').length >= 2 && selectIn(made.element, 'td').length >= 4;
   const isPartOfContent = (made) => {
-    if (TABLE_PARTS.has(made.tag)) return true;
+    if (TABLE_PARTS.has(made.tag) || hasNamedColumns(made)) return true;
     return made.tag === 'li' && made.parent !== null && made.parent.linked <= 0.6 * made.parent.size;
   };
   const prune = (made, isWithin) => {
@@ -290,7 +295,7 @@ const mainContent = () => {
   const title = lettersOf(selectIn(document, 'title').slice(0, 1).map((element) => textContent(element)).join(''));
   const isTitle = (run) => {
     const letters = lettersOf(run.text);
-    return run.tag === 'h1' && (title.includes(letters) || (title.length > 10 && letters.includes(title)));
+    return run.tag === 'h1' && title.includes(letters);
   };
   const STRUCTURED = new Set(['figcaption', 'caption', 'th', 'td', 'li', 'dd', 'dt']);
   // Lines about the article before it, and links after it.

@@ -15,7 +15,8 @@ const escapeInline = (text) =>
   text.replace(/[\\`*\[\]<]/g, '\\$&').replace(/(^|[^\p{L}\p{N}])_|_(?=[^\p{L}\p{N}]|$)/gu, (found) => found.replace('_', '\\_'));
 // What would begin a heading, a list or a quotation.
 const escapeStart = (line) => line.replace(/^(\s*)(#{1,6}(?=\s|$)|[-+](?=\s|$)|>|={3,}|-{3,}|~{3,})/, '$1\\$2').replace(/^(\s*\d{1,9})([.)])(?=\s|$)/, '$1\\$2');
-const target = (url) => url.replace(/[()<>\\\s]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
+const encoded = (url) => url.replace(/[<>\\\s]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
+const target = (url) => encoded(url).replace(/[()]/g, '\\$&');
 const fence = (code, least) => {
   const longest = Math.max(0, ...(code.match(/`+/g) ?? []).map((run) => run.length));
   return '`'.repeat(Math.max(least, longest + 1));
@@ -58,10 +59,12 @@ const markdown = ({ most, main }) => {
   // Within notes and callouts, all that is shown is written.
   let isWhole = 0;
   let inNote = null;
+  // What is shown when a folded callout is opened.
+  const unfolded = new Set();
   const isKept = (element) => calloutKind(element) !== null && !/cookie|consent|newsletter|subscri|share/i.test(namesOfElement(element)) && textContent(element).length < 5000;
   const isRemoved = (element) => isWhole === 0 && removed.has(element) && !isKept(element);
   const isLeftOut = (element, style) =>
-    (notes.hidden.has(element) && !notes.references.has(element)) || SKIPPED.has(localName(element)) || style.display === 'none' || attribute(element, 'aria-hidden') === 'true' || isRemoved(element);
+    (notes.hidden.has(element) && !notes.references.has(element)) || SKIPPED.has(localName(element)) || (style.display === 'none' && !unfolded.has(element)) || attribute(element, 'aria-hidden') === 'true' || isRemoved(element);
   const isTextLeftOut = (node) => (isWhole === 0 && removed.has(node)) || (notes.hidden.has(node) && inNote === null);
   const enter = (depth) => {
     nodes += 1;
@@ -219,9 +222,11 @@ const markdown = ({ most, main }) => {
     const title = calloutTitle(element);
     const name = title ? oneSpaced(wholly(() => inlines(title, depth + 1, true))) : '';
     if (title) notes.hidden.add(title);
-    const content = wholly(() => (localName(element) === 'table' ? blocks(element, depth + 1) : blocks(element, depth + 1))).join('\n\n');
+    const fold = foldOf(element);
+    if (fold) for (const child of childrenOf(element)) if (typeOf(child) === ELEMENT) unfolded.add(child);
+    const content = wholly(() => blocks(element, depth + 1)).join('\n\n');
     if (!content && !name) return [];
-    return [quote(`[!${kind}]${foldOf(element)} ${name || kind[0].toUpperCase() + kind.slice(1)}${content ? `\n${content}` : ''}`)];
+    return [quote(`[!${kind}]${fold} ${name || kind[0].toUpperCase() + kind.slice(1)}${content ? `\n${content}` : ''}`)];
   };
 
   // The blocks of an element that is a block, or has some.
@@ -307,6 +312,7 @@ const markdown = ({ most, main }) => {
 
   const definition = (note) => {
     inNote = note;
+    for (const node of note.nodes) notes.hidden.delete(node);
     // The note itself may not be shown before it is asked for.
     const made = wholly(() => blocksOf(note.nodes.filter((node) => !(typeOf(node) === ELEMENT && localName(node) === 'input')), true, 2));
     inNote = null;

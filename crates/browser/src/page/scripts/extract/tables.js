@@ -34,10 +34,10 @@ const tableWriter = (writer) => {
     for (const child of childrenOf(node)) inner += inlineHtml(child, depth + 1, shown);
     if (name === 'img' && node instanceof HTMLImageElement) {
       const url = shown && !isPixel(node) ? sourceOf(node) : null;
-      return url ? count(`<img src="${escapeHtml(target(url)).replace(/"/g, '%22')}" alt="${escapeHtml(oneLine(attribute(node, 'alt') ?? '', 300)).replace(/"/g, '&quot;')}">`) : '';
+      return url ? count(`<img src="${escapeHtml(encoded(url)).replace(/"/g, '%22')}" alt="${escapeHtml(oneLine(attribute(node, 'alt') ?? '', 300)).replace(/"/g, '&quot;')}">`) : '';
     }
     const url = node instanceof HTMLAnchorElement ? webUrl(anchorUrl(node)) : null;
-    if (url && inner.trim()) return count(`<a href="${escapeHtml(target(url)).replace(/"/g, '%22')}">${inner.trim()}</a>`);
+    if (url && inner.trim()) return count(`<a href="${escapeHtml(encoded(url)).replace(/"/g, '%22')}">${inner.trim()}</a>`);
     return isInline(style) ? inner : ` ${inner} `;
   };
   const tableWithSpans = (rows, depth) => {
