@@ -95,4 +95,4 @@ const codeOfTable = (table) => {
 };
 // Code that is written as a block, though its element is for a part of a line.
 const isCodeBlock = (element, style) =>
-  localName(element) === 'code' && /\S\s*\n\s*\S/.test(textContent(element)) && (!/^inline/.test(style.display) || /^pre/.test(style.whiteSpace) || /(?:^|\s)block(?:\s|$)/.test(attribute(element, 'class') ?? ''));
+  localName(element) === 'code' && (/(?:^|\s)block(?:\s|$)/.test(attribute(element, 'class') ?? '') || (/\S\s*\n\s*\S/.test(textContent(element)) && (!/^inline/.test(style.display) || /^pre/.test(style.whiteSpace))));

@@ -4,8 +4,8 @@
 const MAX_NOTES = 2000;
 const MAX_ANCHORS = 50000;
 const NOTE_MARK = /^[\s[({]*(?:n(?:ote)?\.? ?)?(\d{1,4}|[*†‡§¶]{1,4}|[a-z]|[ivxlc]{2,6})[\s\])}.:]*$/iu;
-const NOTE_NAME = /(?:^|[^a-z])(?:foot|end|side|margin)?[-_]?notes?(?![a-z])|footnote|endnote|sidenote|(?:^|[^a-z])(?:_?fn|_?ftn|ftnt|_?edn|bib|bibitem|cite|footdef)(?![a-qs-z])/i;
-const NOTE_HEADINGS = /^(?:(?:foot|end|side)?notes?(?: (?:and|&) references)?|references|(?:foot)?notes? et références|fußnoten|anmerkungen|einzelnachweise|notas|références|примечания|脚注|注释)$/i;
+const NOTE_NAME = /(?:^|[^a-z])(?:foot|end|side|margin)?[-_]?notes?(?![a-z])|footnote|endnote|sidenote|(?:^|[^a-z])foot(?=\d)|(?:^|[^a-z])(?:_?fn|_?ftn|ftnt|_?edn|bib|bibitem|cite|footdef)(?![a-qs-z])/i;
+const NOTE_HEADINGS = /^(?:(?:foot|end|side)?notes?(?: (?:and|&) (?:references|citations|sources))?|references(?: (?:and|&) (?:foot)?notes)?|citations|works cited|bibliography|(?:foot)?notes? et références|fußnoten|anmerkungen|einzelnachweise|notas|références|примечания|脚注|注释)$/i;
 const NOTE_BLOCKS = new Set(['li', 'p', 'dd', 'div', 'aside', 'section', 'tr', 'blockquote', 'article']);
 const NOTE_ATTRIBUTES = ['data-definition', 'data-footnote', 'data-footnote-id', 'data-fn'];
 const BESIDE_NAME = /(?:^|[\s_-])(?:side-?notes?|margin-?notes?|foot-?notes?[-_]{0,2}(?:content|text|body|inner|popup|tooltip)|inline-?foot-?notes?)(?:$|[\s_-])/i;
@@ -15,6 +15,7 @@ const BACK_TEXT = /^[\s↩↵⤴⤶⬆↑^⏎⮐←⇑↰\uFE0E\uFE0F[\]]+$/;
 const comparePosition = method(Node.prototype, 'compareDocumentPosition');
 const isBefore = (one, other) => (comparePosition(one, other) & 4) !== 0;
 const previousNode = getter(Node.prototype, 'previousSibling');
+const closest = method(Element.prototype, 'closest');
 const contains = method(Node.prototype, 'contains');
 const namesOfElement = (element) => `${attribute(element, 'id') ?? ''} ${attribute(element, 'class') ?? ''} ${attribute(element, 'name') ?? ''} ${attribute(element, 'role') ?? ''}`.slice(0, 300);
 const shortText = (element, most) => {
@@ -58,6 +59,17 @@ const blockBegunBy = (element, mark) => {
 const isNamedAsNote = (element) => {
   for (let at = element, up = 0; at && up < 4 && localName(at) !== 'body' && localName(at) !== 'article' && localName(at) !== 'main'; at = parentElement(at), up += 1) {
     if (NOTE_NAME.test(namesOfElement(at))) return true;
+  }
+  return false;
+};
+const isNoteHeading = (element) => /^(?:h[1-6]|p|div|strong|b)$/.test(localName(element)) && NOTE_HEADINGS.test((shortText(element, 40) ?? '').replace(/[:.]$/, ''));
+const isBelowNoteHeading = (block) => {
+  const around = localName(block) === 'li' ? parentElement(block) : block;
+  let before = around ? previousSibling(around) : null;
+  for (let step = 0; before && step < 30; step += 1) {
+    if (isNoteHeading(before)) return true;
+    if (/^h[1-6]$/.test(localName(before)) || localName(block) === 'li') return false;
+    before = previousSibling(before);
   }
   return false;
 };
@@ -126,7 +138,7 @@ const findFootnotes = () => {
   const isNote = (block, target, mark) => {
     if (/^h[1-6]$/.test(localName(block)) || textContent(block).length > 20000) return false;
     if (isNamedAsNote(block) || isNamedAsNote(target)) return true;
-    if (leadingMark(block) === mark) return true;
+    if (leadingMark(block) === mark || isBelowNoteHeading(block)) return true;
     return selectIn(block, 'a[href*="#"]').slice(0, 20).some((anchor) => isBackLink(anchor, block));
   };
   for (const { anchor, mark, fragment } of links) {
@@ -135,9 +147,11 @@ const findFootnotes = () => {
     const begun = !target && /fn|ftn|note|edn/i.test(fragment) ? beginning.get(mark) : null;
     if (begun && isBefore(anchor, begun.anchor) && anchor !== begun.anchor) refer(anchor, add(begun.block, begun.anchor, mark));
     if (!target) continue;
-    const block = localName(target) === 'dt' ? nextSiblingElement(target) : blockBegunBy(target, mark);
+    const title = closest(target, 'h1, h2, h3, h4, h5, h6, dt');
+    const block = title ? (markOf(title) ? nextSiblingElement(title) : null) : blockBegunBy(target, mark);
     const isAfter = block && isBefore(anchor, target);
-    if (isAfter && isNote(block, target, mark)) refer(anchor, add(block, target, mark));
+    if (isAfter && title) hidden.add(title);
+    if (isAfter && (title || isNote(block, target, mark))) refer(anchor, add(block, target, mark));
   }
   for (const name of NOTE_ATTRIBUTES) {
     for (const element of selectIn(document, `[${name}]`).slice(0, MAX_NOTES)) {
@@ -171,13 +185,19 @@ const findFootnotes = () => {
   }
   for (const list of selectIn(document, 'aside > ol').slice(0, MAX_NOTES)) offerList(list);
   for (const heading of selectIn(document, 'h1, h2, h3, h4, h5, h6, p > strong:only-child, p > b:only-child').slice(0, MAX_NOTES)) {
-    if (!NOTE_HEADINGS.test((shortText(heading, 40) ?? '').replace(/[:.]$/, ''))) continue;
+    if (!isNoteHeading(heading)) continue;
     const next = nextSiblingElement(/^h/.test(localName(heading)) ? heading : parentElement(heading));
     if (next) offerBlocks(next);
   }
   for (const line of selectIn(document, 'hr').slice(-5)) if (nextSiblingElement(line)) offerBlocks(nextSiblingElement(line));
+  const raised = selectIn(document, 'sup').slice(0, MAX_NOTES);
+  for (const element of raised) {
+    const mark = markOf(element);
+    const block = mark ? blockBegunBy(element, mark) : null;
+    if (block && localName(block) === 'p') offer(mark, block);
+  }
   if (loose.size > 0) {
-    for (const element of selectIn(document, 'sup').slice(0, MAX_NOTES)) {
+    for (const element of raised) {
       const mark = markOf(element);
       const block = mark ? loose.get(mark) : null;
       if (!block || selectIn(element, 'a[href]').some((anchor) => references.has(anchor)) || !isBefore(element, block)) continue;
@@ -188,11 +208,12 @@ const findFootnotes = () => {
 
   // Notes beside the text.
   for (const element of selectIn(document, '[class*="note" i]').slice(0, MAX_NOTES)) {
-    if (!BESIDE_NAME.test(attribute(element, 'class') ?? '') || byBlock.has(element) || !textContent(element).trim()) continue;
+    const isBox = /(?:^|\s)footnote(?:\s|$)/i.test(attribute(element, 'class') ?? '') && ['label', 'input'].includes(localName(previousSibling(element) ?? element));
+    if (!(isBox || BESIDE_NAME.test(attribute(element, 'class') ?? '')) || byBlock.has(element) || !textContent(element).trim()) continue;
     let parent = parentElement(element);
-    while (parent && ['span', 'sup', 'small', 'em', 'strong', 'label'].includes(localName(parent))) parent = parentElement(parent);
+    while (parent && ['span', 'sup', 'small', 'em', 'strong', 'label', 'aside', 'a'].includes(localName(parent))) parent = parentElement(parent);
     if (!parent || !['p', 'li', 'dd', 'td', 'blockquote'].includes(localName(parent)) || markOf(element)) continue;
-    if (notes.some((note) => note.isBeside && contains(note.block, element))) continue;
+    if (notes.some((note) => note.isBeside && (contains(note.block, element) || contains(note.outer, element)))) continue;
     const before = [];
     for (let at = previousSibling(element), step = 0; at && step < 3; at = previousSibling(at), step += 1) {
       const isMark = ['label', 'input', 'sup', 'a', 'button', 'span'].includes(localName(at)) && (!textContent(at).trim() || markOf(at));
@@ -205,9 +226,11 @@ const findFootnotes = () => {
       continue;
     }
     for (const at of before) hidden.add(at);
-    const note = add(element, element, '*');
+    const content = selectIn(element, '[class*="note" i]').find((inner) => BESIDE_NAME.test(attribute(inner, 'class') ?? '') && textContent(inner).trim().length > 3) ?? element;
+    const note = add(content, content, '*');
     if (note) {
       note.isBeside = true;
+      note.outer = element;
       note.isReferred = true;
       references.set(element, note);
     }

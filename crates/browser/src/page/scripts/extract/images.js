@@ -30,6 +30,11 @@ const sourceOf = (element) => {
   const own = attribute(element, 'src') ?? '';
   const parent = parentElement(element);
   const sources = parent && localName(parent) === 'picture' ? selectIn(parent, ':scope > source').slice(0, 20) : [];
+  // The first source of a picture is the one that a browser of today shows.
+  for (const source of sources) {
+    const best = largestOf(attribute(source, 'srcset')) ?? largestOf(attribute(source, 'data-srcset'));
+    if (best) return best;
+  }
   const sets = [attribute(element, 'srcset'), attribute(element, 'data-srcset'), attribute(element, 'data-lazy-srcset')];
   for (const set of sets) {
     const best = largestOf(set);
@@ -47,10 +52,6 @@ const sourceOf = (element) => {
       const url = absolute(value);
       if (url) return url;
     }
-  }
-  for (const source of sources) {
-    const best = largestOf(attribute(source, 'srcset')) ?? largestOf(attribute(source, 'data-srcset'));
-    if (best) return best;
   }
   return webUrl(shownSource(element)) ?? (isPlaceholder && /^(?:data:|$)/i.test(own) ? null : webUrl(imageSource(element)));
 };

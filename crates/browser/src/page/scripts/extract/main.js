@@ -36,7 +36,7 @@ const outline = (top) => {
   let count = 0;
   const build = (element, parent, depth) => {
     const style = getComputedStyle(element);
-    if (SKIPPED.has(localName(element)) || style.display === 'none' || style.visibility === 'hidden') return null;
+    if (element !== top && (SKIPPED.has(localName(element)) || style.display === 'none' || style.visibility === 'hidden')) return null;
     if (attribute(element, 'aria-hidden') === 'true' && localName(element) !== 'body') return null;
     const made = { element, parent, tag: localName(element), kids: [], isInline: /^(?:inline$|contents|ruby)/.test(style.display), hasBlocks: false };
     count += 1;
@@ -55,10 +55,23 @@ const outline = (top) => {
   return build(top, null, 0);
 };
 
+// Parts that a server sends after the page, and that scripts of the page should have put in their places.
+const MIN_LATE_PART = 2000;
+const latePart = () => {
+  const parts = selectIn(document, 'body > [hidden][id^="S:"]').slice(0, 100).filter((part) => textContent(part).length >= MIN_LATE_PART);
+  return parts.sort((one, other) => textContent(other).length - textContent(one).length)[0] ?? null;
+};
+
 const mainContent = () => {
   const body = bodyOf(document);
-  const root = body && outline(body);
-  if (!root) return null;
+  const shown = body && mainContentOf(body);
+  if (shown || !body) return shown;
+  const part = latePart();
+  return part && mainContentOf(part);
+};
+
+const mainContentOf = (element) => {
+  const root = outline(element);
   const runs = [];
 
   // Texts.
@@ -74,7 +87,7 @@ const mainContent = () => {
     for (const kid of made.kids) textOf(kid, run, isLink);
   };
   const isTitleTag = (tag) => /^h[1-6]$/.test(tag);
-  const TEXT_TAGS = new Set(['p', 'li', 'blockquote', 'pre', 'td', 'th', 'dd', 'dt', 'figcaption', 'caption', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6']);
+  const TEXT_TAGS = new Set(['math', 'mjx-container', 'p', 'li', 'blockquote', 'pre', 'td', 'th', 'dd', 'dt', 'figcaption', 'caption', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6']);
   const scan = (made, inLink, tag) => {
     if (made.node) return;
     const own = TEXT_TAGS.has(made.tag) ? made.tag : tag;
@@ -261,8 +274,14 @@ const mainContent = () => {
   // Cells of a table, and items of a list that is not only of links, are not left out one by one.
   const TABLE_PARTS = new Set(['tr', 'td', 'th', 'tbody', 'thead', 'tfoot']);
   const hasNamedColumns = (made) => made.size > 0 && selectIn(made.element, 'th').length >= 2 && selectIn(made.element, 'td').length >= 4;
+  // A heading that is a link to itself.
+  const isOwnHeading = (made) => {
+    if (made.size > 300 || selectIn(made.element, 'h1, h2, h3, h4, h5, h6').length !== 1) return false;
+    const anchors = made.tag === 'a' ? [made.element] : selectIn(made.element, 'a[href]');
+    return anchors.length === 1 && (attribute(anchors[0], 'href') ?? '').startsWith('#');
+  };
   const isPartOfContent = (made) => {
-    if (TABLE_PARTS.has(made.tag) || hasNamedColumns(made)) return true;
+    if (TABLE_PARTS.has(made.tag) || hasNamedColumns(made) || isOwnHeading(made)) return true;
     return made.tag === 'li' && made.parent !== null && made.parent.linked <= 0.6 * made.parent.size;
   };
   const prune = (made, isWithin) => {
@@ -291,13 +310,18 @@ const mainContent = () => {
   const leaveOut = (run, isSpared = false) => {
     for (const node of run.nodes) (isSpared ? spared : removed).add(node);
     run.isRemoved = !isSpared;
+    run.isSpared = isSpared;
   };
-  const title = lettersOf(selectIn(document, 'title').slice(0, 1).map((element) => textContent(element)).join(''));
+  const title = oneLine(selectIn(document, 'title').slice(0, 1).map((element) => textContent(element)).join(''), 1000).toLowerCase();
+  // The title of the document is often followed by that of the site.
   const isTitle = (run) => {
-    const letters = lettersOf(run.text);
-    return run.tag === 'h1' && title.includes(letters);
+    const text = run.text.replace(/\s+/g, ' ').toLowerCase();
+    const at = title.indexOf(text);
+    if (run.tag !== 'h1' || at < 0) return run.tag === 'h1' && lettersOf(text) === lettersOf(title);
+    const isEnd = (rest) => rest === '' || /^[|\-–—·:•»«~/(]/.test(rest);
+    return isEnd(title.slice(at + text.length).trim()) && isEnd([...title.slice(0, at).trim()].reverse().join(''));
   };
-  const STRUCTURED = new Set(['figcaption', 'caption', 'th', 'td', 'li', 'dd', 'dt']);
+  const STRUCTURED = new Set(['figcaption', 'caption', 'th', 'td', 'li', 'dd', 'dt', 'math', 'mjx-container']);
   // Lines about the article before it, and links after it.
   const isGood = (run) => run.value > 0;
   const first = inTop.findIndex(isGood);
@@ -316,6 +340,11 @@ const mainContent = () => {
     const between = next ? order.get(next) - order.get(run) : Infinity;
     const isEmpty = run.isHeading && run.value <= 0 && between > 1 && (!next || (next.isHeading && next.tag <= run.tag));
     if (isEmpty && !run.isRemoved) leaveOut(run);
+    // What is spared keeps its heading.
+    if (run.isHeading && run.isRemoved && next?.isSpared && between === 1) {
+      for (const node of run.nodes) removed.delete(node);
+      leaveOut(run, true);
+    }
     if (!run.isRemoved) next = run;
   }
   return { root: top.element, removed, spared };

@@ -6,19 +6,21 @@ const MATH_IMAGES = /(?:^|\s)(?:latex|tex|mathtex|math|equation|formula|mwe-math
 const MATH_ATTRIBUTES = ['data-latex', 'data-tex', 'data-math', 'data-entry', 'data-expr', 'data-formula', 'data-equation', 'alttext'];
 const RENDERED = /(?:^|\s)(?:MathJax(?:_\w+)?|MJXc-display|MJXp-display)(?:\s|$)/;
 
-const SYMBOLS = new Map(
+const pairsOf = (words) => words.flatMap((word, at) => (at % 2 === 0 ? [[word, `\\${words[at + 1]}`]] : []));
+const SYMBOLS = new Map(pairsOf(
   ('α alpha β beta γ gamma δ delta ε varepsilon ϵ epsilon ζ zeta η eta θ theta ϑ vartheta ι iota κ kappa λ lambda μ mu ν nu ξ xi π pi ρ rho σ sigma ς varsigma τ tau υ upsilon φ varphi ϕ phi χ chi ψ psi ω omega ' +
   'Γ Gamma Δ Delta Θ Theta Λ Lambda Ξ Xi Π Pi Σ Sigma Υ Upsilon Φ Phi Ψ Psi Ω Omega ∑ sum ∏ prod ∫ int ∬ iint ∮ oint ∂ partial ∇ nabla ∞ infty ± pm ∓ mp × times ÷ div ⋅ cdot · cdot ∗ ast ⋆ star ∘ circ ∙ bullet ' +
   '≤ leq ≥ geq ≠ neq ≈ approx ≡ equiv ∼ sim ≃ simeq ≅ cong ∝ propto ≪ ll ≫ gg ∈ in ∉ notin ∋ ni ⊂ subset ⊆ subseteq ⊃ supset ⊇ supseteq ∪ cup ∩ cap ∅ emptyset ∀ forall ∃ exists ¬ neg ∧ land ∨ lor → to ← leftarrow ↔ leftrightarrow ⇒ Rightarrow ⇐ Leftarrow ⇔ Leftrightarrow ↦ mapsto ' +
-  '… ldots ⋯ cdots ⋮ vdots ⋱ ddots ⟨ langle ⟩ rangle ⌈ lceil ⌉ rceil ⌊ lfloor ⌋ rfloor ‖ | ∥ parallel ⊥ perp ∠ angle ℓ ell ℏ hbar ℜ Re ℑ Im ℵ aleph ⊕ oplus ⊗ otimes ⊤ top ⊢ vdash ⊨ models † dagger ′ prime √ surd ∣ mid ⟶ longrightarrow ⟹ implies').split(' ').reduce((pairs, word, at, all) => (at % 2 === 0 ? [...pairs, [word, `\\${all[at + 1]}`]] : pairs), []),
-);
+  '… ldots ⋯ cdots ⋮ vdots ⋱ ddots ⟨ langle ⟩ rangle ⌈ lceil ⌉ rceil ⌊ lfloor ⌋ rfloor ‖ | ∥ parallel ⊥ perp ∠ angle ℓ ell ℏ hbar ℜ Re ℑ Im ℵ aleph ⊕ oplus ⊗ otimes ⊤ top ⊢ vdash ⊨ models † dagger ′ prime √ surd ∣ mid ⟶ longrightarrow ⟹ implies').split(' '),
+));
 const BLACKBOARD = new Map([['ℝ', 'R'], ['ℂ', 'C'], ['ℕ', 'N'], ['ℤ', 'Z'], ['ℚ', 'Q'], ['ℙ', 'P'], ['𝔼', 'E']]);
 const ACCENTS = new Map([['→', 'vec'], ['⃗', 'vec'], ['^', 'hat'], ['ˆ', 'hat'], ['~', 'tilde'], ['˜', 'tilde'], ['¯', 'overline'], ['‾', 'overline'], ['_', 'underline'], ['˙', 'dot'], ['.', 'dot'], ['¨', 'ddot'], ['⏞', 'overbrace'], ['⏟', 'underbrace'], ['ˇ', 'check'], ['̂', 'hat'], ['̄', 'bar'], ['̃', 'tilde']]);
+const VARIANTS = new Map([['bold', 'mathbf'], ['double-struck', 'mathbb'], ['script', 'mathcal'], ['fraktur', 'mathfrak'], ['-tex-calligraphic', 'mathcal'], ['bold-italic', 'boldsymbol'], ['sans-serif', 'mathsf'], ['monospace', 'mathtt']]);
 const FUNCTIONS = new Set('sin cos tan cot sec csc sinh cosh tanh arcsin arccos arctan log ln exp lim max min sup inf det dim ker gcd arg deg Pr'.split(' '));
 
 const symbolsToTex = (text) => {
   let made = '';
-  for (const character of text.normalize('NFKC').replace(/[\u2061-\u2064\u200b]/g, '')) {
+  for (const character of text.replace(/[\u{1D400}-\u{1D7FF}]/gu, (letter) => letter.normalize('NFKC')).replace(/[\u2061-\u2064\u200b]/g, '')) {
     const command = SYMBOLS.get(character);
     if (command) made += `${command} `;
     else if (BLACKBOARD.has(character)) made += `\\mathbb{${BLACKBOARD.get(character)}}`;
@@ -51,11 +53,31 @@ const mathToTex = (top) => {
     }
     return null;
   };
+  const OPENING = '([{⟨';
+  const CLOSING = ')]}⟩';
+  const fenceOf = (node) => (nameOfNode(node) === 'mo' ? characters(node).trim() : '');
+  // Brackets with a partner in the same row grow with what is between them.
   const row = (node, depth) => {
+    const parts = partsOf(node);
+    const sides = new Map();
+    const open = [];
+    for (const part of parts) {
+      const sign = fenceOf(part);
+      if (sign.length !== 1) continue;
+      if (OPENING.includes(sign)) open.push(part);
+      else if (CLOSING.includes(sign) && open.length > 0) {
+        sides.set(open.pop(), '\\left');
+        sides.set(part, '\\right');
+      }
+    }
     let made = '';
-    for (const part of partsOf(node)) {
-      const text = write(part, depth + 1);
-      made += made && text && !/^[,;.)\]^_]/.test(text) ? ` ${text}` : text;
+    let isTight = true;
+    for (const part of parts) {
+      const side = sides.get(part);
+      const text = side ? `${side}${symbolsToTex(fenceOf(part))}` : write(part, depth + 1);
+      if (!text) continue;
+      made += isTight || side === '\\right' || /^[,;.^_]/.test(text) ? text : ` ${text}`;
+      isTight = side === '\\left';
     }
     return made;
   };
@@ -103,15 +125,15 @@ const mathToTex = (top) => {
         const text = characters(node).trim();
         if (FUNCTIONS.has(text)) return `\\${text}`;
         const tex = symbolsToTex(text);
+        const style = VARIANTS.get(attribute(node, 'mathvariant') ?? '');
+        if (style && tex) return `\\${style}{${tex}}`;
         return [...text].length > 1 && /^[\w ]+$/.test(tex) ? `\\mathrm{${tex}}` : tex;
       }
       case 'mn':
         return symbolsToTex(characters(node).trim());
       case 'mo': {
         const text = characters(node).trim();
-        const fence = attribute(node, 'fence') === 'true' && /^[([{|)\]}]$/.test(text);
-        const side = fence ? attribute(node, 'form') : null;
-        return `${side === 'prefix' ? '\\left' : side === 'postfix' ? '\\right' : ''}${symbolsToTex(text)}`;
+        return symbolsToTex(text);
       }
       case 'mtext':
       case 'ms': {
