@@ -16,7 +16,7 @@ const COPY = /(?:^|[\s_-])(?:copy|clipboard|copy-?code|copy-?button|copybtn|tool
 
 const languageOf = (element) => {
   const around = [element, ...selectIn(element, 'code').slice(0, 1)];
-  for (let at = parentElement(element), up = 0; at && up < 5 && localName(at) !== 'body' && selectIn(at, 'pre, code.block').length <= 2; at = parentElement(at), up += 1) around.push(at);
+  for (let at = parentElement(element), up = 0; at && up < 9 && localName(at) !== 'body' && selectIn(at, 'pre, code.block').length <= 2; at = parentElement(at), up += 1) around.push(at);
   const accept = (named) => {
     const name = (named ?? '').trim().toLowerCase();
     return name && /^[\w+#-]{1,30}$/.test(name) ? name : null;

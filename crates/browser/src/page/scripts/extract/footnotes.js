@@ -44,6 +44,12 @@ const hasTextBefore = (parent, child) => {
   }
   return false;
 };
+const isAtStart = (block, element) => {
+  for (let at = element; at && at !== block; at = parentElement(at)) {
+    for (let before = previousNode(at); before; before = previousNode(before)) if (typeOf(before) !== 8 && textContent(before).trim()) return false;
+  }
+  return true;
+};
 // The block that an element is the beginning of.
 const blockBegunBy = (element, mark) => {
   let at = element;
@@ -100,7 +106,8 @@ const findFootnotes = () => {
     }
   }
   const add = (block, anchor, mark) => {
-    const known = byBlock.get(anchor) ?? byBlock.get(block);
+    // Several notes of one block are divided by breaks.
+    const known = byBlock.get(anchor) ?? (isAtStart(block, anchor) ? byBlock.get(block) : null);
     if (known) return known;
     if (notes.length >= MAX_NOTES) return null;
     const note = { block, anchor, mark, number: 0, nodes: null };
@@ -210,6 +217,9 @@ const findFootnotes = () => {
   for (const element of selectIn(document, '[class*="note" i]').slice(0, MAX_NOTES)) {
     const isBox = /(?:^|\s)footnote(?:\s|$)/i.test(attribute(element, 'class') ?? '') && ['label', 'input'].includes(localName(previousSibling(element) ?? element));
     if (!(isBox || BESIDE_NAME.test(attribute(element, 'class') ?? '')) || byBlock.has(element) || !textContent(element).trim()) continue;
+    let outer = element;
+    for (let up = 0; outer && up < 6 && !byBlock.has(outer); up += 1) outer = parentElement(outer);
+    if (outer && byBlock.has(outer)) continue;
     let parent = parentElement(element);
     while (parent && ['span', 'sup', 'small', 'em', 'strong', 'label', 'aside', 'a'].includes(localName(parent))) parent = parentElement(parent);
     if (!parent || !['p', 'li', 'dd', 'td', 'blockquote'].includes(localName(parent)) || markOf(element)) continue;

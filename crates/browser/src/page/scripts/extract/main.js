@@ -27,6 +27,8 @@ const LABEL = /^(?:advertisement|advert|anzeige|werbung|publicidad|publicité|co
 const SENTENCE_END = /[.!?…。！？؟।։](?:["'”’»)\]]*)$/;
 const SENTENCE_INSIDE = /[.!?…](?:["'”’»)\]]*)\s+\p{L}|[。！？]/u;
 
+const FORMULAS = new Set(['math', 'mjx-container']);
+
 const wordsOf = (names) => names.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase().split(/[^a-z]+/);
 const lettersOf = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
 const sizeOf = (text) => text.length + 1.5 * (text.match(/[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/g)?.length ?? 0);
@@ -40,6 +42,12 @@ const outline = (top) => {
     if (attribute(element, 'aria-hidden') === 'true' && localName(element) !== 'body') return null;
     const made = { element, parent, tag: localName(element), kids: [], isInline: /^(?:inline$|contents|ruby)/.test(style.display), hasBlocks: false };
     count += 1;
+    // A formula is a part of the text around it, or a block, whatever it is made of.
+    if (FORMULAS.has(made.tag)) {
+      made.isInline = !/^block/.test(style.display) && attribute(element, 'display') === null;
+      made.kids.push({ text: textContent(element).slice(0, 1000), node: element });
+      return made;
+    }
     if (count > NODE_LIMIT || depth > DEPTH_LIMIT) return made;
     for (const child of childrenOf(element)) {
       if (typeOf(child) === TEXT) made.kids.push({ text: codeOf(child), node: child });
@@ -83,6 +91,7 @@ const mainContentOf = (element) => {
       return;
     }
     if (made.tag === 'br') run.text += '\n';
+    else if (FORMULAS.has(made.tag)) run.hasFormula = true;
     const isLink = inLink || made.tag === 'a' && attribute(made.element, 'href') !== null;
     for (const kid of made.kids) textOf(kid, run, isLink);
   };
@@ -108,6 +117,7 @@ const mainContentOf = (element) => {
       if (kid.node || (kid.isInline && !kid.hasBlocks)) {
         run ??= { owner: made, nodes: [], text: '', linked: 0, tag: own };
         run.nodes.push(kid.node ?? kid.element);
+        if (FORMULAS.has(made.tag)) run.hasFormula = true;
         textOf(kid, run, isLink);
       } else {
         flush();
@@ -192,7 +202,7 @@ const mainContentOf = (element) => {
       groups.get(name).push(kid);
     }
     for (const group of groups.values()) {
-      if (group[0].tag === 'tr' && group[0].kids.length > 2) continue;
+      if ((group[0].tag === 'tr' && group[0].kids.length > 2) || isTitleTag(group[0].tag)) continue;
       const teasers = group.filter(isTeaser);
       if (teasers.length >= 3 && teasers.length >= 0.7 * group.length && group[0].tag !== 'p') for (const kid of teasers) kid.isOther = true;
     }
@@ -277,7 +287,8 @@ const mainContentOf = (element) => {
   // A heading that is a link to itself.
   const isOwnHeading = (made) => {
     if (made.size > 300 || selectIn(made.element, 'h1, h2, h3, h4, h5, h6').length !== 1) return false;
-    const anchors = made.tag === 'a' ? [made.element] : selectIn(made.element, 'a[href]');
+    const around = closest(made.element, 'a[href]');
+    const anchors = around ? [around] : selectIn(made.element, 'a[href]');
     return anchors.length === 1 && (attribute(anchors[0], 'href') ?? '').startsWith('#');
   };
   const isPartOfContent = (made) => {
@@ -298,7 +309,11 @@ const mainContentOf = (element) => {
         continue;
       }
       const isLinks = kid.linked > 0.6 * kid.size && kid.size > 0 && kid.good === 0 && !isTitleTag(kid.tag) && (kid.tag !== 'p' || kid.size > 25) && !isPartOfContent(kid);
-      if (!leading && (kid.isOther || isLinks)) removed.add(kid.element);
+      const isQuoted = made.tag === 'blockquote' || made.isQuoted === true;
+      // A list of links may be what the text before it announces.
+      const isAnnounced = (kid.tag === 'ul' || kid.tag === 'ol') && /[:：]$/.test(inTop.at(-1)?.text ?? '');
+      kid.isQuoted = isQuoted;
+      if (!leading && !isQuoted && (kid.isOther || (isLinks && !isAnnounced))) removed.add(kid.element);
       else prune(kid, within);
     }
   };
@@ -328,8 +343,8 @@ const mainContentOf = (element) => {
   const last = inTop.findLastIndex(isGood);
   const seen = new Set();
   inTop.forEach((run, at) => {
-    if (at < first && run.tag !== 'li') leaveOut(run, (run.isHeading && isInside(run.owner, core) && !isTitle(run)) || STRUCTURED.has(run.tag));
-    else if (at > last && (run.isHeading || run.tag !== 'li' && run.tag !== 'td' && run.tag !== 'p' || run.density > 0.5)) leaveOut(run, STRUCTURED.has(run.tag));
+    if (at < first && run.tag !== 'li') leaveOut(run, (run.isHeading && isInside(run.owner, core) && !isTitle(run)) || STRUCTURED.has(run.tag) || run.hasFormula === true);
+    else if (at > last && (run.isHeading || run.tag !== 'li' && run.tag !== 'td' && run.tag !== 'p' || run.density > 0.5)) leaveOut(run, STRUCTURED.has(run.tag) || run.hasFormula === true);
     else if (run.size < 120 && LABEL.test(run.text)) leaveOut(run);
     else if (run.size >= 80 && seen.has(run.text)) leaveOut(run);
     seen.add(run.text);
@@ -380,6 +395,13 @@ const plainText = ({ root, removed, spared }) => {
     if (SKIPPED.has(name) || style.display === 'none' || attribute(node, 'aria-hidden') === 'true' || isCaption(node)) return;
     if (name === 'br') {
       line += '\n';
+      return;
+    }
+    const math = formula(node);
+    if (math) {
+      if (math.isBlock) flush('\n\n');
+      if (math.tex && style.visibility === 'visible') line += `$${math.tex}$`;
+      if (math.isBlock) flush('\n\n');
       return;
     }
     const shown = style.visibility === 'visible';

@@ -317,7 +317,7 @@ const markdown = ({ most, main }) => {
     const made = wholly(() => blocksOf(note.nodes.filter((node) => !(typeOf(node) === ELEMENT && localName(node) === 'input')), true, 2));
     inNote = null;
     // The mark at its beginning, as it is written: in brackets, bold, or before a dot.
-    const lead = new RegExp(`^(?:\\\\?[\\[(]|\\*\\*)*(?:${note.mark.replace(/[*]/g, '\\\\?\\*')}|\\^|↑)(?:\\\\?[\\])]|\\*\\*)*\\\\?[.:)]?(?:\\s+|$)`, 'i');
+    const lead = new RegExp(`^(?:\\\\?[\\[(]|\\*\\*)*(?:${note.mark.replace(/[*]/g, '\\\\?\\*')}|\\^|↑)(?:\\\\?[\\])]|\\*\\*)*\\\\?[.:)]?${leadingMark(note.block) === note.mark ? '\\s*' : '(?:\\s+|$)'}`, 'i');
     const text = made.join('\n\n').replace(/^\\?[\^↑]\s+/, '').replace(lead, '').replace(/\s*[↩↵⤴↑]\uFE0E?\s*$/, '').trim();
     return text ? `[^${note.number}]: ${indent(text, '', '    ')}` : '';
   };

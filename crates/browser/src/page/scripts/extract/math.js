@@ -150,6 +150,7 @@ const mathToTex = (top) => {
         return group(parts[0], depth);
       case 'mfrac': {
         const [above, below] = localName(node) === 'mfrac' || attribute(node, 'data-mml-node') ? parts : [find(node, ['num']), find(node, ['den'])];
+        if (/^0(?:px|pt|em)?$/.test(attribute(node, 'linethickness') ?? '')) return `\\genfrac{}{}{0pt}{}${braced(group(above, depth))}${braced(group(below, depth))}`;
         return `\\frac${braced(group(above, depth))}${braced(group(below, depth))}`;
       }
       case 'msqrt': {
