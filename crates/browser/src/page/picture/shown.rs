@@ -16,6 +16,7 @@ pub(in crate::page) const EXTRACT: &str = concat!(
     include_str!("../scripts/extract/files.js"),
     include_str!("../scripts/extract/main.js"),
     include_str!("../scripts/extract/footnotes.js"),
+    include_str!("../scripts/extract/frames.js"),
     include_str!("../scripts/extract/math.js"),
     include_str!("../scripts/extract/code.js"),
     include_str!("../scripts/extract/images.js"),

@@ -1,5 +1,6 @@
 // Code blocks: their language, and their text without line numbers and buttons.
 
+const childCount = getter(Element.prototype, 'childElementCount');
 const LANGUAGE = /(?:^|\s)(?:lang(?:uage)?[-:_]|highlight-(?:source|text)-|code-lang-|brush:\s*|sourceCode\s+)([\w+#-]{1,30})/i;
 const LANGUAGES = new Set(
   ('abap actionscript ada agda apache applescript arduino asciidoc asm assembly awk bash basic batch bat c clojure cmake cmd cobol coffeescript console coq cpp c++ crystal cs csharp css csv cuda cython d dart diff ' +
@@ -14,9 +15,14 @@ const NO_LANGUAGE = new Set(['none', 'plaintext', 'plain', 'text', 'txt', 'nohig
 const GUTTER = /(?:^|[\s_-])(?:line-?numbers?(?:-rows)?|line-?nos?|lineno[s]?|ln|lnt|lntd-?num|gutter|hljs-ln-numbers|linenumbers?|blob-num|rouge-gutter|cm-gutters?|ec-gutter|code-line-number)(?:$|[\s_-])/i;
 const COPY = /(?:^|[\s_-])(?:copy|clipboard|copy-?code|copy-?button|copybtn|toolbar|code-?header|code-?lang(?:uage)?-?(?:name|label)?|lang-?label|expand-?button)(?:$|[\s_-])/i;
 
+// How often elements around code are searched, so that pages with many do not take long.
+let searches = 5000;
 const languageOf = (element) => {
   const around = [element, ...selectIn(element, 'code').slice(0, 1)];
-  for (let at = parentElement(element), up = 0; at && up < 9 && localName(at) !== 'body' && selectIn(at, 'pre, code.block').length <= 2; at = parentElement(at), up += 1) around.push(at);
+  for (let at = parentElement(element), up = 0; at && up < 9 && localName(at) !== 'body' && childCount(at) <= 6 && searches > 0 && selectIn(at, 'pre, code.block').length <= 2; at = parentElement(at), up += 1) {
+    searches -= 1;
+    around.push(at);
+  }
   const accept = (named) => {
     const name = (named ?? '').trim().toLowerCase();
     return name && /^[\w+#-]{1,30}$/.test(name) ? name : null;

@@ -155,7 +155,8 @@ const findFootnotes = () => {
     if (begun && isBefore(anchor, begun.anchor) && anchor !== begun.anchor) refer(anchor, add(begun.block, begun.anchor, mark));
     if (!target) continue;
     const title = closest(target, 'h1, h2, h3, h4, h5, h6, dt');
-    const block = title ? (markOf(title) ? nextSiblingElement(title) : null) : blockBegunBy(target, mark);
+    const isTitleOfNote = title && markOf(title) && (NOTE_NAME.test(namesOfElement(title)) || NOTE_NAME.test(fragment));
+    const block = title ? (isTitleOfNote ? nextSiblingElement(title) : null) : blockBegunBy(target, mark);
     const isAfter = block && isBefore(anchor, target);
     if (isAfter && title) hidden.add(title);
     if (isAfter && (title || isNote(block, target, mark))) refer(anchor, add(block, target, mark));
@@ -208,6 +209,10 @@ const findFootnotes = () => {
       const mark = markOf(element);
       const block = mark ? loose.get(mark) : null;
       if (!block || selectIn(element, 'a[href]').some((anchor) => references.has(anchor)) || !isBefore(element, block)) continue;
+      // Powers and units have raised numbers too.
+      const before = previousNode(element);
+      const word = before && typeOf(before) === TEXT ? /([\p{L}\p{N}]+)$/u.exec(codeOf(before).slice(-20))?.[1] : null;
+      if (word && /^(?:\p{L}|[kcdmn]m|.*\d)$/iu.test(word)) continue;
       const isOfNote = [...loose.values()].length < 500 && [...loose.values()].some((other) => contains(other, element));
       if (!isOfNote) refer(element, add(block, block, mark));
     }
@@ -266,7 +271,7 @@ const findFootnotes = () => {
     if (localName(note.block) === 'li' || (isLast && !NOTE_NAME.test(namesOfElement(parentElement(note.block))))) return;
     const between = [];
     for (let sibling = nextSiblingElement(note.block); sibling && sibling !== next?.block && between.length < 20; sibling = nextSiblingElement(sibling)) between.push(sibling);
-    if (between.length < 20 && !between.some((sibling) => /^h[1-6r]$/.test(localName(sibling)) || [...references.keys()].slice(0, 500).some((element) => contains(sibling, element)))) {
+    if (between.length < 20 && !between.some((sibling) => /^h[1-6r]$/.test(localName(sibling)) || [...references.keys()].slice(0, 100).some((element) => contains(sibling, element)))) {
       note.nodes = [...children, ...between];
       for (const sibling of between) hidden.add(sibling);
     }

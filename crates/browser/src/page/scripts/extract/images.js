@@ -18,12 +18,25 @@ const absolute = (address) => {
 const largestOf = (set) => {
   if (!set || set.length > 20000) return null;
   let best = null;
-  // Addresses may have commas, so that candidates are divided at commas before spaces, or after a size.
-  for (const found of set.matchAll(/(?:^|,)?\s*([^\s,][^\s]*[^\s,]|[^\s,])(?:\s+([\d.]+)([wxh])(?:\s+[\d.]+h)?)?\s*(?=,|$)/g)) {
-    const [, address, size, unit] = found;
-    const value = Number.parseFloat(size ?? '1') * (unit === 'w' ? 1 : 10000);
-    if (!PLACEHOLDER.test(address) && (best === null || value > best.value)) best = { address, value };
+  const offer = (address, size) => {
+    const [, number, unit] = /^([\d.]+)([wxh])$/.exec(size) ?? [null, '1', 'x'];
+    const value = Number.parseFloat(number) * (unit === 'w' ? 1 : 10000);
+    if (address && !PLACEHOLDER.test(address) && (best === null || value > best.value)) best = { address, value };
+  };
+  // Addresses may have commas within, and end at a space or at their last comma.
+  let address = null;
+  for (const word of set.split(/\s+/)) {
+    if (address === null) {
+      const bare = word.replace(/^,+|,+$/g, '');
+      if (word.endsWith(',')) offer(bare, '');
+      else address = bare || null;
+      continue;
+    }
+    const comma = word.indexOf(',');
+    offer(address, comma < 0 ? word : word.slice(0, comma));
+    address = comma < 0 || comma === word.length - 1 ? (comma < 0 ? address : null) : word.slice(comma + 1);
   }
+  if (address !== null) offer(address, '');
   return best ? absolute(best.address) : null;
 };
 const sourceOf = (element) => {

@@ -27,6 +27,8 @@ const LABEL = /^(?:advertisement|advert|anzeige|werbung|publicidad|publicité|co
 const SENTENCE_END = /[.!?…。！？؟।։](?:["'”’»)\]]*)$/;
 const SENTENCE_INSIDE = /[.!?…](?:["'”’»)\]]*)\s+\p{L}|[。！？]/u;
 
+// Headings of lists that an article may end with. A text has none of them.
+const APPENDIX = /^(?:see also|further reading|external links?|references|resources|bibliography|sources|links|siehe auch|weblinks|literatur|voir aussi|liens externes|véase también|enlaces externos|vedi anche|collegamenti esterni|см\. также|ссылки|関連項目|外部リンク|参见|外部链接)$/i;
 const FORMULAS = new Set(['math', 'mjx-container']);
 
 const wordsOf = (names) => names.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase().split(/[^a-z]+/);
@@ -297,6 +299,7 @@ const mainContentOf = (element) => {
   };
   const prune = (made, isWithin) => {
     for (const run of made.runs) {
+      run.isAppendix = made.isAppendix === true;
       if (isWithin || leads.has(run)) inTop.push(run);
       else for (const node of run.nodes) removed.add(node);
     }
@@ -309,7 +312,8 @@ const mainContentOf = (element) => {
         continue;
       }
       const isLinks = kid.linked > 0.6 * kid.size && kid.size > 0 && kid.good === 0 && !isTitleTag(kid.tag) && (kid.tag !== 'p' || kid.size > 25) && !isPartOfContent(kid);
-      const isQuoted = made.tag === 'blockquote' || made.isQuoted === true;
+      kid.isAppendix = made.isAppendix === true || (kid.tag !== 'li' && inTop.slice(-2).some((run) => run.isHeading && APPENDIX.test(run.text)) && selectIn(kid.element, 'li').length > 0);
+      const isQuoted = made.tag === 'blockquote' || made.isQuoted === true || (kid.isAppendix && !isTagLeftOut(kid));
       // A list of links may be what the text before it announces.
       const isAnnounced = (kid.tag === 'ul' || kid.tag === 'ol') && /[:：]$/.test(inTop.at(-1)?.text ?? '');
       kid.isQuoted = isQuoted;
@@ -344,7 +348,8 @@ const mainContentOf = (element) => {
   const seen = new Set();
   inTop.forEach((run, at) => {
     if (at < first && run.tag !== 'li') leaveOut(run, (run.isHeading && isInside(run.owner, core) && !isTitle(run)) || STRUCTURED.has(run.tag) || run.hasFormula === true);
-    else if (at > last && (run.isHeading || run.tag !== 'li' && run.tag !== 'td' && run.tag !== 'p' || run.density > 0.5)) leaveOut(run, STRUCTURED.has(run.tag) || run.hasFormula === true);
+    else if (at > last && (run.isHeading || run.tag !== 'li' && run.tag !== 'td' && run.tag !== 'p' || run.density > 0.5)) leaveOut(run, STRUCTURED.has(run.tag) || run.hasFormula === true || run.isAppendix);
+    else if (run.isAppendix && run.density > 0.5) leaveOut(run, true);
     else if (run.size < 120 && LABEL.test(run.text)) leaveOut(run);
     else if (run.size >= 80 && seen.has(run.text)) leaveOut(run);
     seen.add(run.text);
@@ -356,7 +361,7 @@ const mainContentOf = (element) => {
     const isEmpty = run.isHeading && run.value <= 0 && between > 1 && (!next || (next.isHeading && next.tag <= run.tag));
     if (isEmpty && !run.isRemoved) leaveOut(run);
     // What is spared keeps its heading.
-    if (run.isHeading && run.isRemoved && next?.isSpared && between === 1) {
+    if (run.isHeading && run.isRemoved && next?.isSpared && between <= 2) {
       for (const node of run.nodes) removed.delete(node);
       leaveOut(run, true);
     }

@@ -56,6 +56,7 @@ const markdown = ({ most, main }) => {
   let nodes = 0;
   let size = 0;
   let isCut = false;
+  let frames = 0;
   // Within notes and callouts, all that is shown is written.
   let isWhole = 0;
   let inNote = null;
@@ -123,7 +124,7 @@ const markdown = ({ most, main }) => {
     if (isLeftOut(node, style)) return '';
     const shown = style.visibility === 'visible';
     if (name === 'br') return '\n';
-    if (name === 'img' && node instanceof HTMLImageElement) return shown ? image(node) : '';
+    if (isHtml(node, 'img')) return shown ? image(node) : '';
     if (CODE.has(name)) {
       const code = textContent(node).replace(/\s+/g, ' ').trim();
       if (!code || !shown) return '';
@@ -133,7 +134,7 @@ const markdown = ({ most, main }) => {
     }
     if (name === 'a' && isBack(node)) return '';
     const inner = inlines(node, depth, shown);
-    if (name === 'a' && node instanceof HTMLAnchorElement) {
+    if (isHtml(node, 'a')) {
       const url = linkOf(node);
       const label = oneSpaced(inner) || escapeInline(oneLine(attribute(node, 'aria-label') ?? '', 300));
       if (!label || !url || /^\[\^\d+\]$/.test(label)) return inner;
@@ -286,6 +287,15 @@ const markdown = ({ most, main }) => {
         run += inline(child, depth + 1, isShown);
         continue;
       }
+      if (isHtml(child, 'iframe') && frames < MAX_FRAMES && style.display !== 'none' && style.visibility === 'visible' && !isRemoved(child)) {
+        frames += 1;
+        flush();
+        const body = bodyOfFrame(child);
+        const link = body ? null : linkOfFrame(child);
+        if (body) made.push(...wholly(() => blocks(body, depth + 1)));
+        else if (link) made.push(count(`[${escapeInline(link.title)}](${target(link.url)})`));
+        continue;
+      }
       const math = formula(child);
       if (math?.isBlock && math.tex && (name === 'script' || (style.visibility === 'visible' && style.display !== 'none'))) {
         flush();
@@ -298,7 +308,7 @@ const markdown = ({ most, main }) => {
       const isBlock = !math && (!isInline(style) || isCodeBlock(child, style) || hasHeading || (name !== 'a' && hasBlocks(child, depth)));
       if (isBlock && name !== 'br' && name !== 'img' && !(name === 'a' && !hasHeading)) {
         flush();
-        const around = hasHeading && child instanceof HTMLAnchorElement ? linkOf(child) : null;
+        const around = hasHeading && isHtml(child, 'a') ? linkOf(child) : null;
         made.push(...block(child, depth + 1, around?.startsWith('#') ? null : (around ?? link)));
       } else {
         if (isBlock) flush();

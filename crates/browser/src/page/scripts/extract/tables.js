@@ -32,11 +32,11 @@ const tableWriter = (writer) => {
     const shown = style.visibility === 'visible';
     let inner = '';
     for (const child of childrenOf(node)) inner += inlineHtml(child, depth + 1, shown);
-    if (name === 'img' && node instanceof HTMLImageElement) {
+    if (isHtml(node, 'img')) {
       const url = shown && !isPixel(node) ? sourceOf(node) : null;
       return url ? count(`<img src="${escapeHtml(encoded(url)).replace(/"/g, '%22')}" alt="${escapeHtml(oneLine(attribute(node, 'alt') ?? '', 300)).replace(/"/g, '&quot;')}">`) : '';
     }
-    const url = node instanceof HTMLAnchorElement ? webUrl(anchorUrl(node)) : null;
+    const url = isHtml(node, 'a') ? webUrl(anchorUrl(node)) : null;
     if (url && inner.trim()) return count(`<a href="${escapeHtml(encoded(url)).replace(/"/g, '%22')}">${inner.trim()}</a>`);
     return isInline(style) ? inner : ` ${inner} `;
   };
