@@ -255,6 +255,16 @@ const mainContentOf = (element) => {
     top = best;
   }
 
+  const title = oneLine(selectIn(document, 'title').slice(0, 1).map((element) => textContent(element)).join(''), 1000).toLowerCase();
+  // The title of the document is often followed by that of the site.
+  const isTitle = (run) => {
+    const text = run.text.replace(/\s+/g, ' ').toLowerCase();
+    const at = title.indexOf(text);
+    if (run.tag !== 'h1' || at < 0) return run.tag === 'h1' && lettersOf(text) === lettersOf(title);
+    const isEnd = (rest) => rest === '' || /^[|\-–—·:•»«~/(]/.test(rest);
+    return isEnd(title.slice(at + text.length).trim()) && isEnd([...title.slice(0, at).trim()].reverse().join(''));
+  };
+
   // Texts between the title and it, such as a summary.
   const isInside = (made, outer) => {
     for (let at = made; at; at = at.parent) if (at === outer) return true;
@@ -274,6 +284,9 @@ const mainContentOf = (element) => {
   runs.slice(0, begin).forEach((run) => {
     if (run.value > 0 && isDescription(run.text) && !isInside(run.owner, core)) leads.add(run);
   });
+  // A heading that the title of the document does not have.
+  const named = runs[heading];
+  if (named && begin - heading <= 10 && !isTitle(named) && !isOther(named.owner) && !isInside(named.owner, core)) leads.add(named);
   for (const run of leads) while (!isInside(run.owner, top)) top = top.parent;
 
   // What is left out within it.
@@ -312,11 +325,11 @@ const mainContentOf = (element) => {
         continue;
       }
       const isLinks = kid.linked > 0.6 * kid.size && kid.size > 0 && kid.good === 0 && !isTitleTag(kid.tag) && (kid.tag !== 'p' || kid.size > 25) && !isPartOfContent(kid);
-      kid.isAppendix = made.isAppendix === true || (kid.tag !== 'li' && inTop.slice(-2).some((run) => run.isHeading && APPENDIX.test(run.text)) && selectIn(kid.element, 'li').length > 0);
+      kid.isAppendix = made.isAppendix === true || (kid.tag !== 'li' && inTop.slice(-2).some((run) => run.isHeading && APPENDIX.test(run.text.replace(/\s*\[[^\]]*\]$/, ''))) && selectIn(kid.element, 'li').length > 0);
       const isQuoted = made.tag === 'blockquote' || made.isQuoted === true || (kid.isAppendix && !isTagLeftOut(kid));
       // A list of links may be what the text before it announces.
       const isAnnounced = (kid.tag === 'ul' || kid.tag === 'ol') && /[:：]$/.test(inTop.at(-1)?.text ?? '');
-      kid.isQuoted = isQuoted;
+      kid.isQuoted = isQuoted || (isAnnounced && !kid.isOther);
       if (!leading && !isQuoted && (kid.isOther || (isLinks && !isAnnounced))) removed.add(kid.element);
       else prune(kid, within);
     }
@@ -331,15 +344,6 @@ const mainContentOf = (element) => {
     run.isRemoved = !isSpared;
     run.isSpared = isSpared;
   };
-  const title = oneLine(selectIn(document, 'title').slice(0, 1).map((element) => textContent(element)).join(''), 1000).toLowerCase();
-  // The title of the document is often followed by that of the site.
-  const isTitle = (run) => {
-    const text = run.text.replace(/\s+/g, ' ').toLowerCase();
-    const at = title.indexOf(text);
-    if (run.tag !== 'h1' || at < 0) return run.tag === 'h1' && lettersOf(text) === lettersOf(title);
-    const isEnd = (rest) => rest === '' || /^[|\-–—·:•»«~/(]/.test(rest);
-    return isEnd(title.slice(at + text.length).trim()) && isEnd([...title.slice(0, at).trim()].reverse().join(''));
-  };
   const STRUCTURED = new Set(['figcaption', 'caption', 'th', 'td', 'li', 'dd', 'dt', 'math', 'mjx-container']);
   // Lines about the article before it, and links after it.
   const isGood = (run) => run.value > 0;
@@ -347,7 +351,8 @@ const mainContentOf = (element) => {
   const last = inTop.findLastIndex(isGood);
   const seen = new Set();
   inTop.forEach((run, at) => {
-    if (at < first && run.tag !== 'li') leaveOut(run, (run.isHeading && isInside(run.owner, core) && !isTitle(run)) || STRUCTURED.has(run.tag) || run.hasFormula === true);
+    run.isLate = at < first || at > last;
+    if (at < first && run.tag !== 'li') leaveOut(run, (run.isHeading && (isInside(run.owner, core) || run === named) && !isTitle(run)) || STRUCTURED.has(run.tag) || run.hasFormula === true);
     else if (at > last && (run.isHeading || run.tag !== 'li' && run.tag !== 'td' && run.tag !== 'p' || run.density > 0.5)) leaveOut(run, STRUCTURED.has(run.tag) || run.hasFormula === true || run.isAppendix);
     else if (run.isAppendix && run.density > 0.5) leaveOut(run, true);
     else if (run.size < 120 && LABEL.test(run.text)) leaveOut(run);
@@ -360,8 +365,9 @@ const mainContentOf = (element) => {
     const between = next ? order.get(next) - order.get(run) : Infinity;
     const isEmpty = run.isHeading && run.value <= 0 && between > 1 && (!next || (next.isHeading && next.tag <= run.tag));
     if (isEmpty && !run.isRemoved) leaveOut(run);
-    // What is spared keeps its heading.
-    if (run.isHeading && run.isRemoved && next?.isSpared && between <= 2) {
+    // What is kept or spared at the end keeps its heading, and the line that announces it.
+    const isTitling = run.isHeading || /[:：]$/.test(run.text);
+    if (isTitling && run.isRemoved && run.isLate && next && between <= 2) {
       for (const node of run.nodes) removed.delete(node);
       leaveOut(run, true);
     }

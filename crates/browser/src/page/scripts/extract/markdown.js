@@ -200,10 +200,11 @@ const markdown = ({ most, main }) => {
     HEADING_LINK.test(attribute(element, 'class') ?? '') ? LINK_SIGN.test(textContent(element)) || /mw-editsection|edit-?section/i.test(attribute(element, 'class') ?? '') || textContent(element).trim().length <= 12 : localName(element) === 'a' && attribute(element, 'href') !== null && LINK_SIGN.test(textContent(element)) && selectIn(element, 'img').length === 0;
   const heading = (element, level, depth, isShown, link) => {
     let text = '';
+    const whole = textContent(element).trim();
     const write = (node, step) => {
       for (const child of childrenOf(node)) {
         if (typeOf(child) === ELEMENT) {
-          if (isHeadingLink(child) || localName(child) === 'button') continue;
+          if ((isHeadingLink(child) && textContent(child).trim() !== whole) || localName(child) === 'button') continue;
           // A link to the heading itself is its text.
           if (localName(child) === 'a' && /^#/.test(attribute(child, 'href') ?? '') && !notes.references.has(child) && step < 4) {
             write(child, step + 1);
