@@ -351,7 +351,7 @@ const mainContentOf = (element) => {
   const last = inTop.findLastIndex(isGood);
   const seen = new Set();
   inTop.forEach((run, at) => {
-    run.isLate = at < first || at > last;
+    run.isLate = at > last;
     if (at < first && run.tag !== 'li') leaveOut(run, (run.isHeading && (isInside(run.owner, core) || run === named) && !isTitle(run)) || STRUCTURED.has(run.tag) || run.hasFormula === true);
     else if (at > last && (run.isHeading || run.tag !== 'li' && run.tag !== 'td' && run.tag !== 'p' || run.density > 0.5)) leaveOut(run, STRUCTURED.has(run.tag) || run.hasFormula === true || run.isAppendix);
     else if (run.isAppendix && run.density > 0.5) leaveOut(run, true);
