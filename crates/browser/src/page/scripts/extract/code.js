@@ -1,6 +1,11 @@
 // Code blocks: their language, and their text without line numbers and buttons.
 
-const childCount = getter(Element.prototype, 'childElementCount');
+const firstElement = getter(Element.prototype, 'firstElementChild');
+const hasFewChildren = (element) => {
+  let child = firstElement(element);
+  for (let step = 0; child && step < 6; step += 1) child = nextSiblingElement(child);
+  return child === null;
+};
 const LANGUAGE = /(?:^|\s)(?:lang(?:uage)?[-:_]|highlight-(?:source|text)-|code-lang-|brush:\s*|sourceCode\s+)([\w+#-]{1,30})/i;
 const LANGUAGES = new Set(
   ('abap actionscript ada agda apache applescript arduino asciidoc asm assembly awk bash basic batch bat c clojure cmake cmd cobol coffeescript console coq cpp c++ crystal cs csharp css csv cuda cython d dart diff ' +
@@ -19,7 +24,7 @@ const COPY = /(?:^|[\s_-])(?:copy|clipboard|copy-?code|copy-?button|copybtn|tool
 let searches = 5000;
 const languageOf = (element) => {
   const around = [element, ...selectIn(element, 'code').slice(0, 1)];
-  for (let at = parentElement(element), up = 0; at && up < 9 && localName(at) !== 'body' && childCount(at) <= 6 && searches > 0 && selectIn(at, 'pre, code.block').length <= 2; at = parentElement(at), up += 1) {
+  for (let at = parentElement(element), up = 0; at && up < 9 && localName(at) !== 'body' && hasFewChildren(at) && searches > 0 && selectIn(at, 'pre, code.block').length <= 2; at = parentElement(at), up += 1) {
     searches -= 1;
     around.push(at);
   }

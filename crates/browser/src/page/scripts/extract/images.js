@@ -4,12 +4,13 @@ const LAZY_NAMES = /^data-(?:.*(?:src|original|lazy|image|img|url|full|large|loa
 const IMAGE_ADDRESS = /^(?:https?:)?\/?[^\s<>"']+\.(?:jpe?g|png|webp|gif|avif|svg)(?:[?#/][^\s]*)?$/i;
 const PLACEHOLDER = /^(?:data:|about:|blob:|$)|(?:^|[/_-])(?:placeholder|spacer|blank|transparent|pixel|cleardot|1x1|loading|lazy)(?:[._-][^/]*)?\.(?:gif|png|svg|jpe?g)(?:[?#]|$)/i;
 const attributeNames = method(Element.prototype, 'getAttributeNames');
+const baseOf = getter(Node.prototype, 'baseURI');
 const naturalWidth = getter(HTMLImageElement.prototype, 'naturalWidth');
 const naturalHeight = getter(HTMLImageElement.prototype, 'naturalHeight');
 
 const absolute = (address) => {
   try {
-    return webUrl(new URL(address.trim(), document.baseURI).href);
+    return webUrl(new URL(address.trim(), baseOf(document)).href);
   } catch {
     return null;
   }

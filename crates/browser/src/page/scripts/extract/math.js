@@ -199,8 +199,10 @@ const formulaOfImage = (element) => {
 };
 
 // The TeX of a formula, or null if the element is none. It is empty if nothing is written for the element.
+const NO_FORMULAS = new Set('a br li ul ol table tr td th tbody thead h1 h2 h3 h4 h5 h6 pre code b strong em i button iframe noscript blockquote section article svg'.split(' '));
 const formula = (element) => {
   const name = localName(element);
+  if (NO_FORMULAS.has(name)) return null;
   if (name === 'img') {
     const tex = formulaOfImage(element);
     return tex ? { tex, isBlock: false } : null;
