@@ -27,6 +27,8 @@ mod jail;
 #[cfg(test)]
 mod lifecycle;
 #[cfg(test)]
+mod markdown;
+#[cfg(test)]
 mod network;
 mod options;
 #[cfg(test)]

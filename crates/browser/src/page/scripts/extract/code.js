@@ -20,6 +20,22 @@ const NO_LANGUAGE = new Set(['none', 'plaintext', 'plain', 'text', 'txt', 'nohig
 const GUTTER = /(?:^|[\s_-])(?:line-?numbers?(?:-rows)?|line-?nos?|lineno[s]?|ln|lnt|lntd-?num|gutter|hljs-ln-numbers|linenumbers?|blob-num|rouge-gutter|cm-gutters?|ec-gutter|code-line-number)(?:$|[\s_-])/i;
 const COPY = /(?:^|[\s_-])(?:copy|clipboard|copy-?code|copy-?button|copybtn|toolbar|code-?header|code-?lang(?:uage)?-?(?:name|label)?|lang-?label|expand-?button)(?:$|[\s_-])/i;
 
+// The language that the line above code names, if it has nothing else but buttons. It is empty if there are only buttons, and
+// null if the element is no such line.
+const codeHeader = (element) => {
+  if (/^(?:p|h[1-6]|pre|ul|ol|table)$/.test(localName(element)) || textContent(element).length > 100) return null;
+  const texts = [];
+  const read = (node, depth) => {
+    if (typeOf(node) === TEXT && codeOf(node).trim()) texts.push(codeOf(node).trim().toLowerCase());
+    else if (typeOf(node) === ELEMENT && !SKIPPED.has(localName(node)) && depth < 10) for (const child of childrenOf(node)) read(child, depth + 1);
+  };
+  read(element, 0);
+  const [first, ...rest] = texts;
+  const isButton = (text) => /^(?:copy(?: code| to clipboard)?|copied!?|run|edit|wrap|download|expand)$/.test(text);
+  if (first === undefined || !rest.every(isButton)) return null;
+  return LANGUAGES.has(first) ? first : isButton(first) ? '' : null;
+};
+
 // How often elements around code are searched, so that pages with many do not take long.
 let searches = 5000;
 const languageOf = (element) => {
@@ -41,13 +57,10 @@ const languageOf = (element) => {
     const word = classes.toLowerCase().split(/\s+/).find((part) => LANGUAGES.has(part));
     if (word) return NO_LANGUAGE.has(word) ? '' : word;
   }
-  // A line above the code with nothing but the name of a language.
   for (const of of around.slice(0, 1).concat(around.slice(2))) {
     const before = previousSibling(of);
-    if (!before || /^(?:p|h[1-6]|pre|ul|ol|table)$/.test(localName(before))) continue;
-    const text = (textContent(before).length < 200 ? textContent(before) : '').trim().toLowerCase();
-    const first = text.split(/\s+/)[0];
-    if (LANGUAGES.has(first) && /^(?:copy(?: code)?|copied!?|run|edit|wrap|download|\s)*$/.test(text.slice(first.length).trim())) return NO_LANGUAGE.has(first) ? '' : first;
+    const name = before ? codeHeader(before) : null;
+    if (name !== null) return NO_LANGUAGE.has(name) ? '' : name;
   }
   return '';
 };

@@ -279,8 +279,10 @@ const findFootnotes = () => {
   // The page's numbers, unless some are no numbers, or two are equal.
   const marks = new Set(used.map((note) => note.mark));
   const keepsMarks = marks.size === used.length && used.every((note) => /^\d+$/.test(note.mark));
-  const byReference = [...new Set(references.values())];
-  (keepsMarks ? used : used.some((note) => note.isBeside) ? byReference : used).forEach((note, at) => {
+  const first = new Map();
+  for (const [element, note] of references) if (!first.has(note) || isBefore(element, first.get(note))) first.set(note, element);
+  const inOrder = keepsMarks ? used : [...used].sort((one, other) => (isBefore(first.get(one) ?? one.block, first.get(other) ?? other.block) ? -1 : 1));
+  inOrder.forEach((note, at) => {
     note.number = keepsMarks ? Number(note.mark) : at + 1;
   });
   return { references, hidden, notes: used };

@@ -81,7 +81,11 @@ const imageWithoutScript = (element) => {
   const tag = /<img\b[^>]*>/i.exec(text)?.[0];
   if (!tag) return null;
   let around = parentElement(element);
-  for (let up = 0; around && up < 4 && !/^(?:figure|picture|p|li|td|article|section|body)$/.test(localName(around)) && parentElement(around); up += 1) around = parentElement(around);
+  for (let up = 0; around && up < 3 && !/^(?:figure|picture|p|li|td)$/.test(localName(around)); up += 1) {
+    const outer = parentElement(around);
+    if (!outer || /^(?:article|section|main|body)$/.test(localName(outer))) break;
+    around = outer;
+  }
   if (around && selectIn(around, 'img').slice(0, 20).some((image) => sourceOf(image))) return null;
   const read = (name) => (new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`, 'i').exec(tag) ?? []).slice(1).find((value) => value !== undefined)?.replace(/&amp;/g, '&').replace(/&quot;/g, '"') ?? '';
   const width = Number.parseInt(read('width') || '99', 10);

@@ -307,12 +307,12 @@ const mainContentOf = (element) => {
     return anchors.length === 1 && (attribute(anchors[0], 'href') ?? '').startsWith('#');
   };
   const isPartOfContent = (made) => {
-    if (TABLE_PARTS.has(made.tag) || hasNamedColumns(made) || isOwnHeading(made)) return true;
+    if (made.tag === 'figure' || TABLE_PARTS.has(made.tag) || hasNamedColumns(made) || isOwnHeading(made)) return true;
     return made.tag === 'li' && made.parent !== null && made.parent.linked <= 0.6 * made.parent.size;
   };
   const prune = (made, isWithin) => {
     for (const run of made.runs) {
-      run.isAppendix = made.isAppendix === true;
+      run.isAppendix = made.isAppendix === true || made.tag === 'blockquote' || made.isQuoted === true;
       if (isWithin || leads.has(run)) inTop.push(run);
       else for (const node of run.nodes) removed.add(node);
     }
@@ -354,7 +354,7 @@ const mainContentOf = (element) => {
     run.isLate = at > last;
     if (at < first && run.tag !== 'li') leaveOut(run, (run.isHeading && (isInside(run.owner, core) || run === named) && !isTitle(run)) || STRUCTURED.has(run.tag) || run.hasFormula === true);
     else if (at > last && (run.isHeading || run.tag !== 'li' && run.tag !== 'td' && run.tag !== 'p' || run.density > 0.5)) leaveOut(run, STRUCTURED.has(run.tag) || run.hasFormula === true || run.isAppendix);
-    else if (run.isAppendix && run.density > 0.5) leaveOut(run, true);
+    else if (run.isAppendix && run.density > 0.5 && run.tag !== 'blockquote') leaveOut(run, true);
     else if (run.size < 120 && LABEL.test(run.text)) leaveOut(run);
     else if (run.size >= 80 && seen.has(run.text)) leaveOut(run);
     seen.add(run.text);

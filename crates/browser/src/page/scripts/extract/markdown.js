@@ -297,6 +297,8 @@ const markdown = ({ most, main }) => {
         else if (link) made.push(count(`[${escapeInline(link.title)}](${target(link.url)})`));
         continue;
       }
+      const next = name === 'div' || name === 'span' || name === 'button' || name === 'figcaption' ? nextSiblingElement(child) : null;
+      if (next && localName(next) === 'pre' && codeHeader(child) !== null) continue;
       const math = formula(child);
       if (math?.isBlock && math.tex && (name === 'script' || (style.visibility === 'visible' && style.display !== 'none'))) {
         flush();
