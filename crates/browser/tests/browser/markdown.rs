@@ -27,13 +27,13 @@ async fn linked_footnotes_are_written_at_the_end() {
     let content = r##"<p>Linked<sup id=r1><a href="#fn1">1</a></sup> and again<sup id=r2><a href="#fn2">[2]</a></sup>, area 5 m<sup>2</sup>.</p>
 <section class=footnotes><h2>Footnotes</h2><ol><li id=fn1><p>One, see <a href="https://example.com/one">there</a>. <a href="#r1">↩</a></p>
 <li id=fn2><p>Two.</p><p>More of two. <a href="#r2">↩</a></p></ol></section>"##;
-    let expected = r##"Linked[^1] and again[^2], area 5 m2.
+    let expected = "Linked[^1] and again[^2], area 5 m2.
 
 [^1]: One, see [there](https://example.com/one).
 
 [^2]: Two.
 
-    More of two."##;
+    More of two.";
     check(content, expected).await;
 }
 
@@ -41,11 +41,11 @@ async fn linked_footnotes_are_written_at_the_end() {
 async fn notes_beside_the_text_and_hidden_ones_are_footnotes() {
     let content = r##"<p>Beside the text.<label class=margin-toggle for=s1></label><input type=checkbox id=s1><span class=sidenote>A note in the margin.</span>
 Hidden.<a href="#" data-definition=n2>*</a></p><aside id=n2 style="display:none">A note that is shown when it is asked for.</aside>"##;
-    let expected = r##"Beside the text.[^1] Hidden.[^2]
+    let expected = "Beside the text.[^1] Hidden.[^2]
 
 [^1]: A note in the margin.
 
-[^2]: A note that is shown when it is asked for."##;
+[^2]: A note that is shown when it is asked for.";
     check(content, expected).await;
 }
 
@@ -53,13 +53,13 @@ Hidden.<a href="#" data-definition=n2>*</a></p><aside id=n2 style="display:none"
 async fn numbers_without_links_are_footnotes_if_there_are_notes() {
     let content = r##"<p>A claim.<sup>1</sup> See chapter <a href="#chapter">2</a>.</p><h2 id=chapter>Chapter 2</h2><p>Its text ends here.</p>
 <hr><p><sup>1</sup> Its source.</p>"##;
-    let expected = r##"A claim.[^1] See chapter [2](#chapter).
+    let expected = "A claim.[^1] See chapter [2](#chapter).
 
 ## Chapter 2
 
 Its text ends here.
 
-[^1]: Its source."##;
+[^1]: Its source.";
     check(content, expected).await;
 }
 
@@ -72,7 +72,7 @@ async fn callouts_are_quotations_with_their_kind() {
 <div class="admonition tip"><p class=admonition-title>Try it</p><ul><li>one<li>two</ul></div>
 <aside class="callout callout-danger"><p>Hot.</p></aside>
 <blockquote><p>Said.</p><footer>— <a href="https://example.com/who">Who</a></footer></blockquote>"#;
-    let expected = r#"> [!note] Note
+    let expected = "> [!note] Note
 > Of **GitHub**.
 
 > [!warning] Warning
@@ -90,7 +90,7 @@ async fn callouts_are_quotations_with_their_kind() {
 
 > Said.
 >
-> — [Who](https://example.com/who)"#;
+> — [Who](https://example.com/who)";
     check(content, expected).await;
 }
 
@@ -105,7 +105,7 @@ int y;
 <pre class=shiki><code data-language=ts><span style="display:block"><span style="user-select:none">1</span>let a</span><span
  style="display:block"><span style="user-select:none">2</span>let b</span></code></pre>
 <pre><code class="hljs language-bash"><button>Copy</button>ls -l</code></pre>"#;
-    let expected = r#"```cpp
+    let expected = "```cpp
 int x;
 int y;
 ```
@@ -121,7 +121,7 @@ let b
 
 ```bash
 ls -l
-```"#;
+```";
     check(content, expected).await;
 }
 
@@ -133,7 +133,7 @@ async fn late_and_large_pictures_and_frames_are_written() {
 <div><noscript><img src="/none.png" alt="No script"></noscript></div><img src="/count.gif" width=1 height=1>
 <iframe title="A talk" width=560 height=315 data-src="https://www.youtube.com/embed/b_PXuEPxN50"></iframe>
 <iframe srcdoc="<p>Within <a href='https://example.com/in'>a frame</a>.</p>" width=300 height=100></iframe>"#;
-    let expected = r#"![Late]({site}/late.jpg)
+    let expected = "![Late]({site}/late.jpg)
 
 Below it
 
@@ -145,7 +145,7 @@ Below it
 
 [A talk](https://www.youtube.com/watch?v=b_PXuEPxN50)
 
-Within [a frame](https://example.com/in)."#;
+Within [a frame](https://example.com/in).";
     check(content, expected).await;
 }
 
@@ -157,7 +157,7 @@ async fn formulas_are_written_as_tex() {
 <div class=MathJax_Display><span class=MathJax>shown</span></div><script type="math/tex; mode=display">\sum_i i</script>
 <p>Raw \(E = mc^2\) for $100, and <img src="/latex/svg.image?%5Cfrac%7Ba%7D%7Bb%7D">.</p>
 <mjx-container display=true><math display=block><mrow><mo>(</mo><mi>α</mi><mo>)</mo></mrow><mo>≤</mo><msqrt><mi>y</mi></msqrt></math></mjx-container>"#;
-    let expected = r#"Without a source, $\frac{a}{b^{2}}$ and $x_i$ are formulas.
+    let expected = r"Without a source, $\frac{a}{b^{2}}$ and $x_i$ are formulas.
 
 $$
 \sum_i i
@@ -167,7 +167,7 @@ Raw $E = mc^2$ for $100, and $\frac{a}{b}$.
 
 $$
 \left(\alpha\right) \leq \sqrt{y}
-$$"#;
+$$";
     check(content, expected).await;
 }
 
@@ -177,7 +177,7 @@ async fn tasks_numbers_links_and_columns_are_those_of_the_page() {
 <ul><li><input type=checkbox checked> done<li><input type=checkbox> open<ol start=3><li>three<li value=7>seven</ol></ul>
 <p>See <a href="#one">above</a> and <a href="https://example.com/a_(b)">there</a>.</p>
 <table><tr><th>Name<th>Link<th><tr><td>A<td><a href="https://example.com/a">a</a><td><tr><td>B<td><a href="https://example.com/b">b</a><td></table>"##;
-    let expected = r##"## First
+    let expected = r"## First
 
 - [x] done
 - [ ] open
@@ -189,6 +189,6 @@ See [above](#one) and [there](https://example.com/a_\(b\)).
 | Name | Link |
 | --- | --- |
 | A | [a](https://example.com/a) |
-| B | [b](https://example.com/b) |"##;
+| B | [b](https://example.com/b) |";
     check(content, expected).await;
 }
