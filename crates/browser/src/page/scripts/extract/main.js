@@ -408,7 +408,7 @@ const plainText = ({ root, removed, spared }) => {
       line += '\n';
       return;
     }
-    const math = formula(node);
+    const math = FORMULAS.has(name) ? formula(node) : null;
     if (math) {
       if (math.isBlock) flush('\n\n');
       if (math.tex && style.visibility === 'visible') line += `$${math.tex}$`;
