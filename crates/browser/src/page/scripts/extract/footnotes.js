@@ -92,37 +92,8 @@ const leadingMark = (block) => {
   return null;
 };
 
-// `references` has the note of each element that refers to one, and `hidden` what is not written where it is.
-const findFootnotes = () => {
-  const references = new Map();
-  const hidden = new Set();
-  const notes = [];
-  const byBlock = new Map();
-  const targets = new Map();
-  for (const element of selectIn(document, '[id], a[name]').slice(0, MAX_ANCHORS)) {
-    if (localName(element) === 'input') continue;
-    for (const name of [attribute(element, 'id'), localName(element) === 'a' ? attribute(element, 'name') : null]) {
-      if (name && !targets.has(name)) targets.set(name, element);
-    }
-  }
-  const add = (block, anchor, mark) => {
-    // Several notes of one block are divided by breaks.
-    const known = byBlock.get(anchor) ?? (isAtStart(block, anchor) ? byBlock.get(block) : null);
-    if (known) return known;
-    if (notes.length >= MAX_NOTES) return null;
-    const note = { block, anchor, mark, number: 0, nodes: null };
-    byBlock.set(anchor, note);
-    if (anchor === block || !byBlock.has(block)) byBlock.set(block, note);
-    notes.push(note);
-    return note;
-  };
-  const refer = (element, note) => {
-    if (!note || contains(note.block, element)) return;
-    references.set(element, note);
-    note.isReferred = true;
-  };
-
-  // Links with a mark. Those at the beginning of a block lead back, if a link before leads to it.
+// Links with a mark. Those at the beginning of a block lead back, if a link before leads to it.
+const findLinkedNotes = ({ references, hidden, targets, add, refer }) => {
   const anchors = selectIn(document, 'a[href*="#"], label[for]').slice(0, MAX_ANCHORS);
   const links = [];
   for (const anchor of anchors) {
@@ -168,8 +139,10 @@ const findFootnotes = () => {
       if (block && !contains(block, element) && (shortText(element, 20)?.length ?? 99) <= 20) refer(element, add(block, target, '*'));
     }
   }
+};
 
-  // Marks without a link, and notes with the same number.
+// Marks without a link, and notes with the same number.
+const findLooseNotes = ({ references, byBlock, add, refer }) => {
   const loose = new Map();
   const offer = (mark, block) => {
     if (/^\d+$/.test(mark ?? '') && !loose.has(mark) && !byBlock.has(block) && textContent(block).length < 20000) loose.set(mark, block);
@@ -217,8 +190,10 @@ const findFootnotes = () => {
       if (!isOfNote) refer(element, add(block, block, mark));
     }
   }
+};
 
-  // Notes beside the text.
+// Notes beside the text.
+const findNotesBeside = ({ references, hidden, notes, byBlock, add }) => {
   for (const element of selectIn(document, '[class*="note" i]').slice(0, MAX_NOTES)) {
     const isBox = /(?:^|\s)footnote(?:\s|$)/i.test(attribute(element, 'class') ?? '') && ['label', 'input'].includes(localName(previousSibling(element) ?? element));
     if (!(isBox || BESIDE_NAME.test(attribute(element, 'class') ?? '')) || byBlock.has(element) || !textContent(element).trim()) continue;
@@ -250,8 +225,10 @@ const findFootnotes = () => {
       references.set(element, note);
     }
   }
+};
 
-  // What each has: its block, and the blocks until the next note. Several in one block are divided at their anchors.
+// What each has: its block, and the blocks until the next note. Several in one block are divided at their anchors.
+const divideNotes = ({ references, hidden, notes }) => {
   const used = notes.filter((note) => note.isReferred);
   used.sort((one, other) => (one.anchor === other.anchor ? 0 : isBefore(one.anchor, other.anchor) ? -1 : 1));
   used.forEach((note, at) => {
@@ -276,7 +253,11 @@ const findFootnotes = () => {
       for (const sibling of between) hidden.add(sibling);
     }
   });
-  // The page's numbers, unless some are no numbers, or two are equal.
+  return used;
+};
+
+// The page's numbers, unless some are no numbers, or two are equal.
+const numberNotes = ({ references }, used) => {
   const marks = new Set(used.map((note) => note.mark));
   const keepsMarks = marks.size === used.length && used.every((note) => /^\d+$/.test(note.mark));
   const first = new Map();
@@ -285,5 +266,42 @@ const findFootnotes = () => {
   inOrder.forEach((note, at) => {
     note.number = keepsMarks ? Number(note.mark) : at + 1;
   });
+};
+
+// `references` has the note of each element that refers to one, and `hidden` what is not written where it is.
+const findFootnotes = () => {
+  const references = new Map();
+  const hidden = new Set();
+  const notes = [];
+  const byBlock = new Map();
+  const targets = new Map();
+  for (const element of selectIn(document, '[id], a[name]').slice(0, MAX_ANCHORS)) {
+    if (localName(element) === 'input') continue;
+    for (const name of [attribute(element, 'id'), localName(element) === 'a' ? attribute(element, 'name') : null]) {
+      if (name && !targets.has(name)) targets.set(name, element);
+    }
+  }
+  const add = (block, anchor, mark) => {
+    // Several notes of one block are divided by breaks.
+    const known = byBlock.get(anchor) ?? (isAtStart(block, anchor) ? byBlock.get(block) : null);
+    if (known) return known;
+    if (notes.length >= MAX_NOTES) return null;
+    const note = { block, anchor, mark, number: 0, nodes: null };
+    byBlock.set(anchor, note);
+    if (anchor === block || !byBlock.has(block)) byBlock.set(block, note);
+    notes.push(note);
+    return note;
+  };
+  const refer = (element, note) => {
+    if (!note || contains(note.block, element)) return;
+    references.set(element, note);
+    note.isReferred = true;
+  };
+  const state = { references, hidden, notes, byBlock, targets, add, refer };
+  findLinkedNotes(state);
+  findLooseNotes(state);
+  findNotesBeside(state);
+  const used = divideNotes(state);
+  numberNotes(state, used);
   return { references, hidden, notes: used };
 };

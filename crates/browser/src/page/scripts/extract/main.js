@@ -306,8 +306,13 @@ const mainContentOf = (element) => {
     const anchors = around ? [around] : selectIn(made.element, 'a[href]');
     return anchors.length === 1 && (attribute(anchors[0], 'href') ?? '').startsWith('#');
   };
+  // A picture with nothing but a caption.
+  const isPicture = (made) => {
+    const captions = made.size < 500 ? selectIn(made.element, 'figcaption') : [];
+    return captions.length === 1 && textContent(captions[0]).trim() === textContent(made.element).trim();
+  };
   const isPartOfContent = (made) => {
-    if (made.tag === 'figure' || TABLE_PARTS.has(made.tag) || hasNamedColumns(made) || isOwnHeading(made)) return true;
+    if (made.tag === 'figure' || made.tag === 'figcaption' || isPicture(made) || TABLE_PARTS.has(made.tag) || hasNamedColumns(made) || isOwnHeading(made)) return true;
     return made.tag === 'li' && made.parent !== null && made.parent.linked <= 0.6 * made.parent.size;
   };
   const prune = (made, isWithin) => {
