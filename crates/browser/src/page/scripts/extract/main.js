@@ -307,10 +307,8 @@ const mainContentOf = (element) => {
     return anchors.length === 1 && (attribute(anchors[0], 'href') ?? '').startsWith('#');
   };
   // A picture with nothing but a caption.
-  const isPicture = (made) => {
-    const captions = made.size < 500 ? selectIn(made.element, 'figcaption') : [];
-    return captions.length === 1 && textContent(captions[0]).trim() === textContent(made.element).trim();
-  };
+  const hasOnlyCaptions = (made) => made.runs.every((run) => run.tag === 'figcaption') && made.kids.every((kid) => kid.node || !kid.runs || hasOnlyCaptions(kid));
+  const isPicture = (made) => made.size < 500 && hasOnlyCaptions(made) && selectIn(made.element, 'figcaption').length === 1;
   const isPartOfContent = (made) => {
     if (made.tag === 'figure' || made.tag === 'figcaption' || isPicture(made) || TABLE_PARTS.has(made.tag) || hasNamedColumns(made) || isOwnHeading(made)) return true;
     return made.tag === 'li' && made.parent !== null && made.parent.linked <= 0.6 * made.parent.size;

@@ -239,7 +239,7 @@ const markdown = ({ most, main }) => {
     if (level) return heading(element, level, depth, isShown, link);
     const one = (text) => (text ? [text] : []);
     const kind = calloutKind(element);
-    if (kind && element !== found?.root) return callout(element, kind, depth);
+    if (kind && element !== found?.root && textContent(element).length < 20000) return callout(element, kind, depth);
     switch (name) {
       case 'hr':
         return ['---'];

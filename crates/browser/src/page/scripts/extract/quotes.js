@@ -3,8 +3,10 @@
 const CALLOUT_KINDS = new Set(
   ('note abstract summary tldr info information todo tip hint important success check done question help faq warning warn caution attention failure fail missing danger error bug example quote cite seealso primary secondary').split(' '),
 );
+// Kinds that name a box by themselves, if it has a title. The others are also names of parts of a page.
+const CALLOUT_NAMES = new Set('note tip info warning caution danger important hint attention'.split(' '));
 const CALLOUT_ALIASES = new Map([['information', 'info'], ['warn', 'warning'], ['primary', 'info'], ['secondary', 'note']]);
-const CALLOUT_BOXES = new Set(['callout', 'admonition', 'admonitions', 'alert', 'notice', 'infobox', 'notification', 'hint', 'custom-block', 'markdown-alert', 'theme-admonition', 'admonitionblock', 'aside', 'message', 'notecard', 'note-box', 'box', 'flash', 'panel', 'starlight-aside', 'book-hint']);
+const CALLOUT_BOXES = new Set(['callout', 'admonition', 'admonitions', 'alert', 'notice', 'infobox', 'notification', 'hint', 'custom-block', 'markdown-alert', 'theme-admonition', 'admonitionblock', 'aside', 'message', 'notecard', 'note-box', 'flash', 'starlight-aside', 'book-hint']);
 const CALLOUT_TITLE = /(?:^|[\s_-])(?:title|heading|header|label|caption|summary)(?:$|[\s_-])/i;
 const CALLOUT_ICON = /(?:^|[\s_-])(?:icon|octicon|fold)(?:$|[\s_-])/i;
 
@@ -33,10 +35,10 @@ const calloutKind = (element) => {
   }
   kind ??= kindOf(type);
   if (!kind && classes.includes('hint') && !isRoleNote) kind = 'hint';
-  if (!isBox && kind && (classes.length <= 2) && calloutTitle(element, kind) && name !== 'p') return kind;
+  if (!isBox && CALLOUT_NAMES.has(kind) && classes.length <= 2 && name !== 'p' && calloutTitle(element)) return kind;
   if (!isBox) return null;
   if (!kind) {
-    const title = calloutTitle(element, null);
+    const title = calloutTitle(element);
     const word = title ? kindOf(oneLine(textContent(title), 40).toLowerCase().replace(/[:!]$/, '')) : null;
     return word ?? (isRoleNote && name !== 'p' ? 'note' : classes.some((one) => one === 'callout' || one === 'admonition') && title ? 'note' : null);
   }
