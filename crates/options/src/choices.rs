@@ -76,7 +76,6 @@ pub(crate) fn write(objects: &[Object]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::find;
 
     fn check(text: &str) -> Result<(), String> {

@@ -64,7 +64,7 @@ async fn files_have_what_the_page_shows_whatever_its_scripts_do() {
     let markdown = text(&capture, FileKind::Markdown);
     for part in [
         "# Heading\n\n",
-        &format!("Some **bold** text, [a \\[link\\]]({}%281%29) and `code`.\n\n", site.url("/next?a=")),
+        &format!("Some **bold** text, [a \\[link\\]]({}\\(1\\)) and `code`.\n\n", site.url("/next?a=")),
         "- One\n- Two\n  1. Inner\n\n",
         "```rust\nfn main() {}\n```\n\n",
         "| A | B\\|C |\n| --- | --- |\n| 1 | 2 |\n\n",

@@ -31,6 +31,8 @@ mod jail;
 #[cfg(test)]
 mod lifecycle;
 #[cfg(test)]
+mod markdown;
+#[cfg(test)]
 mod masks;
 #[cfg(test)]
 mod names;

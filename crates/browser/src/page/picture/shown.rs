@@ -15,6 +15,13 @@ pub(in crate::page) const EXTRACT: &str = concat!(
     include_str!("../scripts/extract/tree.js"),
     include_str!("../scripts/extract/files.js"),
     include_str!("../scripts/extract/main.js"),
+    include_str!("../scripts/extract/footnotes.js"),
+    include_str!("../scripts/extract/frames.js"),
+    include_str!("../scripts/extract/math.js"),
+    include_str!("../scripts/extract/code.js"),
+    include_str!("../scripts/extract/images.js"),
+    include_str!("../scripts/extract/quotes.js"),
+    include_str!("../scripts/extract/tables.js"),
     include_str!("../scripts/extract/markdown.js"),
     "return { html, text, links, headings, markdown, height, today };\n})()"
 );

@@ -27,6 +27,10 @@ const LABEL = /^(?:advertisement|advert|anzeige|werbung|publicidad|publicité|co
 const SENTENCE_END = /[.!?…。！？؟।։](?:["'”’»)\]]*)$/;
 const SENTENCE_INSIDE = /[.!?…](?:["'”’»)\]]*)\s+\p{L}|[。！？]/u;
 
+// Headings of lists that an article may end with. A text has none of them.
+const APPENDIX = /^(?:see also|further reading|external links?|references|resources|bibliography|sources|links|siehe auch|weblinks|literatur|voir aussi|liens externes|véase también|enlaces externos|vedi anche|collegamenti esterni|см\. также|ссылки|関連項目|外部リンク|参见|外部链接)$/i;
+const FORMULAS = new Set(['math', 'mjx-container']);
+
 const wordsOf = (names) => names.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase().split(/[^a-z]+/);
 const lettersOf = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
 const sizeOf = (text) => text.length + 1.5 * (text.match(/[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]/g)?.length ?? 0);
@@ -36,10 +40,16 @@ const outline = (top) => {
   let count = 0;
   const build = (element, parent, depth) => {
     const style = getComputedStyle(element);
-    if (SKIPPED.has(localName(element)) || style.display === 'none' || style.visibility === 'hidden') return null;
+    if (element !== top && (SKIPPED.has(localName(element)) || style.display === 'none' || style.visibility === 'hidden')) return null;
     if (attribute(element, 'aria-hidden') === 'true' && localName(element) !== 'body') return null;
     const made = { element, parent, tag: localName(element), kids: [], isInline: /^(?:inline$|contents|ruby)/.test(style.display), hasBlocks: false };
     count += 1;
+    // A formula is a part of the text around it, or a block, whatever it is made of.
+    if (FORMULAS.has(made.tag)) {
+      made.isInline = !/^block/.test(style.display) && attribute(element, 'display') === null;
+      made.kids.push({ text: textContent(element).slice(0, 1000), node: element });
+      return made;
+    }
     if (count > NODE_LIMIT || depth > DEPTH_LIMIT) return made;
     for (const child of childrenOf(element)) {
       if (typeOf(child) === TEXT) made.kids.push({ text: codeOf(child), node: child });
@@ -55,10 +65,23 @@ const outline = (top) => {
   return build(top, null, 0);
 };
 
+// Parts that a server sends after the page, and that scripts of the page should have put in their places.
+const MIN_LATE_PART = 2000;
+const latePart = () => {
+  const parts = selectIn(document, 'body > [hidden][id^="S:"]').slice(0, 100).filter((part) => textContent(part).length >= MIN_LATE_PART);
+  return parts.sort((one, other) => textContent(other).length - textContent(one).length)[0] ?? null;
+};
+
 const mainContent = () => {
   const body = bodyOf(document);
-  const root = body && outline(body);
-  if (!root) return null;
+  const shown = body && mainContentOf(body);
+  if (shown || !body) return shown;
+  const part = latePart();
+  return part && mainContentOf(part);
+};
+
+const mainContentOf = (element) => {
+  const root = outline(element);
   const runs = [];
 
   // Texts.
@@ -70,11 +93,12 @@ const mainContent = () => {
       return;
     }
     if (made.tag === 'br') run.text += '\n';
+    else if (FORMULAS.has(made.tag)) run.hasFormula = true;
     const isLink = inLink || made.tag === 'a' && attribute(made.element, 'href') !== null;
     for (const kid of made.kids) textOf(kid, run, isLink);
   };
   const isTitleTag = (tag) => /^h[1-6]$/.test(tag);
-  const TEXT_TAGS = new Set(['p', 'li', 'blockquote', 'pre', 'td', 'th', 'dd', 'dt', 'figcaption', 'caption', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6']);
+  const TEXT_TAGS = new Set(['math', 'mjx-container', 'p', 'li', 'blockquote', 'pre', 'td', 'th', 'dd', 'dt', 'figcaption', 'caption', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6']);
   const scan = (made, inLink, tag) => {
     if (made.node) return;
     const own = TEXT_TAGS.has(made.tag) ? made.tag : tag;
@@ -95,6 +119,7 @@ const mainContent = () => {
       if (kid.node || (kid.isInline && !kid.hasBlocks)) {
         run ??= { owner: made, nodes: [], text: '', linked: 0, tag: own };
         run.nodes.push(kid.node ?? kid.element);
+        if (FORMULAS.has(made.tag)) run.hasFormula = true;
         textOf(kid, run, isLink);
       } else {
         flush();
@@ -128,7 +153,9 @@ const mainContent = () => {
     made.size = 0;
     made.linked = 0;
     made.good = 0;
+    made.code = 0;
     for (const run of made.runs ?? []) {
+      if (run.tag === 'pre') made.code += run.size;
       made.size += run.size;
       made.linked += run.linked;
       made.good += Math.max(0, run.value);
@@ -139,6 +166,7 @@ const mainContent = () => {
       made.size += kid.size;
       made.linked += kid.linked;
       made.good += kid.good;
+      made.code += kid.code;
     }
   };
   total(root);
@@ -148,7 +176,7 @@ const mainContent = () => {
   const isTagLeftOut = (made) => TAGS_LEFT_OUT.has(made.tag) || ROLES_LEFT_OUT.has((attribute(made.element, 'role') ?? '').toLowerCase());
   const namedAsOther = (made) => {
     if (isTagLeftOut(made)) return true;
-    if (TAGS_NEVER_NAMED.has(made.tag)) return false;
+    if (TAGS_NEVER_NAMED.has(made.tag) || (made.code > 0.5 * made.size && made.size > 0)) return false;
     if (isTitleTag(made.tag) || made.tag === 'body' || made.tag === 'article' || made.tag === 'main') return false;
     for (const name of namesOf(made).split(/\s+/)) {
       const words = wordsOf(name);
@@ -176,6 +204,7 @@ const mainContent = () => {
       groups.get(name).push(kid);
     }
     for (const group of groups.values()) {
+      if ((group[0].tag === 'tr' && group[0].kids.length > 2) || isTitleTag(group[0].tag)) continue;
       const teasers = group.filter(isTeaser);
       if (teasers.length >= 3 && teasers.length >= 0.7 * group.length && group[0].tag !== 'p') for (const kid of teasers) kid.isOther = true;
     }
@@ -222,9 +251,19 @@ const mainContent = () => {
   for (;;) {
     let best = null;
     for (const kid of top.kids) if (!kid.node && kid.runs && (best === null || kid.good > best.good)) best = kid;
-    if (!best || best.good < 0.8 * top.good || best.tag === 'p') break;
+    if (!best || best.good < 0.8 * top.good || best.tag === 'p' || best.tag === 'pre') break;
     top = best;
   }
+
+  const title = oneLine(selectIn(document, 'title').slice(0, 1).map((element) => textContent(element)).join(''), 1000).toLowerCase();
+  // The title of the document is often followed by that of the site.
+  const isTitle = (run) => {
+    const text = run.text.replace(/\s+/g, ' ').toLowerCase();
+    const at = title.indexOf(text);
+    if (run.tag !== 'h1' || at < 0) return run.tag === 'h1' && lettersOf(text) === lettersOf(title);
+    const isEnd = (rest) => rest === '' || /^[|\-–—·:•»«~/(]/.test(rest);
+    return isEnd(title.slice(at + text.length).trim()) && isEnd([...title.slice(0, at).trim()].reverse().join(''));
+  };
 
   // Texts between the title and it, such as a summary.
   const isInside = (made, outer) => {
@@ -238,13 +277,16 @@ const mainContent = () => {
   const core = top;
   const begin = runs.findIndex((run) => isInside(run.owner, core) && run.value > 0);
   const leads = new Set();
-  const title = runs.findLastIndex((run, at) => at < begin && run.tag === 'h1');
-  runs.slice(title < 0 ? begin : title, begin).forEach((run) => {
+  const heading = runs.findLastIndex((run, at) => at < begin && run.tag === 'h1');
+  runs.slice(heading < 0 ? begin : heading, begin).forEach((run) => {
     if (run.value > 0 && run.isSentence && !isOther(run.owner) && !isInside(run.owner, core)) leads.add(run);
   });
   runs.slice(0, begin).forEach((run) => {
     if (run.value > 0 && isDescription(run.text) && !isInside(run.owner, core)) leads.add(run);
   });
+  // A heading that the title of the document does not have.
+  const named = runs[heading];
+  if (named && begin - heading <= 10 && !isTitle(named) && !isOther(named.owner) && !isInside(named.owner, core)) leads.add(named);
   for (const run of leads) while (!isInside(run.owner, top)) top = top.parent;
 
   // What is left out within it.
@@ -254,8 +296,26 @@ const mainContent = () => {
   const aroundCore = new Set();
   for (const run of leads) for (let at = run.owner; at; at = at.parent) aroundLeads.add(at);
   for (let at = core; at; at = at.parent) aroundCore.add(at);
+  // Cells of a table, and items of a list that is not only of links, are not left out one by one.
+  const TABLE_PARTS = new Set(['tr', 'td', 'th', 'tbody', 'thead', 'tfoot']);
+  const hasNamedColumns = (made) => made.size > 0 && selectIn(made.element, 'th').length >= 2 && selectIn(made.element, 'td').length >= 4;
+  // A heading that is a link to itself.
+  const isOwnHeading = (made) => {
+    if (made.size > 300 || selectIn(made.element, 'h1, h2, h3, h4, h5, h6').length !== 1) return false;
+    const around = closest(made.element, 'a[href]');
+    const anchors = around ? [around] : selectIn(made.element, 'a[href]');
+    return anchors.length === 1 && (attribute(anchors[0], 'href') ?? '').startsWith('#');
+  };
+  // A picture with nothing but a caption.
+  const hasOnlyCaptions = (made) => made.runs.every((run) => run.tag === 'figcaption') && made.kids.every((kid) => kid.node || !kid.runs || hasOnlyCaptions(kid));
+  const isPicture = (made) => made.size < 500 && hasOnlyCaptions(made) && selectIn(made.element, 'figcaption').length === 1;
+  const isPartOfContent = (made) => {
+    if (made.tag === 'figure' || made.tag === 'figcaption' || isPicture(made) || TABLE_PARTS.has(made.tag) || hasNamedColumns(made) || isOwnHeading(made)) return true;
+    return made.tag === 'li' && made.parent !== null && made.parent.linked <= 0.6 * made.parent.size;
+  };
   const prune = (made, isWithin) => {
     for (const run of made.runs) {
+      run.isAppendix = made.isAppendix === true || made.tag === 'blockquote' || made.isQuoted === true;
       if (isWithin || leads.has(run)) inTop.push(run);
       else for (const node of run.nodes) removed.add(node);
     }
@@ -267,26 +327,37 @@ const mainContent = () => {
         removed.add(kid.element);
         continue;
       }
-      const isLinks = kid.linked > 0.6 * kid.size && kid.size > 0 && kid.good === 0 && !isTitleTag(kid.tag) && (kid.tag !== 'p' || kid.size > 25);
-      if (!leading && (kid.isOther || isLinks)) removed.add(kid.element);
+      const isLinks = kid.linked > 0.6 * kid.size && kid.size > 0 && kid.good === 0 && !isTitleTag(kid.tag) && (kid.tag !== 'p' || kid.size > 25) && !isPartOfContent(kid);
+      kid.isAppendix = made.isAppendix === true || (kid.tag !== 'li' && inTop.slice(-2).some((run) => run.isHeading && APPENDIX.test(run.text.replace(/\s*\[[^\]]*\]$/, ''))) && selectIn(kid.element, 'li').length > 0);
+      const isQuoted = made.tag === 'blockquote' || made.isQuoted === true || (kid.isAppendix && !isTagLeftOut(kid));
+      // A list of links may be what the text before it announces.
+      const isAnnounced = (kid.tag === 'ul' || kid.tag === 'ol') && /[:：]$/.test(inTop.at(-1)?.text ?? '');
+      kid.isQuoted = isQuoted || (isAnnounced && !kid.isOther);
+      if (!leading && !isQuoted && (kid.isOther || (isLinks && !isAnnounced))) removed.add(kid.element);
       else prune(kid, within);
     }
   };
   prune(top, top === core);
   const order = new Map(runs.map((run, at) => [run, at]));
   inTop.sort((one, other) => order.get(one) - order.get(other));
-  const leaveOut = (run) => {
-    for (const node of run.nodes) removed.add(node);
-    run.isRemoved = true;
+  // What a text leaves out, but not what has structure.
+  const spared = new Set();
+  const leaveOut = (run, isSpared = false) => {
+    for (const node of run.nodes) (isSpared ? spared : removed).add(node);
+    run.isRemoved = !isSpared;
+    run.isSpared = isSpared;
   };
+  const STRUCTURED = new Set(['figcaption', 'caption', 'th', 'td', 'li', 'dd', 'dt', 'math', 'mjx-container']);
   // Lines about the article before it, and links after it.
   const isGood = (run) => run.value > 0;
   const first = inTop.findIndex(isGood);
   const last = inTop.findLastIndex(isGood);
   const seen = new Set();
   inTop.forEach((run, at) => {
-    if (at < first && run.tag !== 'li') leaveOut(run);
-    else if (at > last && (run.isHeading || run.tag !== 'li' && run.tag !== 'td' && run.tag !== 'p' || run.density > 0.5)) leaveOut(run);
+    run.isLate = at > last;
+    if (at < first && run.tag !== 'li') leaveOut(run, (run.isHeading && (isInside(run.owner, core) || run === named) && !isTitle(run)) || STRUCTURED.has(run.tag) || run.hasFormula === true);
+    else if (at > last && (run.isHeading || run.tag !== 'li' && run.tag !== 'td' && run.tag !== 'p' || run.density > 0.5)) leaveOut(run, STRUCTURED.has(run.tag) || run.hasFormula === true || run.isAppendix);
+    else if (run.isAppendix && run.density > 0.5 && run.tag !== 'blockquote') leaveOut(run, true);
     else if (run.size < 120 && LABEL.test(run.text)) leaveOut(run);
     else if (run.size >= 80 && seen.has(run.text)) leaveOut(run);
     seen.add(run.text);
@@ -297,9 +368,15 @@ const mainContent = () => {
     const between = next ? order.get(next) - order.get(run) : Infinity;
     const isEmpty = run.isHeading && run.value <= 0 && between > 1 && (!next || (next.isHeading && next.tag <= run.tag));
     if (isEmpty && !run.isRemoved) leaveOut(run);
+    // What is kept or spared at the end keeps its heading, and the line that announces it.
+    const isTitling = run.isHeading || /[:：]$/.test(run.text);
+    if (isTitling && run.isRemoved && run.isLate && next && between <= 2) {
+      for (const node of run.nodes) removed.delete(node);
+      leaveOut(run, true);
+    }
     if (!run.isRemoved) next = run;
   }
-  return { root: top.element, removed };
+  return { root: top.element, removed, spared };
 };
 
 // What is written below a picture. A text has no pictures.
@@ -312,7 +389,7 @@ const isCaption = (element) => {
 };
 
 // The main content as plain text: a line for each line, and an empty line between blocks.
-const plainText = ({ root, removed }) => {
+const plainText = ({ root, removed, spared }) => {
   const parts = [];
   let line = '';
   const flush = (gap) => {
@@ -321,7 +398,7 @@ const plainText = ({ root, removed }) => {
     line = '';
   };
   const walk = (node, isShown, depth) => {
-    if (removed.has(node) || depth > DEPTH_LIMIT) return;
+    if (removed.has(node) || spared.has(node) || depth > DEPTH_LIMIT) return;
     if (typeOf(node) === TEXT) {
       if (isShown) line += codeOf(node).replace(/[\s\u0000]+/g, ' ');
       return;
@@ -332,6 +409,13 @@ const plainText = ({ root, removed }) => {
     if (SKIPPED.has(name) || style.display === 'none' || attribute(node, 'aria-hidden') === 'true' || isCaption(node)) return;
     if (name === 'br') {
       line += '\n';
+      return;
+    }
+    const math = FORMULAS.has(name) ? formula(node) : null;
+    if (math) {
+      if (math.isBlock) flush('\n\n');
+      if (math.tex && style.visibility === 'visible') line += `$${math.tex}$`;
+      if (math.isBlock) flush('\n\n');
       return;
     }
     const shown = style.visibility === 'visible';

@@ -7,12 +7,16 @@ const BOLD = new Set(['b', 'strong']);
 const ITALIC = new Set(['i', 'em', 'cite', 'var', 'dfn']);
 const STRUCK = new Set(['s', 'del', 'strike']);
 const CODE = new Set(['code', 'kbd', 'samp', 'tt']);
+// What leads to a heading, or edits it.
+const HEADING_LINK = /(?:^|[\s_-])(?:anchor(?:js)?|header-?link|hash-?link|heading-?link|perma-?link|mw-editsection|edit-?section|anchor-?link|copy-?link)(?:$|[\s_-])/i;
+const LINK_SIGN = /^[\s#¶§🔗⚓\u200b\uFE0F]*$/u;
 
 const escapeInline = (text) =>
   text.replace(/[\\`*\[\]<]/g, '\\$&').replace(/(^|[^\p{L}\p{N}])_|_(?=[^\p{L}\p{N}]|$)/gu, (found) => found.replace('_', '\\_'));
 // What would begin a heading, a list or a quotation.
 const escapeStart = (line) => line.replace(/^(\s*)(#{1,6}(?=\s|$)|[-+](?=\s|$)|>|={3,}|-{3,}|~{3,})/, '$1\\$2').replace(/^(\s*\d{1,9})([.)])(?=\s|$)/, '$1\\$2');
-const target = (url) => url.replace(/[()<>\\\s]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
+const encoded = (url) => url.replace(/[<>\\\s]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
+const target = (url) => encoded(url).replace(/[()]/g, '\\$&');
 const fence = (code, least) => {
   const longest = Math.max(0, ...(code.match(/`+/g) ?? []).map((run) => run.length));
   return '`'.repeat(Math.max(least, longest + 1));
@@ -23,50 +27,46 @@ const wrap = (text, mark) => {
   if (!inner) return text;
   return `${/^\s/.test(text) ? ' ' : ''}${mark}${inner}${mark}${/\s$/.test(text) ? ' ' : ''}`;
 };
-
-// The source of a formula: of MathML, of KaTeX and MathJax, which both have MathML in them or its source, or of an image. Null
-// if the element is no formula, or has no source.
-const MATH_CLASSES = /(?:^|\s)(?:katex|katex-display|MathJax|MathJax_Display|mwe-math-element)(?:\s|$)/;
-const MATH_IMAGES = /(?:^|\s)(?:latex|tex|mathtex|mwe-math-fallback-image[\w-]*)(?:\s|$)/;
-const formula = (element) => {
-  const name = localName(element);
-  if (name === 'img') {
-    const tex = MATH_IMAGES.test(attribute(element, 'class') ?? '') ? oneLine(attribute(element, 'alt') ?? '', MAX_URL) : '';
-    return tex ? { tex: tex.replace(/^\{\\displaystyle (.*)\}$/, '$1'), isBlock: false } : null;
-  }
-  const isMath = name === 'math' || name === 'mjx-container' || MATH_CLASSES.test(attribute(element, 'class') ?? '');
-  if (!isMath) return null;
-  const math = name === 'math' ? element : selectIn(element, 'math')[0];
-  const source = selectIn(element, 'annotation[encoding="application/x-tex" i]')[0];
-  const given = source ? textContent(source) : (math && (attribute(math, 'alttext') || attribute(math, 'data-latex'))) || attribute(element, 'data-latex');
-  const tex = (given ?? '').replace(/\s+/g, ' ').trim().replace(/^\{\\displaystyle (.*)\}$/, '$1').trim();
-  if (!tex || tex.length > MAX_URL) return null;
-  const isBlock = (math && attribute(math, 'display') === 'block') || attribute(element, 'display') === 'true' || /display/i.test(attribute(element, 'class') ?? '');
-  return { tex, isBlock };
+const isInline = (style) => /^(?:inline|contents|ruby)/.test(style.display);
+const oneSpaced = (text) => text.replace(/\s+/g, ' ').trim();
+const tidy = (text) => text.split('\n').map(oneSpaced).join('\n').replace(/^\n+|\n+$/g, '').replace(/\n{2,}/g, '\n');
+const paragraph = (text) => tidy(text).split('\n').map(escapeStart).join('  \n');
+const indent = (text, first, rest) => text.split('\n').map((line, at) => (at === 0 ? first + line : line ? rest + line : line)).join('\n');
+const quote = (text) => text.split('\n').map((line) => `> ${line}`.trimEnd()).join('\n');
+const levelOf = (element) => {
+  const level = /^h([1-6])$/.exec(localName(element))?.[1];
+  if (level) return Number(level);
+  if (attribute(element, 'role') !== 'heading') return null;
+  const given = Number.parseInt(attribute(element, 'aria-level') ?? '2', 10);
+  return given >= 1 && given <= 6 ? given : null;
 };
-
-// The language of code, by the names that highlighters give.
-const LANGUAGE = /(?:^|\s)(?:lang(?:uage)?-|highlight-(?:source|text)-|brush:\s*)([\w+#-]{1,30})/;
-const languageOf = (element) => {
-  const parent = parentElement(element);
-  const outer = parent ? parentElement(parent) : null;
-  const around = [element, ...selectIn(element, 'code').slice(0, 1), parent, outer].filter(Boolean);
-  for (const of of around) {
-    const named = LANGUAGE.exec(attribute(of, 'class') ?? '')?.[1] ?? attribute(of, 'data-lang') ?? attribute(of, 'data-language');
-    if (named && /^[\w+#-]{1,30}$/.test(named)) return named.toLowerCase();
-  }
-  return '';
+// The address that is written for a link. Those within the page are their fragment only.
+const linkOf = (anchor) => {
+  const given = (attribute(anchor, 'href') ?? '').trim();
+  if (/^#[^\s]/.test(given) && given.length <= 300) return given;
+  const url = anchorUrl(anchor);
+  return (webUrl(url) || /^(?:mailto|tel):/i.test(url)) && url.length <= MAX_URL ? url : null;
 };
 
 const markdown = ({ most, main }) => {
   const found = main ? mainContent() : null;
   const removed = found?.removed ?? new Set();
+  const notes = findFootnotes();
+  const written = new Set();
   let nodes = 0;
   let size = 0;
   let isCut = false;
-  const styleOf = (element) => getComputedStyle(element);
-  const isLeftOut = (element, style) => removed.has(element) || SKIPPED.has(localName(element)) || style.display === 'none' || attribute(element, 'aria-hidden') === 'true';
-  const isInline = (style) => /^(?:inline|contents|ruby)/.test(style.display);
+  let frames = 0;
+  // Within notes and callouts, all that is shown is written.
+  let isWhole = 0;
+  let inNote = null;
+  // What is shown when a folded callout is opened.
+  const unfolded = new Set();
+  const isKept = (element) => calloutKind(element) !== null && !/cookie|consent|newsletter|subscri|share/i.test(namesOfElement(element)) && textContent(element).length < 5000;
+  const isRemoved = (element) => isWhole === 0 && removed.has(element) && !isKept(element);
+  const isLeftOut = (element, style) =>
+    (notes.hidden.has(element) && !notes.references.has(element)) || SKIPPED.has(localName(element)) || (style.display === 'none' && !unfolded.has(element)) || attribute(element, 'aria-hidden') === 'true' || isRemoved(element);
+  const isTextLeftOut = (node) => (isWhole === 0 && removed.has(node)) || (notes.hidden.has(node) && inNote === null);
   const enter = (depth) => {
     nodes += 1;
     if (nodes > MAX_NODES || size > most || depth > MAX_DEPTH) isCut = true;
@@ -76,9 +76,32 @@ const markdown = ({ most, main }) => {
     size += text.length;
     return text;
   };
+  const wholly = (write) => {
+    isWhole += 1;
+    const made = write();
+    isWhole -= 1;
+    return made;
+  };
+
+  const reference = (element) => {
+    const note = notes.references.get(element);
+    if (!note) return null;
+    written.add(note);
+    return `[^${note.number}]`;
+  };
+  // Links from a note to where it is referred to.
+  const isBack = (anchor) => {
+    if (!inNote) return false;
+    if (attribute(anchor, 'role') === 'doc-backlink' || BACK_NAME.test(attribute(anchor, 'class') ?? '')) return true;
+    const text = textContent(anchor);
+    if (text.trim() && BACK_TEXT.test(text)) return true;
+    const fragment = fragmentOf(anchor);
+    return fragment !== null && text.trim().length <= 4 && (/ref|anchor|back/i.test(fragment) || markOf(anchor) !== null);
+  };
 
   const image = (element) => {
-    const url = webUrl(shownSource(element) || imageSource(element));
+    if (isPixel(element)) return '';
+    const url = sourceOf(element);
     const alt = escapeInline(oneLine(attribute(element, 'alt') ?? '', 300));
     return url ? count(`![${alt}](${target(url)})`) : alt;
   };
@@ -86,16 +109,22 @@ const markdown = ({ most, main }) => {
   // An element or a text, in one line.
   const inline = (node, depth, isShown) => {
     if (!enter(depth)) return '';
-    if (typeOf(node) === TEXT) return isShown && !removed.has(node) ? count(escapeInline(codeOf(node).replace(/[\s\u0000]+/g, ' '))) : '';
+    if (typeOf(node) === TEXT) return isShown && !isTextLeftOut(node) ? count(writeText(codeOf(node).replace(/[\s\u0000]+/g, ' '))) : '';
     if (typeOf(node) !== ELEMENT) return '';
-    const style = styleOf(node);
-    if (isLeftOut(node, style)) return '';
     const name = localName(node);
-    const shown = style.visibility === 'visible';
     const math = formula(node);
-    if (math) return shown ? count(`$${math.tex}$`) : '';
+    const style = getComputedStyle(node);
+    if (math && (name === 'script' || style.display !== 'none')) return math.tex && (name === 'script' || style.visibility === 'visible') ? count(`$${math.tex}$`) : '';
+    if (name === 'noscript') {
+      const given = imageWithoutScript(node);
+      return given ? count(`![${escapeInline(oneLine(given.alt, 300))}](${target(given.url)})`) : '';
+    }
+    const note = reference(node);
+    if (note) return count(note);
+    if (isLeftOut(node, style)) return '';
+    const shown = style.visibility === 'visible';
     if (name === 'br') return '\n';
-    if (name === 'img' && node instanceof HTMLImageElement) return shown ? image(node) : '';
+    if (isHtml(node, 'img')) return shown ? image(node) : '';
     if (CODE.has(name)) {
       const code = textContent(node).replace(/\s+/g, ' ').trim();
       if (!code || !shown) return '';
@@ -103,11 +132,12 @@ const markdown = ({ most, main }) => {
       const space = /^`|`$/.test(code) ? ' ' : '';
       return count(`${mark}${space}${code}${space}${mark}`);
     }
+    if (name === 'a' && isBack(node)) return '';
     const inner = inlines(node, depth, shown);
-    if (name === 'a' && node instanceof HTMLAnchorElement) {
-      const url = anchorUrl(node);
-      const label = inner.replace(/\s+/g, ' ').trim() || escapeInline(oneLine(attribute(node, 'aria-label') ?? '', 300));
-      if (!label || !(webUrl(url) || /^(?:mailto|tel):/i.test(url)) || url.length > MAX_URL) return inner;
+    if (isHtml(node, 'a')) {
+      const url = linkOf(node);
+      const label = oneSpaced(inner) || escapeInline(oneLine(attribute(node, 'aria-label') ?? '', 300));
+      if (!label || !url || /^\[\^\d+\]$/.test(label)) return inner;
       return count(`${/^\s/.test(inner) ? ' ' : ''}[${label}](${target(url)})${/\s$/.test(inner) ? ' ' : ''}`);
     }
     if (BOLD.has(name)) return wrap(inner, '**');
@@ -118,25 +148,19 @@ const markdown = ({ most, main }) => {
   const inlines = (node, depth, isShown) => {
     let text = '';
     for (const child of childrenOf(node)) text += inline(child, depth + 1, isShown);
-    return text;
+    return text.replace(/\\\[ ?(\[\^\d+\]) ?\\\]/g, '$1').replace(/(\S) (?=\[\^\d+\])/g, '$1');
   };
-  const tidy = (text) =>
-    text.split('\n').map((line) => line.replace(/\s+/g, ' ').trim()).join('\n').replace(/^\n+|\n+$/g, '').replace(/\n{2,}/g, '\n');
-  const singleLine = (text) => text.replace(/\s+/g, ' ').trim();
-  const paragraph = (text) => tidy(text).split('\n').map(escapeStart).join('  \n');
 
   const hasBlocks = (node, depth) => {
     if (depth > MAX_DEPTH) return false;
     for (const child of childrenOf(node)) {
       if (typeOf(child) !== ELEMENT) continue;
-      const style = styleOf(child);
-      if (SKIPPED.has(localName(child)) || style.display === 'none') continue;
-      if (!isInline(style) || hasBlocks(child, depth + 1)) return true;
+      const style = getComputedStyle(child);
+      if (SKIPPED.has(localName(child)) || style.display === 'none' || notes.references.has(child) || formula(child)) continue;
+      if (!isInline(style) || isCodeBlock(child, style) || hasBlocks(child, depth + 1)) return true;
     }
     return false;
   };
-
-  const indent = (text, first, rest) => text.split('\n').map((line, at) => (at === 0 ? first + line : line ? rest + line : line)).join('\n');
 
   const list = (element, depth) => {
     const isOrdered = localName(element) === 'ol';
@@ -144,92 +168,83 @@ const markdown = ({ most, main }) => {
     let number = Number.isFinite(start) && start >= 0 && start < 1e9 ? start : 1;
     const items = [];
     for (const child of childrenOf(element)) {
-      if (typeOf(child) !== ELEMENT || isLeftOut(child, styleOf(child))) continue;
-      const content = blocks(child, depth + 1).join('\n\n').replace(/\n\n(?=\s*(?:[-*]|\d+\.) )/g, '\n');
+      if (typeOf(child) !== ELEMENT || isLeftOut(child, getComputedStyle(child))) continue;
+      const given = Number.parseInt(attribute(child, 'value') ?? '', 10);
+      if (isOrdered && given >= 0 && given < 1e9) number = given;
+      const isNested = /^(?:ul|ol|menu)$/.test(localName(child));
+      const content = (isNested ? block(child, depth + 1) : blocks(child, depth + 1)).join('\n\n').replace(/\n\n(?=\s*(?:[-*]|\d+\.) )/g, '\n');
       if (!content) continue;
+      if (isNested && items.length > 0) {
+        items[items.length - 1] += `\n${indent(content, '  ', '  ')}`;
+        continue;
+      }
+      const box = selectIn(child, ':scope > input[type="checkbox" i], :scope > label > input[type="checkbox" i], :scope > p:first-child > input[type="checkbox" i]')[0];
+      const task = box instanceof HTMLInputElement ? (box.checked ? '[x] ' : '[ ] ') : '';
       const marker = isOrdered ? `${number}. ` : '- ';
       number += 1;
-      items.push(indent(content, marker, ' '.repeat(marker.length)));
+      items.push(indent(task + content, marker, ' '.repeat(marker.length)));
     }
     return items.join('\n');
   };
 
-  const rowsOf = (table) => selectIn(table, ':scope > tr, :scope > thead > tr, :scope > tbody > tr, :scope > tfoot > tr');
-  const cellsOf = (row) => selectIn(row, ':scope > th, :scope > td');
-  const isData = (table, rows) => {
-    if (selectIn(table, 'table').length > 0 || rows.length < 1) return false;
-    const widest = Math.max(...rows.slice(0, 1000).map((row) => cellsOf(row).length));
-    return widest > 1 && widest <= 100 && (rows.length > 1 || selectIn(table, 'th').length > 0);
-  };
-  // Markdown has no cells that span others, so that tables with them are written as HTML.
-  const spanOf = (cell, name) => {
-    const span = Number.parseInt(attribute(cell, name) ?? '1', 10);
-    return span > 1 && span <= 1000 ? ` ${name}="${span}"` : '';
-  };
-  const hasSpans = (rows) => rows.some((row) => cellsOf(row).some((cell) => spanOf(cell, 'colspan') || spanOf(cell, 'rowspan')));
-  const escapeHtml = (text) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
-  const inlineHtml = (node, depth, isShown) => {
-    if (!enter(depth)) return '';
-    if (typeOf(node) === TEXT) return isShown && !removed.has(node) ? count(escapeHtml(codeOf(node).replace(/[\s\u0000]+/g, ' '))) : '';
-    if (typeOf(node) !== ELEMENT || isLeftOut(node, styleOf(node))) return '';
-    const name = localName(node);
-    if (name === 'br') return '<br>';
-    const shown = styleOf(node).visibility === 'visible';
-    let inner = '';
-    for (const child of childrenOf(node)) inner += inlineHtml(child, depth + 1, shown);
-    const url = node instanceof HTMLAnchorElement ? webUrl(anchorUrl(node)) : null;
-    if (url && inner.trim()) return count(`<a href="${escapeHtml(target(url)).replace(/"/g, '%22')}">${inner.trim()}</a>`);
-    return isInline(styleOf(node)) ? inner : ` ${inner} `;
-  };
-  const tableWithSpans = (rows, depth) => {
-    const lines = [];
-    for (const row of rows) {
-      if (!enter(depth)) break;
-      if (isLeftOut(row, styleOf(row))) continue;
-      const cells = cellsOf(row).map((cell) => {
-        const name = localName(cell);
-        const content = singleLine(inlineHtml(cell, depth + 2, true));
-        return count(`<${name}${spanOf(cell, 'colspan')}${spanOf(cell, 'rowspan')}>${content}</${name}>`);
-      });
-      if (cells.length > 0) lines.push(`<tr>${cells.join('')}</tr>`);
-    }
-    return lines.length > 0 ? `<table>\n${lines.join('\n')}\n</table>` : '';
-  };
-  const tableOf = (table, rows, depth) => {
-    if (hasSpans(rows)) return tableWithSpans(rows, depth);
-    const lines = [];
-    for (const row of rows) {
-      if (!enter(depth)) break;
-      if (styleOf(row).display === 'none') continue;
-      lines.push(cellsOf(row).map((cell) => singleLine(inlines(cell, depth + 2, styleOf(cell).visibility === 'visible')).replace(/\|/g, '\\|')));
-    }
-    const width = Math.max(0, ...lines.map((line) => line.length));
-    if (width === 0) return '';
-    const write = (cells) => `| ${Array.from({ length: width }, (_, at) => cells[at] ?? '').join(' | ')} |`;
-    return [write(lines[0]), `|${' --- |'.repeat(width)}`, ...lines.slice(1).map(write)].join('\n');
-  };
+  const table = tableWriter({ enter, count, isLeftOut, isTextLeftOut, inlines: (...of) => inlines(...of), reference });
 
   const preformatted = (element) => {
-    const code = (element instanceof HTMLElement ? innerText(element) : textContent(element)).replace(/\u0000/g, '').replace(/^\n|\s+$/g, '');
+    const code = codeText(element);
     if (!code) return '';
     const mark = fence(code, 3);
     return count(`${mark}${languageOf(element)}\n${code}\n${mark}`);
   };
 
+  const isHeadingLink = (element) =>
+    HEADING_LINK.test(attribute(element, 'class') ?? '') ? LINK_SIGN.test(textContent(element)) || /mw-editsection|edit-?section/i.test(attribute(element, 'class') ?? '') || textContent(element).trim().length <= 12 : localName(element) === 'a' && attribute(element, 'href') !== null && LINK_SIGN.test(textContent(element)) && selectIn(element, 'img').length === 0;
+  const heading = (element, level, depth, isShown, link) => {
+    let text = '';
+    const whole = textContent(element).trim();
+    const write = (node, step) => {
+      for (const child of childrenOf(node)) {
+        if (typeOf(child) === ELEMENT) {
+          if ((isHeadingLink(child) && textContent(child).trim() !== whole) || localName(child) === 'button') continue;
+          // A link to the heading itself is its text.
+          if (localName(child) === 'a' && /^#/.test(attribute(child, 'href') ?? '') && !notes.references.has(child) && step < 4) {
+            write(child, step + 1);
+            continue;
+          }
+        }
+        text += inline(child, depth + 1, isShown);
+      }
+    };
+    write(element, 0);
+    const line = oneSpaced(text).replace(/\s*[#¶§]$/u, '');
+    if (!line) return [];
+    return [`${'#'.repeat(level)} ${link ? `[${line}](${target(link)})` : line}`];
+  };
+
+  const callout = (element, kind, depth) => {
+    const title = calloutTitle(element);
+    const name = title ? oneSpaced(wholly(() => inlines(title, depth + 1, true))) : '';
+    if (title) notes.hidden.add(title);
+    const fold = foldOf(element);
+    if (fold) for (const child of childrenOf(element)) if (typeOf(child) === ELEMENT) unfolded.add(child);
+    const content = wholly(() => blocks(element, depth + 1)).join('\n\n');
+    if (!content && !name) return [];
+    return [quote(`[!${kind}]${fold} ${name || kind[0].toUpperCase() + kind.slice(1)}${content ? `\n${content}` : ''}`)];
+  };
+
   // The blocks of an element that is a block, or has some.
-  const block = (element, depth) => {
+  const block = (element, depth, link = null) => {
     const name = localName(element);
-    const isShown = styleOf(element).visibility === 'visible';
-    const level = /^h([1-6])$/.exec(name)?.[1];
-    if (level) {
-      const heading = singleLine(inlines(element, depth, isShown));
-      return heading ? [`${'#'.repeat(Number(level))} ${heading}`] : [];
-    }
+    const isShown = getComputedStyle(element).visibility === 'visible';
+    const level = levelOf(element);
+    if (level) return heading(element, level, depth, isShown, link);
     const one = (text) => (text ? [text] : []);
+    const kind = calloutKind(element);
+    if (kind && element !== found?.root && textContent(element).length < 20000) return callout(element, kind, depth);
     switch (name) {
       case 'hr':
         return ['---'];
       case 'pre':
+      case 'code':
         return isShown ? one(preformatted(element)) : [];
       case 'ul':
       case 'ol':
@@ -237,60 +252,109 @@ const markdown = ({ most, main }) => {
         return one(list(element, depth));
       case 'blockquote': {
         const inner = blocks(element, depth + 1).join('\n\n');
-        return one(inner.split('\n').map((line) => (inner ? `> ${line}`.trimEnd() : '')).join('\n'));
+        return inner ? [quote(inner)] : [];
       }
       case 'table': {
+        const code = codeOfTable(element);
+        if (code) return one(preformatted(code));
         const rows = rowsOf(element);
-        return isData(element, rows) ? one(tableOf(element, rows, depth + 1)) : blocks(element, depth + 1);
+        return isDataTable(element, rows) ? one(table(rows, depth + 1)) : blocks(element, depth + 1);
       }
       case 'dt':
-        return one(wrap(singleLine(inlines(element, depth, isShown)), '**'));
+        return one(wrap(oneSpaced(inlines(element, depth, isShown)), '**'));
       default:
-        return blocks(element, depth + 1);
+        return blocks(element, depth + 1, link);
     }
   };
 
-  const blocks = (node, depth) => {
-    const found = [];
+  const blocks = (node, depth, link = null) => blocksOf(childrenOf(node), typeOf(node) !== ELEMENT || getComputedStyle(node).visibility === 'visible', depth, link);
+  const blocksOf = (children, isShown, depth, link = null) => {
+    const made = [];
     let run = '';
     const flush = () => {
-      const text = paragraph(run);
-      if (text) found.push(text);
+      const text = paragraph(run).replace(/\\\[ ?(\[\^\d+\]) ?\\\]/g, '$1').replace(/(\S) (?=\[\^\d+\])/g, '$1');
+      if (text) made.push(text);
       run = '';
     };
-    const isShown = typeOf(node) !== ELEMENT || styleOf(node).visibility === 'visible';
-    for (const child of childrenOf(node)) {
+    for (const child of children) {
       if (typeOf(child) !== ELEMENT) {
         run += inline(child, depth + 1, isShown);
         continue;
       }
       if (!enter(depth)) break;
-      const style = styleOf(child);
-      if (isLeftOut(child, style)) continue;
+      const style = getComputedStyle(child);
       const name = localName(child);
-      // A link or a span around blocks is left out, so that they are written as such; links around text stay.
-      const math = formula(child);
-      if (math?.isBlock && style.visibility === 'visible') {
-        flush();
-        found.push(count(`$$\n${math.tex}\n$$`));
+      if (notes.references.has(child) || name === 'noscript') {
+        run += inline(child, depth + 1, isShown);
         continue;
       }
-      const isBlock = !math && (!isInline(style) || (name !== 'a' && hasBlocks(child, depth)));
-      if (isBlock && name !== 'br' && name !== 'img') {
+      if (isHtml(child, 'iframe') && frames < MAX_FRAMES && style.display !== 'none' && style.visibility === 'visible' && !isRemoved(child)) {
+        frames += 1;
         flush();
-        found.push(...block(child, depth + 1));
+        const body = bodyOfFrame(child);
+        const link = body ? null : linkOfFrame(child);
+        if (body) made.push(...wholly(() => blocks(body, depth + 1)));
+        else if (link) made.push(count(`[${escapeInline(link.title)}](${target(link.url)})`));
+        continue;
+      }
+      const next = name === 'div' || name === 'span' || name === 'button' || name === 'figcaption' ? nextSiblingElement(child) : null;
+      if (next && localName(next) === 'pre' && codeHeader(child) !== null) continue;
+      const math = formula(child);
+      if (math?.isBlock && math.tex && (name === 'script' || (style.visibility === 'visible' && style.display !== 'none'))) {
+        flush();
+        made.push(count(`$$\n${math.tex}\n$$`));
+        continue;
+      }
+      if (!math && isLeftOut(child, style)) continue;
+      // A link or a span around blocks is left out, so that they are written as such; links around text stay.
+      const hasHeading = name === 'a' && selectIn(child, 'h1, h2, h3, h4, h5, h6').length > 0;
+      const isBlock = !math && (!isInline(style) || isCodeBlock(child, style) || hasHeading || (name !== 'a' && hasBlocks(child, depth)));
+      if (isBlock && name !== 'br' && name !== 'img' && !(name === 'a' && !hasHeading)) {
+        flush();
+        const around = hasHeading && isHtml(child, 'a') ? linkOf(child) : null;
+        made.push(...block(child, depth + 1, around?.startsWith('#') ? null : (around ?? link)));
       } else {
+        if (isBlock) flush();
         run += inline(child, depth + 1, isShown);
+        if (isBlock) flush();
       }
     }
     flush();
-    return found;
+    return made;
+  };
+
+  const definition = (note) => {
+    inNote = note;
+    for (const node of note.nodes) notes.hidden.delete(node);
+    // The note itself may not be shown before it is asked for.
+    const made = wholly(() => blocksOf(note.nodes.filter((node) => !(typeOf(node) === ELEMENT && localName(node) === 'input')), true, 2));
+    inNote = null;
+    // The mark at its beginning, as it is written: in brackets, bold, or before a dot.
+    const lead = new RegExp(`^(?:\\\\?[\\[(]|\\*\\*)*(?:${note.mark.replace(/[*]/g, '\\\\?\\*')}|\\^|↑)(?:\\\\?[\\])]|\\*\\*)*\\\\?[.:)]?${leadingMark(note.block) === note.mark ? '\\s*' : '(?:\\s+|$)'}`, 'i');
+    const text = made.join('\n\n').replace(/^\\?[\^↑]\s+/, '').replace(lead, '').replace(/\s*[↩↵⤴↑]\uFE0E?\s*$/, '').trim();
+    return text ? `[^${note.number}]: ${indent(text, '', '    ')}` : '';
+  };
+  const definitions = () => {
+    const top = found?.root;
+    const made = new Map();
+    for (const note of notes.notes) if (!note.isBeside && top && contains(top, note.block)) written.add(note);
+    // Notes may refer to others.
+    for (const note of written) if (made.size < MAX_NOTES) made.set(note, definition(note));
+    return [...made].sort(([one], [other]) => one.number - other.number).map(([, text]) => text).filter(Boolean);
   };
 
   // An article may be all of a table or of a list, so that it is not only its blocks.
   const top = found?.root ?? bodyOf(document) ?? rootOf(document);
   const made = !top ? [] : found && localName(top) !== 'body' ? block(top, 0) : blocks(top, 0);
-  const content = top ? `${made.join('\n\n')}\n` : '';
+  const ends = definitions();
+  // The heading of the notes has nothing below it.
+  const parts = made.filter((part, at) => {
+    const level = /^(#{1,6}) /.exec(part)?.[1].length;
+    const next = made[at + 1];
+    const nextLevel = next === undefined ? 0 : (/^(#{1,6}) /.exec(next)?.[1].length ?? 9);
+    return !(ends.length > 0 && nextLevel <= (level ?? 9) && (level ? NOTE_HEADINGS.test(part.slice(level + 1)) : next === undefined && (part === '---' || NOTE_HEADINGS.test(part.replace(/\*|:$/g, '')))));
+  });
+  if (ends.length > 0 && parts.at(-1) === '---') parts.pop();
+  const content = top ? `${[...parts, ...ends].join('\n\n')}\n` : '';
   return { content: content.slice(0, most), isCut: isCut || content.length > most, isWhole: Boolean(main) && !found };
 };
-

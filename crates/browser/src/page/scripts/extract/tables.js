@@ -1,0 +1,72 @@
+// Tables: as Markdown, or as HTML if cells span others.
+
+const rowsOf = (table) => selectIn(table, ':scope > tr, :scope > thead > tr, :scope > tbody > tr, :scope > tfoot > tr');
+const cellsOf = (row) => selectIn(row, ':scope > th, :scope > td');
+const isDataTable = (table, rows) => {
+  if (selectIn(table, 'table').length > 0 || rows.length < 1) return false;
+  const widest = Math.max(...rows.slice(0, 1000).map((row) => cellsOf(row).length));
+  return widest > 1 && widest <= 100 && (rows.length > 1 || selectIn(table, 'th, math, code').length > 0);
+};
+const spanOf = (cell, name) => {
+  const span = Number.parseInt(attribute(cell, name) ?? '1', 10);
+  return span > 1 && span <= 1000 ? ` ${name}="${span}"` : '';
+};
+const hasSpans = (rows) => rows.some((row) => cellsOf(row).some((cell) => spanOf(cell, 'colspan') || spanOf(cell, 'rowspan')));
+const escapeHtml = (text) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+
+// `writer` has what the writer of Markdown does with the parts of a cell.
+const tableWriter = (writer) => {
+  const { enter, count, isLeftOut, isTextLeftOut, inlines, reference } = writer;
+  const inlineHtml = (node, depth, isShown) => {
+    if (!enter(depth)) return '';
+    if (typeOf(node) === TEXT) return isShown && !isTextLeftOut(node) ? count(escapeHtml(codeOf(node).replace(/[\s\u0000]+/g, ' '))) : '';
+    if (typeOf(node) !== ELEMENT) return '';
+    const note = reference(node);
+    if (note) return count(note);
+    const math = formula(node);
+    if (math) return math.tex ? count(escapeHtml(`$${math.tex}$`)) : '';
+    const style = getComputedStyle(node);
+    if (isLeftOut(node, style)) return '';
+    const name = localName(node);
+    if (name === 'br') return '<br>';
+    const shown = style.visibility === 'visible';
+    let inner = '';
+    for (const child of childrenOf(node)) inner += inlineHtml(child, depth + 1, shown);
+    if (isHtml(node, 'img')) {
+      const url = shown && !isPixel(node) ? sourceOf(node) : null;
+      return url ? count(`<img src="${escapeHtml(encoded(url)).replace(/"/g, '%22')}" alt="${escapeHtml(oneLine(attribute(node, 'alt') ?? '', 300)).replace(/"/g, '&quot;')}">`) : '';
+    }
+    const url = isHtml(node, 'a') ? webUrl(anchorUrl(node)) : null;
+    if (url && inner.trim()) return count(`<a href="${escapeHtml(encoded(url)).replace(/"/g, '%22')}">${inner.trim()}</a>`);
+    return isInline(style) ? inner : ` ${inner} `;
+  };
+  const tableWithSpans = (rows, depth) => {
+    const lines = [];
+    for (const row of rows) {
+      if (!enter(depth)) break;
+      if (isLeftOut(row, getComputedStyle(row))) continue;
+      const cells = cellsOf(row).map((cell) => {
+        const name = localName(cell);
+        const content = oneSpaced(inlineHtml(cell, depth + 2, true));
+        return count(`<${name}${spanOf(cell, 'colspan')}${spanOf(cell, 'rowspan')}>${content}</${name}>`);
+      });
+      if (cells.length > 0) lines.push(`<tr>${cells.join('')}</tr>`);
+    }
+    return lines.length > 0 ? `<table>\n${lines.join('\n')}\n</table>` : '';
+  };
+  return (rows, depth) => {
+    if (hasSpans(rows)) return tableWithSpans(rows, depth);
+    const lines = [];
+    for (const row of rows) {
+      if (!enter(depth)) break;
+      if (isLeftOut(row, getComputedStyle(row))) continue;
+      lines.push(cellsOf(row).map((cell) => oneSpaced(inlines(cell, depth + 2, getComputedStyle(cell).visibility === 'visible')).replace(/\|/g, '\\|')));
+    }
+    // Columns in which nothing is written are for the layout.
+    const width = Math.max(0, ...lines.map((line) => line.length));
+    const columns = Array.from({ length: width }, (_, at) => at).filter((at) => lines.some((line) => line[at]));
+    if (columns.length === 0) return '';
+    const write = (cells) => `| ${columns.map((at) => cells[at] ?? '').join(' | ')} |`;
+    return [write(lines[0]), `|${' --- |'.repeat(columns.length)}`, ...lines.slice(1).map(write)].join('\n');
+  };
+};
