@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::target::DisposeBrowserContextParams;
+use tokio::task::JoinHandle;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::browser::Browser;
@@ -13,11 +14,11 @@ use super::pool::PooledTab;
 use super::restart::RestartReason;
 use crate::page::Tab;
 
-/// Disposing of a context takes milliseconds, or about 100 ms for a page that keeps its process busy. In a browser without
-/// another leased tab, nothing is lost by ending it instead.
+/// Disposing of a context takes milliseconds, or about 100 ms for a page that keeps its process busy. In a browser that has
+/// no other grab, nothing is lost by ending it instead.
 const DISPOSE_LIMIT: Duration = Duration::from_secs(1);
 
-/// The same in a browser with other leased tabs, whose captures would be lost.
+/// The same in a browser that all slots share, whose other grabs would be lost.
 const SHARED_DISPOSE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Holds a tab. Dropping it disposes of the tab's context in the background, so that the image is not delayed.
@@ -73,6 +74,26 @@ impl Lease {
         &self.pooled.as_ref().expect("a lease holds its tab until it is dropped").0.tab
     }
 
+    /// Disposes of the tab. In a browser that serves one grab at a time, returns when that is done, or when it took so long that the
+    /// browser was ended: a capture that begins before would share the browser with the page of this tab, and be lost with it.
+    pub(super) async fn returned(mut self) {
+        if let Some(disposal) = self.dispose().filter(|_| self.browser.is_exclusive) {
+            // It fails only while the runtime shuts down.
+            let _ = disposal.await;
+        }
+    }
+
+    /// Begins to dispose of the tab. `None` if that was done before.
+    fn dispose(&mut self) -> Option<JoinHandle<()>> {
+        let (pooled, token) = self.pooled.take()?;
+        let (browser, occupancy) = (self.browser.clone(), self.occupancy.take());
+        Some(self.browser.tracker.spawn(async move {
+            dispose(&browser, pooled).await;
+            drop(token);
+            drop(occupancy);
+        }))
+    }
+
     /// The browser of the tab.
     pub(super) fn browser(&self) -> &Arc<Browser> {
         &self.browser
@@ -81,14 +102,8 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if let Some((pooled, token)) = self.pooled.take() {
-            let (browser, occupancy) = (self.browser.clone(), self.occupancy.take());
-            self.browser.tracker.spawn(async move {
-                dispose(&browser, pooled).await;
-                drop(token);
-                drop(occupancy);
-            });
-        }
+        // The task goes on by itself.
+        drop(self.dispose());
     }
 }
 
@@ -98,7 +113,7 @@ async fn dispose(browser: &Browser, pooled: PooledTab) {
         tab.client.unroute(session);
     }
     let disposed = DisposeBrowserContextParams::new(tab.context.clone());
-    let limit = if is_last_tab(browser) { DISPOSE_LIMIT } else { SHARED_DISPOSE_LIMIT };
+    let limit = if browser.is_exclusive { DISPOSE_LIMIT } else { SHARED_DISPOSE_LIMIT };
     let disposed = tab.client.call_within(limit, None, disposed).await;
     tab.frames.end();
     tracing::debug!(traffic_bytes = tab.listener.bytes(), "a tab was returned");
@@ -111,7 +126,7 @@ async fn dispose(browser: &Browser, pooled: PooledTab) {
         && !browser.client.closed().is_cancelled()
     {
         tracing::warn!(%error, "cannot dispose of a browser context");
-        if is_last_tab(browser) {
+        if browser.is_exclusive {
             return browser.end_at_once(RestartReason::Excess);
         }
         match browser.is_responsive().await {
@@ -119,10 +134,4 @@ async fn dispose(browser: &Browser, pooled: PooledTab) {
             false => browser.mark_hung(),
         }
     }
-}
-
-/// Whether the tab that is being disposed of is the only leased one of a browser that serves one grab at a time. A page that
-/// does not work in virtual time is captured again in a second tab of the same browser, while its first tab is disposed of.
-fn is_last_tab(browser: &Browser) -> bool {
-    browser.is_exclusive && browser.leased.len() <= 1
 }

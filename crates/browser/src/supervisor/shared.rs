@@ -136,16 +136,15 @@ impl Shared {
         occupancy: Arc<Occupancy>,
         deadline: Instant,
     ) -> Result<Capture, RenderError> {
-        let starting = timeout_at(deadline, self.start_browser(1, 1)).await;
-        let browser = match starting {
-            Ok(Ok(browser)) => DedicatedBrowser { browser, shared: self.clone(), occupancy },
-            Ok(Err(error)) => return Err(RenderError::Lost(error.to_string())),
-            Err(_) => return Err(RenderError::Lost("no browser started in time".into())),
-        };
         let lost = || RenderError::Lost("a fresh browser was not ready in time".into());
+        let mut browser = self.start_dedicated_browser(&occupancy, deadline).await?;
         let mut lease = timeout_at(deadline, browser.browser.lease()).await.ok().flatten().ok_or_else(lost)?;
         let mut rendered = self.render_in(&lease, task, TimeMode::Virtual, deadline).await;
         if matches!(rendered, Err(CaptureError::NeedsRealTime)) && Instant::now() + MIN_RETRY_TIME < deadline {
+            lease.returned().await;
+            if browser.browser.client.closed().is_cancelled() {
+                browser = self.start_dedicated_browser(&occupancy, deadline).await?;
+            }
             lease = timeout_at(deadline, browser.browser.lease()).await.ok().flatten().ok_or_else(lost)?;
             rendered = self.render_in(&lease, task, TimeMode::Real, deadline).await;
         }
@@ -165,6 +164,18 @@ impl Shared {
         Err(RenderError::Page { metadata: Box::new(page::failure_metadata(lease.tab(), &failure)), failure })
     }
 
+    async fn start_dedicated_browser(
+        self: &Arc<Self>,
+        occupancy: &Arc<Occupancy>,
+        deadline: Instant,
+    ) -> Result<DedicatedBrowser, RenderError> {
+        match timeout_at(deadline, self.start_browser(1, 1)).await {
+            Ok(Ok(browser)) => Ok(DedicatedBrowser { browser, shared: self.clone(), occupancy: occupancy.clone() }),
+            Ok(Err(error)) => Err(RenderError::Lost(error.to_string())),
+            Err(_) => Err(RenderError::Lost("no browser started in time".into())),
+        }
+    }
+
     /// Renders in a tab from `lease`. A page that does not work in virtual time gets a second tab, in real time.
     async fn render_with<L>(
         &self,
@@ -179,6 +190,7 @@ impl Shared {
         let mut rendered = self.render_in(&leased, task, TimeMode::Virtual, deadline).await;
         if matches!(rendered, Err(CaptureError::NeedsRealTime)) && Instant::now() + MIN_RETRY_TIME < deadline {
             tracing::info!(grab.id = %task.id, "a page does not work in virtual time; capturing it again in real time");
+            leased.returned().await;
             leased = lease().await?;
             rendered = self.render_in(&leased, task, TimeMode::Real, deadline).await;
         }

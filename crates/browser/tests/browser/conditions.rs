@@ -26,17 +26,17 @@ async fn failure(rig: &Rig, request: CaptureRequest) -> String {
 async fn capture_waits_for_text_as_it_is_shown() {
     let page =
         "<!doctype html><body style='margin:0;background:red'><p hidden>Total amount<p style='visibility:hidden'>Total
-        amount</p><div id=host></div><script>
+        amount</p><p>The orders of this month</p><div id=host></div><script>
         const tree = document.querySelector('#host').attachShadow({ mode: 'open' });
         setTimeout(() => {
             document.body.style.background = 'lime';
             tree.innerHTML = '<p>The <b>to</b>tal\\n  amount</p>';
-        }, 6000)</script>";
-    let frame = "<!doctype html><body style='margin:0;background:red'><iframe srcdoc='<p>wait</p>'></iframe><script>
+        }, 9000)</script>";
+    let frame = "<!doctype html><body style='margin:0;background:red'><p>The orders of this month</p><iframe srcdoc='<p>wait</p>'></iframe><script>
         setTimeout(() => {
             document.body.style.background = 'lime';
             document.querySelector('iframe').contentDocument.body.textContent = 'TOTAL AMOUNT';
-        }, 6000)</script>";
+        }, 9000)</script>";
     let pages = [("/", html(page)), ("/frame", html(frame)), ("/never", html("<p hidden>Total amount</p><p>Sum"))];
     let site = Site::start(2, pages).await;
     let rig = Rig::start().await;
@@ -107,12 +107,12 @@ async fn images_of_one_colour_fail_on_request() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn capture_waits_for_an_expression_in_the_world_of_the_page() {
-    let page = "<!doctype html><body style='margin:0;background:red'><script>
+    let page = "<!doctype html><body style='margin:0;background:red'><p>The orders of this month</p><script>
         setTimeout(() => { globalThis.chart = { drawn: Promise.resolve(false) } }, 3000);
         setTimeout(() => {
             chart.drawn = Promise.resolve(true);
             document.body.style.background = 'lime';
-        }, 6000)</script>";
+        }, 9000)</script>";
     let leaves =
         "<!doctype html><body style='background:red'><script>setTimeout(() => { location = '/next' }, 3000)</script>";
     let next = "<!doctype html><body style='background:lime'><script>ready = true</script>";

@@ -116,7 +116,7 @@ async fn search_continues_after_the_last_grab_that_was_read() {
         .list
         .respond_with(|| with_limit_headers(ListGrabsResponse { next: Some("r".to_owned()), ..page(&[], true) }));
     let response = app.get("/v1/grabs?url=shop").await;
-    assert_eq!(response.text(), r#"{"data":[],"has_more":true}"#);
+    assert_eq!(response.text(), r#"{"data":[],"has_more":true,"next":"r"}"#);
     assert_eq!(response.header("link"), "<https://grabd.example/v1/grabs?url=shop&starting_after=r>; rel=\"next\"");
 }
 
