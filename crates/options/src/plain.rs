@@ -94,10 +94,8 @@ impl CaptureOption {
             Kind::Patterns { max } => format!("at most {max} patterns of URLs, one on each line"),
             Kind::Rectangle => such_as("x,y,width,height"),
             Kind::Sizes { max, .. } => format!("{}, at most {max}", such_as("sizes")),
-            Kind::Objects { max, .. }
-            | Kind::Choices { max, .. }
-            | Kind::Headers { max, .. }
-            | Kind::Labels { max, .. } => {
+            Kind::Choices { max, .. } => format!("at most {max} JSON objects, one on each line"),
+            Kind::Objects { max, .. } | Kind::Headers { max, .. } | Kind::Labels { max, .. } => {
                 format!("at most {max} lines such as {}", self.example_text().lines().next().unwrap_or_default())
             }
             Kind::Statuses { max } => format!("at most {max} of 4xx, 5xx and numbers such as 404"),
