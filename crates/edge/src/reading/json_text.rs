@@ -30,7 +30,7 @@ pub(super) fn of_object(file: &str) -> String {
                 items.iter().for_each(|item| text.push_str(&format!("- {item}\n")));
             }
             Value::Array(_) | Value::Object(_) | Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Null => {
-                text.push_str(&format!("{name}: {value}\n"))
+                text.push_str(&format!("{name}: {value}\n"));
             }
         }
     }
