@@ -66,7 +66,7 @@ await audit("webhook-secret", 200);
 const secret = await page.getByLabel(/^Secret of/).inputValue();
 assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
 await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin });
-await page.getByRole("button", { name: "Copy" }).click();
+await page.getByRole("button", { name: "Copy" }).first().click();
 await page.locator("#said", { hasText: /^Copied\.$/ }).waitFor();
 assert.equal(await page.evaluate(() => navigator.clipboard.readText()), secret);
 await follow("Done");

@@ -28,7 +28,7 @@ pub(crate) struct Assets {
     pub(crate) docs: Asset,
     pub(crate) site: Asset,
     pub(crate) compare: Asset,
-    /// The scripts of code and of fields to copy in one file, for the page of a new key.
+    /// The scripts of code and of fields to copy in one file, for the pages of new keys and of secrets.
     pub(crate) key: Asset,
     /// The scripts of code and of the start page in one file.
     pub(crate) start: Asset,

@@ -20,6 +20,9 @@ const PACKAGES: &str = "buy";
 
 /// Redirects to the packages. A visitor is redirected to the sign-in page, which redirects back.
 pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(user): SignedInPage) -> Result<Response, Problem> {
-    let Membership { team, .. } = first_team(&web, &user, Permission::BuyCredits).await?;
-    Ok(see_other(&format!("{}#{PACKAGES}", paths::team_page(team, HERE))))
+    let found = first_team(&web, &user, Permission::BuyCredits).await?;
+    Ok(match found {
+        Some(Membership { team, .. }) => see_other(&format!("{}#{PACKAGES}", paths::team_page(team, HERE))),
+        None => see_other(paths::TEAMS),
+    })
 }

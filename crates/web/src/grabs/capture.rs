@@ -283,7 +283,7 @@ fn unavailable(web: &Web) -> Vec<&'static str> {
 /// The hint of the switch.
 fn about(live_credits: u32) -> String {
     let cost = match live_credits {
-        0 => "The team has no credits for live captures.".to_owned(),
+        0 => "Off: needs credits, which the team does not have.".to_owned(),
         1 => "Off: costs the last credit if it succeeds.".to_owned(),
         left => format!("Off: costs 1 of {} credits if it succeeds.", grouped(left.into())),
     };

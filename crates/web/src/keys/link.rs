@@ -73,7 +73,7 @@ pub(super) async fn shown(
 ) -> Result<Response, Problem> {
     let layout = web.team_admin_layout(session, team.team, "keys").await?;
     let template = KeyLinkPage {
-        layout: Layout { script: Some(web.assets.copy.path.clone()), ..layout },
+        layout: Layout { script: Some(web.assets.key.path.clone()), ..layout },
         name: &found.name,
         link_key: key.to_string(),
         secret: secret.expose(),

@@ -32,8 +32,11 @@ struct DeleteTeamPage<'a> {
 }
 
 /// Asks for confirmation.
-pub(crate) async fn show(State(web): State<Arc<Web>>, MyTeamPage { user, team }: MyTeamPage) -> Response {
-    render(&web, &user.session, &team, StatusCode::OK, None, &[])
+pub(crate) async fn show(
+    State(web): State<Arc<Web>>,
+    MyTeamPage { user, team }: MyTeamPage,
+) -> Result<Response, Problem> {
+    render(&web, &user.session, &team, StatusCode::OK, None, &[]).await
 }
 
 /// Deletes the team. Each attempt costs a slow hash, so the sign-in limit applies.
@@ -60,23 +63,23 @@ pub(crate) async fn submit(
         Some(_) => StatusCode::TOO_MANY_REQUESTS,
         None => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    let mut response = render(&web, &user.session, &team, status, Some(&form), &[error]);
+    let mut response = render(&web, &user.session, &team, status, Some(&form), &[error]).await?;
     if let Some(seconds) = retry_after_s {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     Ok(response)
 }
 
-fn render(
+async fn render(
     web: &Web,
     session: &Session,
     team: &UserTeam,
     status: StatusCode,
     input: Option<&Form>,
     errors: &[FieldError],
-) -> Response {
+) -> Result<Response, Problem> {
     let template = DeleteTeamPage {
-        layout: web.user_layout(session, TEAMS),
+        layout: web.team_admin_layout(session, team.team, "settings").await?,
         form_token: &session.csrf,
         team_name: &team.name,
         path: paths::team(team.team),
@@ -85,5 +88,5 @@ fn render(
         password: password_field("current-password", "", errors),
         errors,
     };
-    page(status, &template)
+    Ok(page(status, &template))
 }

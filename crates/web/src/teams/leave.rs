@@ -20,14 +20,24 @@ pub(crate) async fn show(
     State(web): State<Arc<Web>>,
     MyTeamPage { user, team }: MyTeamPage,
 ) -> Result<Response, Problem> {
+    // Names of keys and URLs of webhooks are for those who may see them.
+    let known = match team.role.allows(Permission::ManageKeys) {
+        true => secrets::known_to(&web, team.team, user.session.user.id).await?,
+        false => Vec::new(),
+    };
+    let about_secrets = if known.is_empty() {
+        "API keys, webhooks and signed links belong to the team and keep working."
+    } else {
+        "API keys, webhooks and signed links belong to the team and keep working. Below are those whose secrets you have \
+         seen, or may have. Replace them before you leave, or tell an owner: the Members page lists them."
+    };
     let confirmation = Confirmation {
         title: "Leave team",
         subject: &team.name,
         consequences: &[
             "You and the apps you connected lose access to its captures, keys and credits immediately.",
             "To rejoin, you need a new invitation.",
-            "API keys, webhooks and signed links belong to the team and keep working. Below are those whose secrets you \
-             have seen, or may have. Replace them before you leave, or tell an owner: the Members page lists them.",
+            about_secrets,
         ],
         button: "Leave team",
         is_final: true,
@@ -35,11 +45,6 @@ pub(crate) async fn show(
         back: paths::users(team.team),
     };
     let layout = web.team_admin_layout(&user.session, team.team, "people").await?;
-    // Names of keys and URLs of webhooks are for those who may see them.
-    let known = match team.role.allows(Permission::ManageKeys) {
-        true => secrets::known_to(&web, team.team, user.session.user.id).await?,
-        false => Vec::new(),
-    };
     Ok(confirm_page_with_secrets(layout, &user.session, &confirmation, &known))
 }
 

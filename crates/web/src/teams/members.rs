@@ -48,21 +48,23 @@ pub(crate) async fn confirm_removal(
     let id = parse(&member)?;
     let members = accounts::list_members(&web.core, user.session.user.id, team.team).await?;
     let member = members.into_iter().find(|member| member.user == id).ok_or(TeamError::NotFound)?;
+    let known = secrets::known_to(&web, team.team, id).await?;
+    let about_secrets = if known.is_empty() {
+        "API keys, webhooks and signed links belong to the team and keep working."
+    } else {
+        "API keys, webhooks and signed links belong to the team and keep working. Below are those whose secrets they have \
+         seen, or may have. Replace them now, or on the page that follows."
+    };
     let confirmation = Confirmation {
         title: "Remove",
         subject: member.email.as_str(),
-        consequences: &[
-            "They and the apps they connected lose access to the team immediately.",
-            "API keys, webhooks and signed links belong to the team and keep working. Below are those whose secrets they \
-             have seen, or may have. Replace them now, or on the page that follows.",
-        ],
+        consequences: &["They and the apps they connected lose access to the team immediately.", about_secrets],
         button: "Remove",
         is_final: true,
         action: uri.path().to_owned(),
         back: paths::users(team.team),
     };
     let layout = web.team_admin_layout(&user.session, team.team, "people").await?;
-    let known = secrets::known_to(&web, team.team, id).await?;
     Ok(confirm_page_with_secrets(layout, &user.session, &confirmation, &known))
 }
 

@@ -34,7 +34,7 @@ struct TrailTemplate<'a> {
     layout: Layout,
     team_name: &'a str,
     path: String,
-    users: String,
+    back: String,
     errors: &'a [FieldError],
     members: Vec<Choice>,
     member_error: Option<String>,
@@ -70,9 +70,9 @@ pub(crate) async fn show(
     let link = |after: Option<i64>| path(team.team, PAGE, &query, after);
     let here = paths::team_page(team.team, PAGE);
     let template = TrailTemplate {
-        layout: web.team_admin_layout(&user.session, team.team, "people").await?,
+        layout: web.team_admin_layout(&user.session, team.team, "settings").await?,
         team_name: &team.name,
-        users: paths::users(team.team),
+        back: paths::settings(team.team),
         members: members.into_iter().map(|member| choice(member, search.member)).collect(),
         member_error: message(MEMBER),
         actions: action_choices(AuditAction::of_owners(), search.action),

@@ -70,7 +70,7 @@ pub(crate) async fn submit(
 /// Renders the page with a new secret.
 pub(super) fn show_once(web: &Web, at: &TeamContext, webhook: &Endpoint, secret: &Secret, is_new: bool) -> Response {
     let template = SecretPage {
-        layout: Layout { script: Some(web.assets.copy.path.clone()), ..web.webhook_layout(at) },
+        layout: Layout { script: Some(web.assets.key.path.clone()), ..web.webhook_layout(at) },
         is_new,
         hook: WebhookView::of(webhook, at),
         secret: secret.reveal(),

@@ -226,6 +226,7 @@ async fn each_role_may_use_exactly_its_routes() -> Result<()> {
             role == "m" && asked.contains("Secrets that stay in use"),
             "{asked}"
         );
+        assert_eq!(asked.contains("Below are those"), asked.contains("Secrets that stay in use"), "{role}: {asked}");
         assert_eq!(send(person, &leave, &leave, &[]).await?.location(), "/teams?left", "{role}");
         assert_eq!(person.get(&users(&path)).await?.status, 404, "{role}");
     }

@@ -162,8 +162,12 @@ async fn removed_member_loses_access_at_once() -> Result<()> {
     for path in [page.clone(), format!("{page}/thumbnail"), format!("/teams/{team}/capture")] {
         assert_eq!(ada.get(&path).await?.status, 404, "{path}");
     }
-    let home = ada.get("/grabs").await?;
-    assert!(home.status == 404 && home.body.contains("You are not a member of"), "{}", home.body);
+    for path in ["/grabs", "/capture", "/billing"] {
+        let home = ada.get(path).await?;
+        assert_eq!((home.status, home.location()), (303, "/teams"), "{path}: {}", home.body);
+    }
+    let teams = ada.get("/teams").await?.body;
+    assert!(teams.contains("You are not a member of a team") && teams.contains("Create team"), "{teams}");
     app.finish().await
 }
 
