@@ -76,7 +76,15 @@ const headings = ({ area, leftEdge, image }) => {
   }
   return { headings: all };
 };
+
+// A roll of paper: the styles of the page turn it and break it no more.
+const ROLL = '@page { size: auto !important } *, *::before, *::after { break-before: auto !important; break-after: auto !important; page: auto !important }';
+
+// The height of the page on such a roll.
 const height = () => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(ROLL);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   const element = document.scrollingElement ?? rootOf(document);
   return { height: element instanceof Element ? element.scrollHeight : 0 };
 };
