@@ -246,8 +246,8 @@ async fn boxes_of_elements_match_the_image() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn report_has_navigations_requests_and_console_errors() {
-    let page = "<!doctype html><link rel=stylesheet href=/blocked.css><img src=/missing.png>
-        <img src='http://127.0.0.9:8080/'><script>console.error('logged by the page')</script>";
+    let page = "<!doctype html><link rel=stylesheet href=/blocked.css><img src='/missing.png?token=token-value'>
+        <img src='http://127.0.0.9:8080/'><script>console.error('logged by the page: token-value')</script>";
     let site = Site::start(2, [("/page", html(page))]).await;
     let rig = Rig::start().await;
     let asked = CaptureRequest {
@@ -255,7 +255,8 @@ async fn report_has_navigations_requests_and_console_errors() {
         block_urls: Some(vec!["*blocked.css".to_owned()]),
         ..request(&site.url("/to?{site}/page"))
     };
-    let asked = CaptureRequest { url: asked.url.map(|url| url.replace("{site}", &site.url(""))), ..asked };
+    let mut asked = CaptureRequest { url: asked.url.map(|url| url.replace("{site}", &site.url(""))), ..asked };
+    assert!(asked.set("headers", serde_json::from_str(r#"{"X-Token": "token-value"}"#).unwrap()));
     let capture = rig.render(asked).await.unwrap();
     let report: Value = serde_json::from_str(&text(&capture, FileKind::Report)).unwrap();
     let statuses: Vec<&Value> = report["navigation"].as_array().unwrap().iter().map(|step| &step["status"]).collect();
@@ -272,7 +273,8 @@ async fn report_has_navigations_requests_and_console_errors() {
     let headers = response["headers"].to_string();
     assert!(headers.contains(r#"{"name":"Content-Type","value":"text/html; charset=utf-8"}"#), "{report}");
     let console = report["console"].to_string();
-    assert!(console.contains("logged by the page"), "{report}");
+    assert!(console.contains("logged by the page: removed"), "{report}");
+    assert!(!report.to_string().contains("token-value"), "{report}");
     assert_eq!(report["timeline"][0]["event"], "document", "{report}");
     rig.chromium.shutdown().await;
 }
