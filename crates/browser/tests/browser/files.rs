@@ -86,7 +86,7 @@ async fn formulas_spans_of_cells_and_languages_of_code_are_in_markdown() {
     let page = r#"<!doctype html><p>Euler: <math><semantics><mi>e</mi><annotation encoding="application/x-tex">e^{i\pi}</annotation>
 </semantics></math> and <img class=latex alt="\frac{a}{b}" src=/none.png>.</p>
 <math display=block alttext="a_b"><mi>a</mi></math>
-<table><tr><th colspan=2>A &amp; B<tr><td>1<td>2 &lt; 3</table>
+<p>Write &amp;lt; for a sign.</p><table><caption>Two <b>sums</b></caption><tr><th colspan=2>A &amp; B<tr><td>1<td>2 &lt; 3</table>
 <div class=highlight-source-rust><pre>fn x() {}</pre></div>"#;
     let site = Site::start(2, [("/", html(page))]).await;
     let rig = Rig::start().await;
@@ -96,6 +96,8 @@ async fn formulas_spans_of_cells_and_languages_of_code_are_in_markdown() {
     let parts = [
         r"Euler: $e^{i\pi}$ and $\frac{a}{b}$.",
         "$$\na_b\n$$",
+        r"Write \&lt; for a sign.",
+        "Two **sums**",
         "<table>\n<tr><th colspan=\"2\">A &amp; B</th></tr>\n<tr><td>1</td><td>2 &lt; 3</td></tr>\n</table>",
         "```rust\nfn x() {}\n```\n",
     ];

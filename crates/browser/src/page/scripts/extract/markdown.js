@@ -12,7 +12,7 @@ const HEADING_LINK = /(?:^|[\s_-])(?:anchor(?:js)?|header-?link|hash-?link|headi
 const LINK_SIGN = /^[\s#¶§🔗⚓\u200b\uFE0F]*$/u;
 
 const escapeInline = (text) =>
-  text.replace(/[\\`*\[\]<]/g, '\\$&').replace(/(^|[^\p{L}\p{N}])_|_(?=[^\p{L}\p{N}]|$)/gu, (found) => found.replace('_', '\\_'));
+  text.replace(/[\\`*\[\]<]|&(?=#?[\da-z]+;)/gi, '\\$&').replace(/(^|[^\p{L}\p{N}])_|_(?=[^\p{L}\p{N}]|$)/gu, (found) => found.replace('_', '\\_'));
 // What would begin a heading, a list or a quotation.
 const escapeStart = (line) => line.replace(/^(\s*)(#{1,6}(?=\s|$)|[-+](?=\s|$)|>|={3,}|-{3,}|~{3,})/, '$1\\$2').replace(/^(\s*\d{1,9})([.)])(?=\s|$)/, '$1\\$2');
 const encoded = (url) => url.replace(/[<>\\\s]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
@@ -258,7 +258,9 @@ const markdown = ({ most, main }) => {
         const code = codeOfTable(element);
         if (code) return one(preformatted(code));
         const rows = rowsOf(element);
-        return isDataTable(element, rows) ? one(table(rows, depth + 1)) : blocks(element, depth + 1);
+        if (!isDataTable(element, rows)) return blocks(element, depth + 1);
+        const captions = selectIn(element, ':scope > caption').filter((caption) => !isLeftOut(caption, getComputedStyle(caption)));
+        return [...captions.flatMap((caption) => blocks(caption, depth + 1)), ...one(table(rows, depth + 1))];
       }
       case 'dt':
         return one(wrap(oneSpaced(inlines(element, depth, isShown)), '**'));
