@@ -77,14 +77,17 @@ const headings = ({ area, leftEdge, image }) => {
   return { headings: all };
 };
 
-// A roll of paper: the styles of the page turn it and break it no more.
-const ROLL = '@page { size: auto !important } *, *::before, *::after { break-before: auto !important; break-after: auto !important; page: auto !important }';
-
-// The height of the page on such a roll.
-const height = () => {
+// Sizes and margins of the page's styles win over those that the browser prints with, so that they are overruled. On a roll of
+// paper, the styles break the page no more.
+const ROLL = '*, *::before, *::after { break-before: auto !important; break-after: auto !important; page: auto !important }';
+const paper = ({ margins, isRoll }) => {
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(ROLL);
+  sheet.replaceSync(`@page { size: auto !important; margin: ${margins} !important } ${isRoll ? ROLL : ''}`);
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+  return {};
+};
+
+const height = () => {
   const element = document.scrollingElement ?? rootOf(document);
   return { height: element instanceof Element ? element.scrollHeight : 0 };
 };
