@@ -28,6 +28,8 @@ const wrap = (text, mark) => {
   return `${/^\s/.test(text) ? ' ' : ''}${mark}${inner}${mark}${/\s$/.test(text) ? ' ' : ''}`;
 };
 const isInline = (style) => /^(?:inline|contents|ruby)/.test(style.display);
+// A text and what follows it. A power of a number has a sign before it, without which it would be another number.
+const followed = (text, node, part) => text + (typeOf(node) === ELEMENT && localName(node) === 'sup' && /\d$/.test(text) && /^[-+−]?\d+$/.test(part) ? `^${part}` : part);
 const oneSpaced = (text) => text.replace(/\s+/g, ' ').trim();
 const tidy = (text) => text.split('\n').map(oneSpaced).join('\n').replace(/^\n+|\n+$/g, '').replace(/\n{2,}/g, '\n');
 const paragraph = (text) => tidy(text).split('\n').map(escapeStart).join('  \n');
@@ -147,7 +149,7 @@ const markdown = ({ most, main }) => {
   };
   const inlines = (node, depth, isShown) => {
     let text = '';
-    for (const child of childrenOf(node)) text += inline(child, depth + 1, isShown);
+    for (const child of childrenOf(node)) text = followed(text, child, inline(child, depth + 1, isShown));
     return text.replace(/\\\[ ?(\[\^\d+\]) ?\\\]/g, '$1').replace(/(\S) (?=\[\^\d+\])/g, '$1');
   };
 
@@ -317,7 +319,7 @@ const markdown = ({ most, main }) => {
         made.push(...block(child, depth + 1, around?.startsWith('#') ? null : (around ?? link)));
       } else {
         if (isBlock) flush();
-        run += inline(child, depth + 1, isShown);
+        run = followed(run, child, inline(child, depth + 1, isShown));
         if (isBlock) flush();
       }
     }
