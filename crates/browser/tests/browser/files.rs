@@ -86,7 +86,7 @@ async fn formulas_spans_of_cells_and_languages_of_code_are_in_markdown() {
     let page = r#"<!doctype html><p>Euler: <math><semantics><mi>e</mi><annotation encoding="application/x-tex">e^{i\pi}</annotation>
 </semantics></math> and <img class=latex alt="\frac{a}{b}" src=/none.png>.</p>
 <math display=block alttext="a_b"><mi>a</mi></math>
-<table><tr><th colspan=2>A &amp; B<tr><td>1<td>2 &lt; 3</table>
+<p>Write &amp;lt; for a sign.</p><table><caption>Two <b>sums</b></caption><tr><th colspan=2>A &amp; B<tr><td>1<td>2 &lt; 3</table>
 <div class=highlight-source-rust><pre>fn x() {}</pre></div>"#;
     let site = Site::start(2, [("/", html(page))]).await;
     let rig = Rig::start().await;
@@ -96,6 +96,8 @@ async fn formulas_spans_of_cells_and_languages_of_code_are_in_markdown() {
     let parts = [
         r"Euler: $e^{i\pi}$ and $\frac{a}{b}$.",
         "$$\na_b\n$$",
+        r"Write \&lt; for a sign.",
+        "Two **sums**",
         "<table>\n<tr><th colspan=\"2\">A &amp; B</th></tr>\n<tr><td>1</td><td>2 &lt; 3</td></tr>\n</table>",
         "```rust\nfn x() {}\n```\n",
     ];
@@ -246,8 +248,8 @@ async fn boxes_of_elements_match_the_image() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn report_has_navigations_requests_and_console_errors() {
-    let page = "<!doctype html><link rel=stylesheet href=/blocked.css><img src=/missing.png>
-        <img src='http://127.0.0.9:8080/'><script>console.error('logged by the page')</script>";
+    let page = "<!doctype html><link rel=stylesheet href=/blocked.css><img src='/missing.png?token=token-value'>
+        <img src='http://127.0.0.9:8080/'><script>console.error('logged by the page: token-value')</script>";
     let site = Site::start(2, [("/page", html(page))]).await;
     let rig = Rig::start().await;
     let asked = CaptureRequest {
@@ -255,7 +257,8 @@ async fn report_has_navigations_requests_and_console_errors() {
         block_urls: Some(vec!["*blocked.css".to_owned()]),
         ..request(&site.url("/to?{site}/page"))
     };
-    let asked = CaptureRequest { url: asked.url.map(|url| url.replace("{site}", &site.url(""))), ..asked };
+    let mut asked = CaptureRequest { url: asked.url.map(|url| url.replace("{site}", &site.url(""))), ..asked };
+    assert!(asked.set("headers", serde_json::from_str(r#"{"X-Token": "token-value"}"#).unwrap()));
     let capture = rig.render(asked).await.unwrap();
     let report: Value = serde_json::from_str(&text(&capture, FileKind::Report)).unwrap();
     let statuses: Vec<&Value> = report["navigation"].as_array().unwrap().iter().map(|step| &step["status"]).collect();
@@ -272,7 +275,8 @@ async fn report_has_navigations_requests_and_console_errors() {
     let headers = response["headers"].to_string();
     assert!(headers.contains(r#"{"name":"Content-Type","value":"text/html; charset=utf-8"}"#), "{report}");
     let console = report["console"].to_string();
-    assert!(console.contains("logged by the page"), "{report}");
+    assert!(console.contains("logged by the page: removed"), "{report}");
+    assert!(!report.to_string().contains("token-value"), "{report}");
     assert_eq!(report["timeline"][0]["event"], "document", "{report}");
     rig.chromium.shutdown().await;
 }

@@ -24,10 +24,10 @@ async fn check(content: &str, expected: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn linked_footnotes_are_written_at_the_end() {
-    let content = r##"<p>Linked<sup id=r1><a href="#fn1">1</a></sup> and again<sup id=r2><a href="#fn2">[2]</a></sup>, area 5 m<sup>2</sup>.</p>
+    let content = r##"<p>Linked<sup id=r1><a href="#fn1">1</a></sup> and again<sup id=r2><a href="#fn2">[2]</a></sup>, area 5 m<sup>2</sup>, 10<sup>-6</sup> of it.</p>
 <section class=footnotes><h2>Footnotes</h2><ol><li id=fn1><p>One, see <a href="https://example.com/one">there</a>. <a href="#r1">↩</a></p>
 <li id=fn2><p>Two.</p><p>More of two. <a href="#r2">↩</a></p></ol></section>"##;
-    let expected = "Linked[^1] and again[^2], area 5 m2.
+    let expected = "Linked[^1] and again[^2], area 5 m2, 10^-6 of it.
 
 [^1]: One, see [there](https://example.com/one).
 

@@ -115,6 +115,7 @@ async fn states_and_values_are_given_but_no_secrets() {
         <fieldset disabled><input aria-label=Off></fieldset><button aria-pressed=mixed>Bold</button>
         <div role=tab aria-selected=true tabindex=0>Tab</div><details open><summary>More</summary>x</details>
         <div role=combobox aria-expanded=false aria-label=Fruit tabindex=0>Apple</div><input type=range aria-label=Volume value=30>
+        <div inert><button>Inert</button></div>
         <script>document.querySelector('[type=checkbox]').indeterminate = true</script>";
     let site = Site::start(2, [("/", html(page))]).await;
     let rig = Rig::start().await;
@@ -134,6 +135,7 @@ async fn states_and_values_are_given_but_no_secrets() {
         ("Name", "required", Value::Null),
         ("Many", "value", "A C".into()),
         ("Off", "disabled", true.into()),
+        ("Inert", "disabled", true.into()),
         ("Bold", "pressed", "mixed".into()),
         ("Tab", "selected", true.into()),
         ("More", "expanded", true.into()),
@@ -184,7 +186,7 @@ async fn outline_has_roles_names_states_and_the_numbers_of_elements() {
         <table><caption>Sums</caption><tr><th>A<tr><td>12:30</table><details><summary>More</summary>closed</details>
         <label><input type=checkbox checked required> Agree</label><input type=password value=hush aria-label=Secret>
         <input value='a: b' aria-label=Open><div style='visibility:hidden'>no<button style='visibility:visible'>Seen</button></div>
-        <iframe id=one srcdoc='<button>Inner</button>'>no</iframe>";
+        <div inert>no<button>Inert</button></div><iframe id=one srcdoc='<button>Inner</button>'>no</iframe>";
     let outline = "- navigation \"Main\":
   - list:
     - listitem:
@@ -209,14 +211,14 @@ async fn outline_has_roles_names_states_and_the_numbers_of_elements() {
 - textbox \"Open\" [ref=e6]: \"a: b\"
 - button \"Seen\" [ref=e7]
 - frame \"#one\":
-  - button \"Inner\" [ref=e8]
+  - button \"Inner\" [ref=e9]
 ";
     let site = Site::start(2, [("/", html(page))]).await;
     let rig = Rig::start().await;
     let made = files(&rig, &site.url("/"), &[FileKind::Elements, FileKind::Accessibility]).await;
     assert_eq!(String::from_utf8(made[1].clone()).unwrap(), outline);
     let names: Vec<Value> = listed(&made[0]).iter().map(|of| of["name"].clone()).collect();
-    assert_eq!(names, ["Home", "Shop", "More", "Agree", "Secret", "Open", "Seen", "Inner"]);
+    assert_eq!(names, ["Home", "Shop", "More", "Agree", "Secret", "Open", "Seen", "Inert", "Inner"]);
     let alone = files(&rig, &site.url("/"), &[FileKind::Accessibility]).await;
     assert_eq!(alone[0], made[1]);
     rig.chromium.shutdown().await;

@@ -136,6 +136,32 @@ async fn paper_has_the_requested_size() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn sizes_and_margins_of_the_pages_styles_apply_only_if_asked_for() {
+    let styled = LONG.replace("<title>", "<style>@page { size: a5 landscape; margin: 60mm }</style><title>");
+    let site = Site::start(2, [("/", html(LONG)), ("/styled", html(styled))]).await;
+    let rig = Rig::start().await;
+    for layout in ["{}", r#"{"margin_mm": 0}"#, r#"{"format": "a5", "margin_top_mm": 30.5, "header": "{page}"}"#] {
+        let plain = pages(&print(&rig, &site.url("/"), layout).await);
+        assert_eq!(pages(&print(&rig, &site.url("/styled"), layout).await), plain, "{layout}");
+    }
+    let own = print(&rig, &site.url("/styled"), r#"{"css_page_size": true}"#).await;
+    assert_size(&own, (points(210.0), points(148.0)), "of the styles");
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn styles_of_the_page_neither_turn_nor_break_a_single_page() {
+    let styled = "<!doctype html><style>@page { size: a4 landscape; margin: 60mm } @page wide { size: landscape }
+        h1 { page: wide } h2 { break-before: page } div { break-after: page }</style>
+        <h1>one</h1><h2>two</h2><div>three</div><h2>four</h2>";
+    let site = Site::start(2, [("/", html(styled))]).await;
+    let rig = Rig::start().await;
+    let roll = pages(&print(&rig, &site.url("/"), r#"{"width_mm": 80, "single_page": true}"#).await);
+    assert!(roll.len() == 1 && (roll[0].0 - points(80.0)).abs() < 2.0, "{roll:?}");
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn margins_and_scale_change_how_much_is_on_a_sheet() {
     let site = Site::start(2, [("/", html(LONG))]).await;
     let rig = Rig::start().await;

@@ -95,10 +95,19 @@ pub(super) fn resolve(args: &CaptureArgs) -> Result<Targets, Failure> {
     Ok(Targets { all, skipped })
 }
 
-/// Checks that slices and images in further viewports can be saved beside their images, before any is captured and
-/// charged: no directory has their name, and no other image.
+/// Checks that what is made beside the images can be saved there, before any is captured and charged: images are files,
+/// and no directory has the name of a slice or of an image in a further viewport, and no other image.
 fn check_beside(args: &CaptureArgs, targets: &[Target]) -> Result<(), Failure> {
     let option = |name: &str| args.options.0.iter().find(|(of, _)| *of == name).map(|(_, value)| value);
+    if targets.iter().any(|target| matches!(target.destination, Destination::Stdout)) {
+        for name in ["also", "slice_height", "thumbnail", "viewports"] {
+            if option(name).is_some() {
+                let flag = name.replace('_', "-");
+                let reason = format!("--output - writes the image only, and nothing that --{flag} makes; name a file");
+                return Err(Failure::Usage(reason));
+            }
+        }
+    }
     let slices = option("slice_height").into_iter().flat_map(|_| 1..=MAX_SLICES);
     let slices = slices.map(|number| ("a slice", format!("{number:02}")));
     let sizes = option("viewports").zip(grabd_options::find("viewports"));
@@ -294,6 +303,8 @@ mod tests {
             &[] as &[&str],
             &["https://a.example", "https://b.example", "-o", "p.png"],
             &["https://a.example", "https://b.example", "-o", "-"],
+            &["https://a.example", "-o", "-", "--also", "pdf"],
+            &["https://a.example", "-o", "-", "--slice-height", "2000"],
             &["https://a.example", "--async", "-o", "p.png"],
             &["https://a.example", "-o", "p.gif"],
             &["https://a.example", "-o", "p.2026"],

@@ -6,7 +6,8 @@ use chromiumoxide::cdp::browser_protocol::io::{CloseParams, ReadParams, StreamHa
 use chromiumoxide::cdp::browser_protocol::page::{PrintToPdfParams, PrintToPdfTransferMode};
 use grabd_domain::capture::{FileKind, Margins, PdfLayout};
 use grabd_domain::grabs::RenderMetadata;
-use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 
 use crate::cdp::CallError;
 use crate::page::change::requested;
@@ -24,6 +25,15 @@ const CHUNK_BYTES: u32 = 1 << 20;
 const MAX_PAGE_INCHES: f64 = 196.0;
 
 const PIXELS_PER_INCH: f64 = 96.0;
+
+/// The paper, for the styles of the page.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PaperStyles {
+    /// The margins at the top, on the right, at the bottom and on the left, as CSS has them.
+    margins: String,
+    is_roll: bool,
+}
 
 #[derive(Deserialize)]
 struct Height {
@@ -55,6 +65,9 @@ pub(super) async fn print(context: &CaptureContext<'_>, metadata: &RenderMetadat
     // Printing uses the styles that the caller asked for, not those for printing.
     client.call(session, requested::emulated_media(context.spec)).await?;
     let layout = &context.spec.pdf;
+    if !layout.css_page_size {
+        overrule_page_styles(context, layout).await?;
+    }
     let content_height = match layout.single_page {
         true => Some(content_height(context, layout).await?),
         false => None,
@@ -73,6 +86,15 @@ pub(super) async fn print(context: &CaptureContext<'_>, metadata: &RenderMetadat
     let read = read_stream(context, &stream).await;
     client.tell(session, &CloseParams::new(stream));
     read
+}
+
+/// Replaces sizes and margins of the page's styles by those of the layout.
+async fn overrule_page_styles(context: &CaptureContext<'_>, layout: &PdfLayout) -> Result<(), CaptureError> {
+    let Margins { top, right, bottom, left } = layout.margins();
+    let margins = [top, right, bottom, left].map(|side| format!("{}in", side.inches())).join(" ");
+    let styles = PaperStyles { margins, is_roll: layout.single_page };
+    let done = script::call_in::<IgnoredAny>(context.tab, limit(context), EXTRACT, "paper", &styles).await?;
+    done.map(|IgnoredAny| ()).ok_or_else(|| not_made(FileKind::Pdf))
 }
 
 /// The templates of header and footer. None if the layout has neither.

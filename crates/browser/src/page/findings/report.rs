@@ -33,7 +33,7 @@ struct Report<'a> {
     /// only by the `Runtime` domain, which pages can notice.
     console: Vec<ConsoleLine<'a>>,
     /// URLs of web fonts that failed to load.
-    fonts_failed: Vec<&'a str>,
+    fonts_failed: Vec<String>,
     settled_by: Option<&'static str>,
     /// What happened when, in milliseconds from the beginning.
     timeline: Vec<Moment>,
@@ -42,7 +42,7 @@ struct Report<'a> {
 
 #[derive(Serialize)]
 struct NavigationStep<'a> {
-    url: &'a str,
+    url: String,
     status: Option<u16>,
     /// How long it took.
     ms: Option<u64>,
@@ -64,7 +64,7 @@ struct DocumentResponse<'a> {
 
 #[derive(Serialize)]
 struct ReportedRequest<'a> {
-    url: &'a str,
+    url: String,
     #[serde(rename = "type")]
     kind: &'static str,
     status: Option<u16>,
@@ -82,7 +82,7 @@ struct ReportedRequest<'a> {
 #[derive(Serialize)]
 struct ConsoleLine<'a> {
     source: &'a str,
-    text: &'a str,
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -169,7 +169,7 @@ fn report<'a>(
     Report {
         navigation: navigation
             .map(|request| NavigationStep {
-                url: &request.url,
+                url: filter.url(&request.url),
                 status: request.status,
                 ms: took(request),
                 error: request.error.as_deref(),
@@ -179,7 +179,7 @@ fn report<'a>(
         requests: requests
             .iter()
             .map(|request| ReportedRequest {
-                url: &request.url,
+                url: filter.url(&request.url),
                 kind: kind_name(request.kind),
                 status: request.status,
                 start_ms: since(request.started_at),
@@ -190,11 +190,15 @@ fn report<'a>(
             })
             .collect(),
         requests_omitted: record.omitted.saturating_add(further),
-        console: record.console.iter().map(|line| ConsoleLine { source: &line.source, text: &line.text }).collect(),
+        console: record
+            .console
+            .iter()
+            .map(|line| ConsoleLine { source: &line.source, text: filter.text(&line.text) })
+            .collect(),
         fonts_failed: requests
             .iter()
             .filter(|request| request.kind == Kind::Font && has_failed(request))
-            .map(|request| request.url.as_str())
+            .map(|request| filter.url(&request.url))
             .collect(),
         settled_by: metadata.settled_by.map(SettledBy::as_str),
         timeline,

@@ -16,6 +16,10 @@ const LEAST_CHARS: usize = 4;
 /// The fewest bytes of a text that may have been cut when it was recorded, and so may end within a secret.
 const LEAST_CUT_BYTES: usize = 2048;
 
+/// How `encodeURIComponent` writes what forms write differently.
+const AS_COMPONENT: [(&str, &str); 6] =
+    [("+", "%20"), ("%21", "!"), ("%27", "'"), ("%28", "("), ("%29", ")"), ("%7E", "~")];
+
 /// What replaces a secret.
 const REMOVED: &str = "removed";
 
@@ -38,6 +42,9 @@ impl SecretFilter {
     pub(super) fn of(secrets: &Secrets) -> Self {
         let Secrets { headers, cookies, basic_auth, .. } = secrets;
         let mut plain: Vec<String> = headers.iter().map(|(_, value)| value.clone()).collect();
+        // Pages write a token without its scheme.
+        let credentials = headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        plain.extend(credentials.filter_map(|(_, value)| Some(value.split_once(' ')?.1.trim().to_owned())));
         plain.extend(cookies.iter().map(|cookie| cookie.value.clone()));
         if let Some(BasicAuth { username, password }) = basic_auth {
             plain.push(password.clone());
@@ -46,6 +53,10 @@ impl SecretFilter {
         plain.retain(|value| value.chars().count() >= LEAST_CHARS);
         let encoded = |value: &String| form_urlencoded::byte_serialize(value.as_bytes()).collect::<String>();
         let mut values: Vec<String> = plain.iter().map(encoded).collect();
+        let component =
+            |value: &String| AS_COMPONENT.iter().fold(value.clone(), |text, (from, to)| text.replace(from, to));
+        let components: Vec<String> = values.iter().map(component).collect();
+        values.extend(components);
         values.extend(plain);
         values.sort_unstable_by_key(|value| std::cmp::Reverse(value.len()));
         values.dedup();
@@ -162,7 +173,15 @@ mod tests {
         let filter = filter(&[("cookies", r#"[{"name": "sid", "value": "a b/cd"}, {"name": "b", "value": "x"}]"#)]);
         assert_eq!(filter.url("https://u:p@example.com/x?sid=a+b%2Fcd"), "https://example.com/x?sid=removed");
         assert_eq!(filter.url("https://example.com/x@y"), "https://example.com/x@y");
+        assert_eq!(filter.url("https://example.com/x?sid=a%20b%2Fcd"), "https://example.com/x?sid=removed");
         assert_eq!(filter.text("a b/cd x"), "removed x");
+    }
+
+    #[test]
+    fn token_is_found_without_its_scheme_and_as_scripts_write_it() {
+        let filter = filter(&[("headers", r#"{"Authorization": "Bearer to~ken/1"}"#)]);
+        assert_eq!(filter.url("https://example.com/?t=to~ken%2F1"), "https://example.com/?t=removed");
+        assert_eq!(filter.text("sent Bearer to~ken/1 and to~ken/1"), "sent removed and removed");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(in crate::page) const EXTRACT: &str = concat!(
     include_str!("../scripts/extract/quotes.js"),
     include_str!("../scripts/extract/tables.js"),
     include_str!("../scripts/extract/markdown.js"),
-    "return { html, text, links, headings, markdown, height, today };\n})()"
+    "return { html, text, links, headings, markdown, paper, height, today };\n})()"
 );
 
 /// The scripts that list elements and outline what screen readers read. They are sent only if these are asked for.

@@ -63,7 +63,7 @@ const entriesOf = (numbers) => {
       return;
     }
     const { display, visibility } = styleOf(node);
-    if (display === 'none' || attribute(node, 'aria-hidden') === 'true') return;
+    if (display === 'none' || attribute(node, 'aria-hidden') === 'true' || hasAttribute(node, 'inert')) return;
     left.depth += 1;
     const role = roleOf(node);
     const isInline = display === 'inline' || display === 'contents' || display.startsWith('ruby');

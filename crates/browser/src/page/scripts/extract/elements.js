@@ -45,7 +45,7 @@ const threeStates = (element, name) => ({ true: true, false: false, mixed: 'mixe
 
 const statesOf = (element, role) => {
   const states = {};
-  if (matchesSelector(element, ':disabled') || closest(element, '[aria-disabled="true"]') !== null) states.disabled = true;
+  if (matchesSelector(element, ':disabled') || closest(element, '[aria-disabled="true"], [inert]') !== null) states.disabled = true;
   if (matchesSelector(element, ':required') || attribute(element, 'aria-required') === 'true') states.required = true;
   const isCheckable = element instanceof HTMLInputElement && ['checkbox', 'radio'].includes(element.type);
   const checked = isCheckable ? (element.indeterminate ? 'mixed' : element.checked) : threeStates(element, 'aria-checked');

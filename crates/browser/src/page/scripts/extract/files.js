@@ -76,6 +76,17 @@ const headings = ({ area, leftEdge, image }) => {
   }
   return { headings: all };
 };
+
+// Sizes and margins of the page's styles win over those that the browser prints with, so that they are overruled. On a roll of
+// paper, the styles break the page no more.
+const ROLL = '*, *::before, *::after { break-before: auto !important; break-after: auto !important; page: auto !important }';
+const paper = ({ margins, isRoll }) => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(`@page { size: auto !important; margin: ${margins} !important } ${isRoll ? ROLL : ''}`);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+  return {};
+};
+
 const height = () => {
   const element = document.scrollingElement ?? rootOf(document);
   return { height: element instanceof Element ? element.scrollHeight : 0 };

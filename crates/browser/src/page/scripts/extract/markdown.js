@@ -12,7 +12,7 @@ const HEADING_LINK = /(?:^|[\s_-])(?:anchor(?:js)?|header-?link|hash-?link|headi
 const LINK_SIGN = /^[\s#¶§🔗⚓\u200b\uFE0F]*$/u;
 
 const escapeInline = (text) =>
-  text.replace(/[\\`*\[\]<]/g, '\\$&').replace(/(^|[^\p{L}\p{N}])_|_(?=[^\p{L}\p{N}]|$)/gu, (found) => found.replace('_', '\\_'));
+  text.replace(/[\\`*\[\]<]|&(?=#?[\da-z]+;)/gi, '\\$&').replace(/(^|[^\p{L}\p{N}])_|_(?=[^\p{L}\p{N}]|$)/gu, (found) => found.replace('_', '\\_'));
 // What would begin a heading, a list or a quotation.
 const escapeStart = (line) => line.replace(/^(\s*)(#{1,6}(?=\s|$)|[-+](?=\s|$)|>|={3,}|-{3,}|~{3,})/, '$1\\$2').replace(/^(\s*\d{1,9})([.)])(?=\s|$)/, '$1\\$2');
 const encoded = (url) => url.replace(/[<>\\\s]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
@@ -28,6 +28,8 @@ const wrap = (text, mark) => {
   return `${/^\s/.test(text) ? ' ' : ''}${mark}${inner}${mark}${/\s$/.test(text) ? ' ' : ''}`;
 };
 const isInline = (style) => /^(?:inline|contents|ruby)/.test(style.display);
+// A text and what follows it. A power of a number has a sign before it, without which it would be another number.
+const followed = (text, node, part) => text + (typeOf(node) === ELEMENT && localName(node) === 'sup' && /\d$/.test(text) && /^[-+−]?\d+$/.test(part) ? `^${part}` : part);
 const oneSpaced = (text) => text.replace(/\s+/g, ' ').trim();
 const tidy = (text) => text.split('\n').map(oneSpaced).join('\n').replace(/^\n+|\n+$/g, '').replace(/\n{2,}/g, '\n');
 const paragraph = (text) => tidy(text).split('\n').map(escapeStart).join('  \n');
@@ -147,7 +149,7 @@ const markdown = ({ most, main }) => {
   };
   const inlines = (node, depth, isShown) => {
     let text = '';
-    for (const child of childrenOf(node)) text += inline(child, depth + 1, isShown);
+    for (const child of childrenOf(node)) text = followed(text, child, inline(child, depth + 1, isShown));
     return text.replace(/\\\[ ?(\[\^\d+\]) ?\\\]/g, '$1').replace(/(\S) (?=\[\^\d+\])/g, '$1');
   };
 
@@ -258,7 +260,9 @@ const markdown = ({ most, main }) => {
         const code = codeOfTable(element);
         if (code) return one(preformatted(code));
         const rows = rowsOf(element);
-        return isDataTable(element, rows) ? one(table(rows, depth + 1)) : blocks(element, depth + 1);
+        if (!isDataTable(element, rows)) return blocks(element, depth + 1);
+        const captions = selectIn(element, ':scope > caption').filter((caption) => !isLeftOut(caption, getComputedStyle(caption)));
+        return [...captions.flatMap((caption) => blocks(caption, depth + 1)), ...one(table(rows, depth + 1))];
       }
       case 'dt':
         return one(wrap(oneSpaced(inlines(element, depth, isShown)), '**'));
@@ -315,7 +319,7 @@ const markdown = ({ most, main }) => {
         made.push(...block(child, depth + 1, around?.startsWith('#') ? null : (around ?? link)));
       } else {
         if (isBlock) flush();
-        run += inline(child, depth + 1, isShown);
+        run = followed(run, child, inline(child, depth + 1, isShown));
         if (isBlock) flush();
       }
     }

@@ -31,7 +31,7 @@ const tableWriter = (writer) => {
     if (name === 'br') return '<br>';
     const shown = style.visibility === 'visible';
     let inner = '';
-    for (const child of childrenOf(node)) inner += inlineHtml(child, depth + 1, shown);
+    for (const child of childrenOf(node)) inner = followed(inner, child, inlineHtml(child, depth + 1, shown));
     if (isHtml(node, 'img')) {
       const url = shown && !isPixel(node) ? sourceOf(node) : null;
       return url ? count(`<img src="${escapeHtml(encoded(url)).replace(/"/g, '%22')}" alt="${escapeHtml(oneLine(attribute(node, 'alt') ?? '', 300)).replace(/"/g, '&quot;')}">`) : '';
