@@ -25,6 +25,7 @@ Exit codes:
   1  a capture failed               5  still rate limited after all retries
   2  invalid arguments              6  the service cannot be reached
   3  not signed in, or not allowed  7  internal error, here or in the service
+  8  a page changed by more than --fail-over, or is not in the baseline
   130 interrupted";
 
 /// Capture web pages through a grabd service

@@ -12,7 +12,7 @@ use crate::api::{Api, Grab, describe, difference_image};
 use crate::args::{CaptureArgs, ConnectionArgs, DiffArgs, Format};
 use crate::capture::{self, Keys, download};
 use crate::diff::{capture_again, is_over};
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, NOTHING_CHARGED};
 use crate::output;
 use crate::report::Report;
 
@@ -59,7 +59,7 @@ pub(crate) async fn make_or_compare(
         jobs: args.jobs,
         idempotency_key: args.idempotency_key.clone(),
     };
-    let exit = compare_all(api, connection, &diff, known).await?;
+    let exit = compare_all(api, connection, &diff, known, &new).await?;
     Ok(if exit == Exit::Done && !new.is_empty() { Exit::Changed } else { exit })
 }
 
@@ -88,7 +88,7 @@ async fn make(
             if grab.fields.status == "done" { Ok(grab) } else { Err(Failure::CaptureFailed(grab.error())) }
         })
         .buffered(usize::from(args.jobs));
-    let (mut text, mut failed) = (String::new(), None);
+    let (mut text, mut failures) = (String::new(), Vec::new());
     for url in urls {
         match results.next().await {
             Some(Ok(grab)) => {
@@ -100,14 +100,19 @@ async fn make(
             }
             Some(Err(failure)) => {
                 eprintln!("failed    {url}: {}", failure.message());
-                failed = failed.or(Some(failure));
+                failures.push(failure);
             }
             None => {}
         }
     }
-    if let Some(failure) = failed {
-        eprintln!("\n{} was not written, because not all pages were captured", file.display());
-        return Err(failure);
+    if let Some(failure) = failures.first() {
+        // The hint is about one page, and others may have been charged.
+        if let Some(hint) = failure.hint() {
+            eprintln!("{}", hint.replace(NOTHING_CHARGED, "Captures that failed were not charged."));
+        }
+        let (failed, pages) = (failures.len(), urls.len());
+        eprintln!("\n{} was not written, because {failed} of {pages} pages failed", file.display());
+        return Ok(failure.exit());
     }
     download::write(file, text.as_bytes())?;
     if !connection.quiet {
@@ -118,14 +123,16 @@ async fn make(
 
 /// Captures all pages of a baseline again, compares them, and prints a line for each.
 pub(crate) async fn run(api: &Api, connection: &ConnectionArgs, args: &DiffArgs, file: &Path) -> Result<Exit, Failure> {
-    compare_all(api, connection, args, read(file)?).await
+    compare_all(api, connection, args, read(file)?, &[]).await
 }
 
+/// Compares the pages of a baseline, in its order. Pages that are `new` are counted and reported, and not captured.
 async fn compare_all(
     api: &Api,
     connection: &ConnectionArgs,
     args: &DiffArgs,
     baseline: Vec<Grab>,
+    new: &[&String],
 ) -> Result<Exit, Failure> {
     let keys = Keys::new(args.idempotency_key.as_ref(), baseline.len())?;
     if let Some(directory) = &args.output {
@@ -145,7 +152,7 @@ async fn compare_all(
     let pages = targets.len();
     let mut results = futures::stream::iter(targets)
         .map(|(earlier, path)| compare(api, args, &keys, earlier, path))
-        .buffer_unordered(usize::from(args.jobs));
+        .buffered(usize::from(args.jobs));
     let (mut changed, mut over, mut failure_exit) = (0, 0, None);
     let mut failed = 0;
     let mut report = match &args.report {
@@ -175,7 +182,10 @@ async fn compare_all(
             return Err(failure);
         }
     }
-    if let Some(report) = report {
+    if let Some(mut report) = report {
+        for url in new {
+            report.add_new(url);
+        }
         let page = report.write()?;
         if !connection.quiet {
             eprintln!("The report is {}.", page.display());
@@ -184,7 +194,8 @@ async fn compare_all(
     if !connection.quiet {
         let over = args.fail_over.map(|_| format!(", {over} by more than --fail-over")).unwrap_or_default();
         let failed = if failed > 0 { format!(", {failed} failed and not charged") } else { String::new() };
-        eprintln!("\n{changed} changed of {pages} pages{over}{failed}");
+        let unknown = if new.is_empty() { String::new() } else { format!(", {} not in the baseline", new.len()) };
+        eprintln!("\n{changed} changed of {pages} pages{over}{failed}{unknown}");
     }
     Ok(match failure_exit {
         Some(exit) => exit,

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:80rem;padding:0 1rem;color:#1a1d21;\
     background:#fff}h1{font-size:1.5rem}h2{font-size:1rem;margin:2rem 0 .5rem;overflow-wrap:anywhere}\
     .tag{border-radius:4px;padding:.1rem .5rem;margin-right:.5rem;font-size:.875rem;background:#e7e9ec}\
-    .changed{background:#b3261e;color:#fff}.failed{background:#6b4f00;color:#fff}\
+    .changed{background:#b3261e;color:#fff}.failed,.new{background:#6b4f00;color:#fff}\
     .images{display:grid;grid-template-columns:repeat(auto-fit,minmax(16rem,1fr));gap:1rem}figure{margin:0}\
     figcaption{font-size:.875rem}img{max-width:100%;height:auto;border:1px solid #c7cbd1}\
     @media(prefers-color-scheme:dark){body{color:#e8eaed;background:#16181b}.tag{background:#33373d}}";
@@ -19,8 +19,8 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;ma
 /// A report that is being made.
 pub(crate) struct Report {
     directory: PathBuf,
-    /// Pages that changed too much, pages that failed, and all others.
-    sections: [Vec<String>; 3],
+    /// Pages that changed too much, pages that failed, those that the baseline does not have, and all others.
+    sections: [Vec<String>; 4],
 }
 
 impl Report {
@@ -44,7 +44,7 @@ impl Report {
             Ok(later) => {
                 let ratio = later.fields.difference.as_ref().map_or(0.0, |difference| difference.ratio);
                 let text = format!("{:.2} % changed", ratio * 100.0);
-                if is_over(later) { (0, "changed", text) } else { (2, "same", text) }
+                if is_over(later) { (0, "changed", text) } else { (3, "same", text) }
             }
             Err(message) => (1, "failed", message.clone()),
         };
@@ -80,10 +80,21 @@ impl Report {
         Ok(())
     }
 
+    /// Adds a page that the baseline does not have, and that was not captured.
+    pub(crate) fn add_new(&mut self, url: &str) {
+        let tag = "<span class=\"tag new\">not in the baseline</span>";
+        self.sections[2].push(format!("<section><h2>{tag}{}</h2></section>\n", escaped(url)));
+    }
+
+    fn title(&self) -> String {
+        let [changed, failed, unknown, same] = self.sections.each_ref().map(Vec::len);
+        let unknown = if unknown > 0 { format!(", {unknown} not in the baseline") } else { String::new() };
+        format!("{changed} changed, {failed} failed{unknown}, {same} as before")
+    }
+
     /// Writes the page and returns its path.
     pub(crate) fn write(&self) -> Result<PathBuf, Failure> {
-        let [changed, failed, same] = self.sections.each_ref().map(Vec::len);
-        let title = format!("{changed} changed, {failed} failed, {same} as before");
+        let title = self.title();
         let body: String = self.sections.iter().flatten().map(String::as_str).collect();
         let page = format!(
             "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
@@ -103,6 +114,15 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_that_the_baseline_lacks_are_in_the_report() {
+        let mut report = Report { directory: PathBuf::new(), sections: Default::default() };
+        assert_eq!(report.title(), "0 changed, 0 failed, 0 as before");
+        report.add_new("https://a.example/?a=1&b=2");
+        assert_eq!(report.title(), "0 changed, 0 failed, 1 not in the baseline, 0 as before");
+        assert!(report.sections[2][0].contains("not in the baseline</span>https://a.example/?a=1&amp;b=2</h2>"));
+    }
 
     #[test]
     fn texts_of_pages_are_escaped() {

@@ -148,6 +148,8 @@ async fn images(config: &Config) -> Finding {
 /// Does not create the key, which is done by the first start new the service.
 async fn secrets(config: &Config) -> Finding {
     let key_file = wiring::key_file(config);
+    let mut remedy =
+        "Restore the key file that belongs to this database; if it is lost, every webhook secret must be rotated";
     let result = async {
         if commands_store::missing_file(config)?.is_some() {
             return Ok(match key_file.exists() {
@@ -155,7 +157,10 @@ async fn secrets(config: &Config) -> Finding {
                 false => format!("{} will be created at the first start", key_file.display()),
             });
         }
-        let store = wiring::open_store(config).await?;
+        let Ok(store) = wiring::open_store(config).await else {
+            remedy = "Correct what the line `database` names first";
+            anyhow::bail!("{} cannot be checked without the database", key_file.display());
+        };
         // Before the first start there is no table.
         let used = store.schema_is_current().await? && store.webhooks().newest_secret().await?.is_some();
         let finding = match (key_file.exists(), used) {
@@ -170,8 +175,6 @@ async fn secrets(config: &Config) -> Finding {
         finding
     }
     .await;
-    let remedy =
-        "Restore the key file that belongs to this database; if it is lost, every webhook secret must be rotated";
     Finding::new("secrets", result.map_err(|error| format!("{error:#}")), remedy)
 }
 

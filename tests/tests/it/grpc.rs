@@ -1,5 +1,7 @@
 //! The gRPC API, called with generated clients.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use grabd_proto::reason;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
@@ -184,6 +186,34 @@ async fn each_capture_of_a_batch_counts_as_a_request() -> Result<()> {
     assert!(limit.starts_with("\"default\";r=0;"), "{limit}");
     let Some(batch_result::Result::Error(error)) = &response.results[4].result else { anyhow::bail!("no error") };
     assert!(error.retry_after.is_some_and(|delay| delay.seconds > 0), "{error:?}");
+    app.finish().await
+}
+
+/// A client that repeats its batch after each delay must get further, and see what it has created before.
+#[tokio::test(flavor = "multi_thread")]
+async fn batch_that_is_repeated_after_each_delay_is_created_as_a_whole() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[("limits.requests_per_minute", "30")]).await?;
+    let create = |number: u32| CreateGrabRequest {
+        url: Some("https://example.com/".to_owned()),
+        idempotency_key: Some(format!("page-{number}")),
+        ..CreateGrabRequest::default()
+    };
+    let requests: Vec<_> = (0..33).map(create).collect();
+    let mut before = 0;
+    for _ in 0..20 {
+        // The call itself may be refused, if it is sent slightly too early.
+        let mut delay_s = 1;
+        if let Ok((results, response, _)) = batch(&app, app.test(), requests.clone()).await? {
+            let created = results.iter().filter(|result| *result == "created" || *result == "replayed").count();
+            assert!(created > before, "{before} captures, then {created}: {results:?}");
+            before = created;
+            let last = response.results.last().and_then(|result| result.result.as_ref());
+            let Some(batch_result::Result::Error(error)) = last else { break };
+            delay_s = error.retry_after.map_or(1, |delay| delay.seconds);
+        }
+        tokio::time::sleep(Duration::from_secs(u64::try_from(delay_s)?)).await;
+    }
+    assert_eq!(before, requests.len());
     app.finish().await
 }
 

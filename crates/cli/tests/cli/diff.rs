@@ -99,6 +99,8 @@ async fn twelve_pages_are_compared_by_one_command_with_a_report() {
 
     let same = rig.test(&args).await.expect_exit(0);
     assert!(same.stderr.contains("0 changed of 12 pages, 0 by more than --fail-over"), "{}", same.stderr);
+    let in_order: Vec<_> = (0..12).map(|number| format!("https://example.com/{number}: nothing changed")).collect();
+    assert_eq!(same.text().lines().collect::<Vec<_>>(), in_order, "each run has the order of the pages");
     let report = std::fs::read_to_string(rig.file("report/index.html")).unwrap();
     assert!(report.contains("<h1>0 changed, 0 failed, 12 as before</h1>"), "{report}");
 
@@ -113,9 +115,13 @@ async fn twelve_pages_are_compared_by_one_command_with_a_report() {
     assert_eq!(std::fs::read_to_string(rig.file("baseline.jsonl")).unwrap(), baseline, "only with --update-baseline");
 
     // A page that the baseline lacks is no success.
-    let new = rig.test(&["example.com/0", "example.com/new", "--baseline", "baseline.jsonl"]).await.expect_exit(8);
+    let args_of_new = ["example.com/0", "example.com/new", "--baseline", "baseline.jsonl", "--report", "report"];
+    let new = rig.test(&args_of_new).await.expect_exit(8);
     assert!(new.stderr.contains("new       https://example.com/new"), "{}", new.stderr);
     assert!(new.stderr.contains("left out  https://example.com/11"), "{}", new.stderr);
+    assert!(new.stderr.contains("--fail-over, 1 not in the baseline"), "{}", new.stderr);
+    let report = std::fs::read_to_string(rig.file("report/index.html")).unwrap();
+    assert!(report.contains("<h1>0 changed, 0 failed, 1 not in the baseline, 1 as before</h1>"), "{report}");
     let updated = [&args[..], &["--update-baseline", "--height", "700"]].concat();
     rig.test(&updated).await.expect_exit(0);
     rig.test(&[&args[..], &["--height", "700"]].concat()).await.expect_exit(0);
@@ -124,7 +130,8 @@ async fn twelve_pages_are_compared_by_one_command_with_a_report() {
     std::fs::write(rig.file("urls.txt"), format!("{pages}http://127.0.0.1/\n")).unwrap();
     let kept = std::fs::read_to_string(rig.file("baseline.jsonl")).unwrap();
     let refused = rig.test(&updated).await;
-    assert!(refused.code != 0 && refused.stderr.contains("was not written"), "{}", refused.stderr);
+    assert!(refused.code != 0 && refused.stderr.contains("1 of 13 pages failed"), "{}", refused.stderr);
+    assert!(!refused.stderr.contains("Nothing was charged"), "the others were: {}", refused.stderr);
     assert_eq!(std::fs::read_to_string(rig.file("baseline.jsonl")).unwrap(), kept);
     for args in [&["--fail-over", "0.1", "example.com"][..], &["--report", "x", "example.com"]] {
         let refused = rig.test(args).await.expect_exit(2);

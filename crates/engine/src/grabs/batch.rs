@@ -65,7 +65,8 @@ impl CreateError {
 }
 
 /// Creates one grab after the other; the requests are asynchronous. One request of the caller has been counted; each grab
-/// after the first counts as another.
+/// after the first counts as another, but for those that earlier requests with their idempotency keys have created. So a
+/// batch that a limit has ended can be repeated after each delay, and gets further each time.
 ///
 /// # Errors
 /// [`Fault::BadRequest`] for a batch that is empty or too large, and the refusal of the first grab if it would meet all.
@@ -74,14 +75,17 @@ pub async fn create_batch(core: &Core, caller: Caller, requests: &[CreateRequest
     check_size(requests.len())?;
     let until = Instant::now() + TIME_LIMIT;
     let mut batch = Batch { results: Vec::with_capacity(requests.len()), is_stopped: false, decision: None };
+    // Whether a request has been counted that created nothing yet: the first one, or that of a replay.
+    let mut is_counted = true;
     for (index, request) in requests.iter().enumerate() {
         let result = match Instant::now() < until {
             // The answer may have an error for each request, so what went wrong inside is logged here.
-            true => create_one(core, caller, index, request, &mut batch.decision)
+            true => create_one(core, caller, is_counted, request, &mut batch.decision)
                 .await
                 .map_err(|error| CreateError::Fault(error.into_fault())),
             false => Err(CreateError::OutOfTime),
         };
+        is_counted = result.as_ref().is_ok_and(|created| created.replayed);
         let stops = result.as_ref().err().filter(|refusal| refusal.is_for_all()).cloned();
         batch.results.push(result);
         match stops {
@@ -110,11 +114,11 @@ fn check_size(count: usize) -> Result<(), Fault> {
 async fn create_one(
     core: &Core,
     caller: Caller,
-    index: usize,
+    is_counted: bool,
     request: &CreateRequest,
     decision: &mut Option<RateLimitDecision>,
 ) -> Result<CreateResult, Error> {
-    if index > 0 {
+    if !is_counted {
         let counted = take_request(core, caller).await;
         let state = *counted.as_ref().unwrap_or_else(|(_, state)| state);
         *decision = Some(RateLimitDecision { async_queue: own_async_queue(core, caller), ..state });
