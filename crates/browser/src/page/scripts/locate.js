@@ -30,21 +30,37 @@ const isSame = (one, other) => one.toLowerCase() === other.toLowerCase();
 const BUTTON_INPUTS = 'input[type=button], input[type=submit], input[type=reset]';
 const WITHOUT_TEXT = 'script, style, template, noscript, head';
 
+// The text of an element, without scripts and styles in it. A forced line break is a space. A form may have fields in place of
+// its `children` and `childNodes`.
+const textOf = (element) => {
+  if (!element.querySelector(`${WITHOUT_TEXT}, br`)) return element.textContent;
+  let text = '';
+  for (let node = element.firstChild; node; node = node.nextSibling) {
+    if (node.nodeType === Node.TEXT_NODE) text += node.data;
+    else if (node.nodeType === Node.ELEMENT_NODE && !node.matches(WITHOUT_TEXT)) text += node.localName === 'br' ? ' ' : textOf(node);
+  }
+  return text;
+};
+
+const withoutSpaces = (text) => text.replace(/\s+/g, '').toLowerCase();
+
 // The innermost elements whose text is accepted. Elements are searched only if their text contains the text.
 const byText = (text, isWhole) => {
   const wanted = oneLine(text).toLowerCase();
   if (wanted === '') throw new SyntaxError('no text');
+  const letters = withoutSpaces(wanted);
   const accepts = (line) => (isWhole ? line === wanted : line.includes(wanted));
   const all = [];
   const visit = (parent) => {
     let hasMatch = false;
-    for (const child of parent.children) {
+    for (let child = parent.firstElementChild; child; child = child.nextElementSibling) {
       if (child.matches(WITHOUT_TEXT)) continue;
-      const line = oneLine(child.textContent).toLowerCase();
-      if (!line.includes(wanted)) continue;
+      const own = textOf(child);
+      if (!withoutSpaces(own).includes(letters)) continue;
       const hasInner = visit(child);
-      if (!hasInner && accepts(line)) all.push(child);
-      hasMatch ||= hasInner || accepts(line);
+      const isInnermost = !hasInner && accepts(oneLine(own).toLowerCase());
+      if (isInnermost) all.push(child);
+      hasMatch ||= hasInner || isInnermost;
     }
     return hasMatch;
   };
@@ -100,7 +116,8 @@ const nameOf = (element) => {
     () => [...(element.labels ?? [])].map(labelText).join(' '),
     () => (element.matches(BUTTON_INPUTS) ? element.value : null),
     () => element.getAttribute('alt'),
-    () => (element.matches('input, select, textarea') ? null : element.textContent),
+    () => (element.matches('input, select, textarea') ? null : textOf(element)),
+    () => [...element.querySelectorAll('slot')].flatMap((slot) => slot.assignedNodes({ flatten: true })).map((node) => node.textContent).join(' '),
     () => [...element.querySelectorAll('img[alt], [aria-label]')].map((inner) => inner.alt || inner.ariaLabel || '').join(' '),
     () => element.getAttribute('placeholder'),
     () => element.getAttribute('title'),
@@ -231,7 +248,11 @@ steps.target = ({ enabled, ...args }) =>
 const VALUE_INPUTS = /^(date|time|month|week|datetime-local|color|range)$/;
 const OTHER_INPUTS = /^(button|submit|reset|image|checkbox|radio|file|hidden)$/;
 
-const controlOf = (element) => (element instanceof HTMLLabelElement ? (element.control ?? element) : element);
+// The field of a label, also for the text in it.
+const controlOf = (element) => {
+  if (element.matches('input, textarea, select') || element.isContentEditable) return element;
+  return element.closest('label')?.control ?? element;
+};
 
 const activeElement = () => {
   let active = document.activeElement;
