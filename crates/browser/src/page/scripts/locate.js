@@ -14,7 +14,9 @@ let hidden = [];
 let found = null;
 let foundOption = null;
 
-const oneLine = (text) => text.replace(/\s+/g, ' ').trim();
+// Without characters that are not drawn, such as soft hyphens.
+const drawnText = (text) => text.replace(/[\u00AD\u200B-\u200D\u2060\uFEFF]/g, '');
+const oneLine = (text) => drawnText(text).replace(/\s+/g, ' ').trim();
 const short = (text) => {
   let line = oneLine(text.slice(0, 10000));
   for (const secret of hidden) line = line.replaceAll(oneLine(secret), '…');
@@ -42,7 +44,7 @@ const textOf = (element) => {
   return text;
 };
 
-const withoutSpaces = (text) => text.replace(/\s+/g, '').toLowerCase();
+const withoutSpaces = (text) => drawnText(text).replace(/\s+/g, '').toLowerCase();
 
 // The innermost elements whose text is accepted. Elements are searched only if their text contains the text.
 const byText = (text, isWhole) => {
