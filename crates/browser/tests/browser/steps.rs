@@ -107,7 +107,7 @@ async fn elements_are_found_by_text_and_role_and_in_shadow_trees_and_frames() {
         <input type=submit value='Send it' onclick=\"paint('lime')\"><div id=host>Slotted</div>
         <form><input name=children><b onclick=\"paint('lime')\">Two<br>li&shy;nes</b></form>
         <div style='height:2000px'></div>
-        <iframe id=own style='border:7px solid;padding:5px' srcdoc=\"{}\"></iframe><iframe id=other src='{}'></iframe>
+        <iframe id=own style='border:7px solid;padding:5px;scale:0.4' srcdoc=\"{}\"></iframe><iframe id=other src='{}'></iframe>
         <script>
         const paint = (colour) => {{ document.body.style.background = colour }};
         onmessage = (event) => paint(event.data);

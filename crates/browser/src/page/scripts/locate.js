@@ -368,8 +368,9 @@ steps.element = () => found;
 steps.framePoint = ({ x, y }) => {
   const box = found.getBoundingClientRect();
   const style = getComputedStyle(found);
-  const [left, top] = [box.left + found.clientLeft + parseFloat(style.paddingLeft), box.top + found.clientTop + parseFloat(style.paddingTop)];
-  const at = { x: left + x, y: top + y };
+  const [across, down] = drawnScale(found);
+  const [left, top] = [found.clientLeft + parseFloat(style.paddingLeft), found.clientTop + parseFloat(style.paddingTop)];
+  const at = { x: box.left + (left + x) * across, y: box.top + (top + y) * down };
   const there = elementAt(at.x, at.y);
   return there === found ? at : { problem: 'covered', by: describe(there) };
 };

@@ -162,11 +162,13 @@ const placeInWindow = (element, box) => {
     if (!frame) return null;
     const outer = frame.getBoundingClientRect();
     const { paddingLeft, paddingTop } = getComputedStyle(frame);
-    const [x, y] = [outer.left + frame.clientLeft + parseFloat(paddingLeft), outer.top + frame.clientTop + parseFloat(paddingTop)];
-    const left = Math.max(place.left + x, outer.left);
-    const top = Math.max(place.top + y, outer.top);
-    const right = Math.min(place.right + x, outer.right);
-    const bottom = Math.min(place.bottom + y, outer.bottom);
+    const [across, down] = drawnScale(frame);
+    const x = outer.left + (frame.clientLeft + parseFloat(paddingLeft)) * across;
+    const y = outer.top + (frame.clientTop + parseFloat(paddingTop)) * down;
+    const left = Math.max(place.left * across + x, outer.left);
+    const top = Math.max(place.top * down + y, outer.top);
+    const right = Math.min(place.right * across + x, outer.right);
+    const bottom = Math.min(place.bottom * down + y, outer.bottom);
     place = right > left && bottom > top ? uncutPart(frame, { left, top, right, bottom }) : null;
   }
   return place;
