@@ -21,6 +21,7 @@ body { margin: 0; background: white; height: 2000px }
 #turned { position: absolute; left: 100px; top: 300px; width: 100px; height: 50px; rotate: 45deg; transition: opacity 9s }
 #stubborn { position: absolute; left: 100px; top: 450px; width: 50px; height: 50px }
 #contents { display: contents }
+#contents::before { content: 'x'; visibility: visible; background: red }
 #pseudo { position: absolute; left: 300px; top: 300px; width: 20px; height: 20px }
 #pseudo::after { content: 'x'; position: absolute; left: 40px; width: 20px; height: 20px; background: red }
 #low { position: absolute; left: 100px; top: 1500px; width: 100px; height: 100px }
@@ -105,6 +106,18 @@ async fn masked_elements_are_in_no_kind_of_image() {
     assert_eq!(others.len(), 4);
     for other in others {
         assert!(!shows_red(other));
+    }
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn background_of_a_masked_body_is_not_behind_the_page() {
+    let page = html("<!doctype html><body style='margin:0;background:red'><p>secret");
+    let site = Site::start(2, [("/", page)]).await;
+    let rig = Rig::start().await;
+    for selector in ["body", "html"] {
+        let image = rig.capture(masked(&site.url("/"), &[selector])).await;
+        assert!(!shows_red(&image.capture.image), "{selector}");
     }
     rig.chromium.shutdown().await;
 }

@@ -31,7 +31,8 @@ async fn failure(rig: &Rig, url: &str, steps: &Value) -> String {
 
 /// Collects what happened in `seen`, and takes only what a user could have done.
 const FORM: &str = "<!doctype html><body style='margin:0;background:red'>
-    <form id=login><label>User <input id=user value=old></label><textarea id=note></textarea><input type=date id=day>
+    <form id=login><label>User <input id=user value=old></label><label><b>Note</b><textarea id=note></textarea></label>
+    <input type=date id=day>
     <select id=land><option value=''>-</option><option value=at>Austria</option><option value=de>Germany</option></select>
     <button>Log in</button></form>
     <p id=menu style='width:200px'>Menu</p><p id=late></p>
@@ -65,7 +66,7 @@ async fn every_kind_of_step_acts_as_a_user_does() {
     let steps = json!([
         { "wait_for": "#login" },
         { "type": { "into": "#user", "text": "guest" } },
-        { "type": { "into": "#note", "text": "a\nb" } },
+        { "type": { "into": "text=note", "text": "a\nb" } },
         { "type": { "into": "#day", "text": "2026-12-31" } },
         { "select": { "in": "#land", "option": "Germany" } },
         { "hover": "#menu" },
@@ -103,13 +104,15 @@ async fn elements_are_found_by_text_and_role_and_in_shadow_trees_and_frames() {
         "<!doctype html><body style='margin:0;background:red'>
         <p>Log <b>in</b> here</p><a href=#x onclick=\"paint('lime')\"> Log
         in</a><span role=button onclick=\"paint('blue')\">Buy</span>
-        <input type=submit value='Send it' onclick=\"paint('lime')\"><div id=host></div>
+        <input type=submit value='Send it' onclick=\"paint('lime')\"><div id=host>Slotted</div>
+        <form><input name=children><b onclick=\"paint('lime')\">Two<br>li&shy;nes</b></form>
         <div style='height:2000px'></div>
-        <iframe id=own style='border:7px solid;padding:5px' srcdoc=\"{}\"></iframe><iframe id=other src='{}'></iframe>
+        <iframe id=own style='border:7px solid;padding:5px;scale:0.4' srcdoc=\"{}\"></iframe><iframe id=other src='{}'></iframe>
         <script>
         const paint = (colour) => {{ document.body.style.background = colour }};
         onmessage = (event) => paint(event.data);
-        host.attachShadow({{ mode: 'open' }}).innerHTML = '<button aria-label=\"Open it\">+</button>';
+        host.attachShadow({{ mode: 'open' }}).innerHTML = '<button aria-label=\"Open it\">+</button>' +
+            '<button onclick=\"paint(`lime`)\"><slot></slot></button>';
         host.shadowRoot.querySelector('button').onclick = () => paint('blue');
         </script>",
         paints("lime").replace('"', "&quot;"),
@@ -125,6 +128,8 @@ async fn elements_are_found_by_text_and_role_and_in_shadow_trees_and_frames() {
         ("role=button[name*=\"send\"]", "lime"),
         ("text=send it", "lime"),
         ("role=button[name=\"Open it\"]", "blue"),
+        ("role=button[name=slotted]", "lime"),
+        ("text=\"Two lines\"", "lime"),
         ("#host button", "red"),
         ("button[aria-label]", "blue"),
         ("#own >> button", "lime"),
@@ -172,6 +177,8 @@ async fn failed_step_is_named_with_what_was_seen_there() {
             "Step 2 (click): nothing matches \"#none\" within 2 s. The page has 4 buttons and links: \"Under\", \"Half\", \
              \"Disabled\", \"Late\".",
         ),
+        // In a script.
+        (json!({ "click": "text=beforeend" }), "Step 2 (click): nothing matches \"text=beforeend\" within 2 s."),
         (json!({ "click": "a:" }), "Step 2 (click): \"a:\" is not a valid selector."),
         (json!({ "click": "role=button[label=x]" }), "is not a valid selector."),
         (json!({ "type": { "into": "#fixed", "text": "a" } }), "cannot be changed, because it is read-only."),
@@ -232,6 +239,8 @@ async fn secret_texts_are_not_in_failures() {
     for (step, part) in [
         (json!({ "click": "#none" }), "The page has 1 button or link: \"You typed …\"."),
         (json!({ "script": "throw new Error(document.querySelector('#a').value)" }), "failed: Error: …"),
+        (json!({ "hover": format!("#none >> text={SECRET}") }), "nothing matches \"#none\""),
+        (json!({ "click": format!("text=not {SECRET}") }), "nothing matches \"text=not …\""),
     ] {
         let message = failure(&rig, &site.url("/"), &json!([typed, step])).await;
         assert!(message.contains(part) && !message.contains("hidden"), "{message}");

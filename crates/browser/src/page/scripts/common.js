@@ -89,6 +89,12 @@ const boxOf = (element) => {
   return range.getBoundingClientRect();
 };
 
+// How much larger a frame is drawn than it is laid out, across and down. Of a frame that is not drawn, it is no number.
+const drawnScale = (element) => {
+  const { width, height } = element.getBoundingClientRect();
+  return [width / element.offsetWidth, height / element.offsetHeight];
+};
+
 const PAINTING = 'img, svg, canvas, video, iframe, frame, object, embed, input, button, select, textarea, meter, math';
 
 // Does the element show text, an image or a control by itself?

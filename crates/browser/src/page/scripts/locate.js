@@ -14,7 +14,9 @@ let hidden = [];
 let found = null;
 let foundOption = null;
 
-const oneLine = (text) => text.replace(/\s+/g, ' ').trim();
+// Without characters that are not drawn, such as soft hyphens.
+const drawnText = (text) => text.replace(/[\u00AD\u200B-\u200D\u2060\uFEFF]/g, '');
+const oneLine = (text) => drawnText(text).replace(/\s+/g, ' ').trim();
 const short = (text) => {
   let line = oneLine(text.slice(0, 10000));
   for (const secret of hidden) line = line.replaceAll(oneLine(secret), '…');
@@ -30,21 +32,37 @@ const isSame = (one, other) => one.toLowerCase() === other.toLowerCase();
 const BUTTON_INPUTS = 'input[type=button], input[type=submit], input[type=reset]';
 const WITHOUT_TEXT = 'script, style, template, noscript, head';
 
+// The text of an element, without scripts and styles in it. A forced line break is a space. A form may have fields in place of
+// its `children` and `childNodes`.
+const textOf = (element) => {
+  if (!element.querySelector(`${WITHOUT_TEXT}, br`)) return element.textContent;
+  let text = '';
+  for (let node = element.firstChild; node; node = node.nextSibling) {
+    if (node.nodeType === Node.TEXT_NODE) text += node.data;
+    else if (node.nodeType === Node.ELEMENT_NODE && !node.matches(WITHOUT_TEXT)) text += node.localName === 'br' ? ' ' : textOf(node);
+  }
+  return text;
+};
+
+const withoutSpaces = (text) => drawnText(text).replace(/\s+/g, '').toLowerCase();
+
 // The innermost elements whose text is accepted. Elements are searched only if their text contains the text.
 const byText = (text, isWhole) => {
   const wanted = oneLine(text).toLowerCase();
   if (wanted === '') throw new SyntaxError('no text');
+  const letters = withoutSpaces(wanted);
   const accepts = (line) => (isWhole ? line === wanted : line.includes(wanted));
   const all = [];
   const visit = (parent) => {
     let hasMatch = false;
-    for (const child of parent.children) {
+    for (let child = parent.firstElementChild; child; child = child.nextElementSibling) {
       if (child.matches(WITHOUT_TEXT)) continue;
-      const line = oneLine(child.textContent).toLowerCase();
-      if (!line.includes(wanted)) continue;
+      const own = textOf(child);
+      if (!withoutSpaces(own).includes(letters)) continue;
       const hasInner = visit(child);
-      if (!hasInner && accepts(line)) all.push(child);
-      hasMatch ||= hasInner || accepts(line);
+      const isInnermost = !hasInner && accepts(oneLine(own).toLowerCase());
+      if (isInnermost) all.push(child);
+      hasMatch ||= hasInner || isInnermost;
     }
     return hasMatch;
   };
@@ -100,7 +118,8 @@ const nameOf = (element) => {
     () => [...(element.labels ?? [])].map(labelText).join(' '),
     () => (element.matches(BUTTON_INPUTS) ? element.value : null),
     () => element.getAttribute('alt'),
-    () => (element.matches('input, select, textarea') ? null : element.textContent),
+    () => (element.matches('input, select, textarea') ? null : textOf(element)),
+    () => [...element.querySelectorAll('slot')].flatMap((slot) => slot.assignedNodes({ flatten: true })).map((node) => node.textContent).join(' '),
     () => [...element.querySelectorAll('img[alt], [aria-label]')].map((inner) => inner.alt || inner.ariaLabel || '').join(' '),
     () => element.getAttribute('placeholder'),
     () => element.getAttribute('title'),
@@ -231,7 +250,11 @@ steps.target = ({ enabled, ...args }) =>
 const VALUE_INPUTS = /^(date|time|month|week|datetime-local|color|range)$/;
 const OTHER_INPUTS = /^(button|submit|reset|image|checkbox|radio|file|hidden)$/;
 
-const controlOf = (element) => (element instanceof HTMLLabelElement ? (element.control ?? element) : element);
+// The field of a label, also for the text in it.
+const controlOf = (element) => {
+  if (element.matches('input, textarea, select') || element.isContentEditable) return element;
+  return element.closest('label')?.control ?? element;
+};
 
 const activeElement = () => {
   let active = document.activeElement;
@@ -345,8 +368,9 @@ steps.element = () => found;
 steps.framePoint = ({ x, y }) => {
   const box = found.getBoundingClientRect();
   const style = getComputedStyle(found);
-  const [left, top] = [box.left + found.clientLeft + parseFloat(style.paddingLeft), box.top + found.clientTop + parseFloat(style.paddingTop)];
-  const at = { x: left + x, y: top + y };
+  const [across, down] = drawnScale(found);
+  const [left, top] = [found.clientLeft + parseFloat(style.paddingLeft), found.clientTop + parseFloat(style.paddingTop)];
+  const at = { x: box.left + (left + x) * across, y: box.top + (top + y) * down };
   const there = elementAt(at.x, at.y);
   return there === found ? at : { problem: 'covered', by: describe(there) };
 };

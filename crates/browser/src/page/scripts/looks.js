@@ -5,6 +5,8 @@
 // layout stays the same. Then grey boxes are drawn in the places of the elements. If one of them is at a wrong place, or
 // missing, nothing is disclosed.
 const MASKED = { opacity: '0', visibility: 'hidden', transition: 'none' };
+// The background of the body is drawn behind all of the page, whatever the opacity of the body is.
+const MASKED_BODY = { ...MASKED, 'background-color': 'transparent', 'background-image': 'none' };
 const MASK_COLOUR = '#808080';
 // The boxes of more elements are not drawn.
 const MAX_BOXES = 2000;
@@ -37,17 +39,25 @@ const boxedElements = (element) => {
   return [...assigned, ...(shown.shadowRoot ?? shown).children].flatMap(boxedElements);
 };
 
+const isBody = (element) => element.localName === 'body';
+
+// Is nothing of an element with a box drawn?
+const isUndrawn = (element) => {
+  const { backgroundColor, backgroundImage } = getComputedStyle(element);
+  return isHidden(element) && (!isBody(element) || (isTransparent(backgroundColor) && backgroundImage === 'none'));
+};
+
 // Is nothing of the element drawn? Texts directly in an element with `display: contents` have its visibility.
 const isMasked = (element) => {
   const { display, visibility } = getComputedStyle(element);
-  return (display !== 'contents' || visibility === 'hidden') && boxedElements(element).every(isHidden);
+  return (display !== 'contents' || visibility === 'hidden') && boxedElements(element).every(isUndrawn);
 };
 
 // The styles of elements before they were masked.
 const unmasked = new Map();
 const maskElement = (element) => {
   if (getComputedStyle(element).display === 'contents') setStyle(element, MASKED, unmasked);
-  for (const boxed of boxedElements(element)) if (!isHidden(boxed)) setStyle(boxed, MASKED, unmasked);
+  for (const boxed of boxedElements(element)) if (!isUndrawn(boxed)) setStyle(boxed, isBody(boxed) ? MASKED_BODY : MASKED, unmasked);
 };
 
 // What is drawn above the page for the image, in a closed shadow tree, which the styles of the page do not reach.
@@ -108,6 +118,9 @@ const addMaskSheet = (tree) => {
   for (const selector of maskSelectors) {
     try {
       sheet.insertRule(`@layer ${LAYER} { ${selector} { ${declarations(MASKED)} } }`, sheet.cssRules.length);
+      // Those of an element with `display: contents` have only their own visibility.
+      const pseudo = ['', ' *'].flatMap((inner) => ['before', 'after'].map((kind) => `:is(${selector})${inner}::${kind}`)).join();
+      sheet.insertRule(`@layer ${LAYER} { ${pseudo} { visibility: hidden !important } }`, sheet.cssRules.length);
     } catch {
       // The elements that it matches are masked one by one.
     }
@@ -149,11 +162,13 @@ const placeInWindow = (element, box) => {
     if (!frame) return null;
     const outer = frame.getBoundingClientRect();
     const { paddingLeft, paddingTop } = getComputedStyle(frame);
-    const [x, y] = [outer.left + frame.clientLeft + parseFloat(paddingLeft), outer.top + frame.clientTop + parseFloat(paddingTop)];
-    const left = Math.max(place.left + x, outer.left);
-    const top = Math.max(place.top + y, outer.top);
-    const right = Math.min(place.right + x, outer.right);
-    const bottom = Math.min(place.bottom + y, outer.bottom);
+    const [across, down] = drawnScale(frame);
+    const x = outer.left + (frame.clientLeft + parseFloat(paddingLeft)) * across;
+    const y = outer.top + (frame.clientTop + parseFloat(paddingTop)) * down;
+    const left = Math.max(place.left * across + x, outer.left);
+    const top = Math.max(place.top * down + y, outer.top);
+    const right = Math.min(place.right * across + x, outer.right);
+    const bottom = Math.min(place.bottom * down + y, outer.bottom);
     place = right > left && bottom > top ? uncutPart(frame, { left, top, right, bottom }) : null;
   }
   return place;

@@ -76,7 +76,7 @@ async fn take(context: &CaptureContext<'_>, step: &Step, name: &str, number: usi
         budget_ms: 0,
     };
     let failed = |found: &Found, selector: &str, limit: Duration| {
-        let why = found.problem.map(|problem| explain(problem, found, selector, limit));
+        let why = found.problem.map(|problem| explain(problem, found, selector, limit, &secrets));
         why.map_or(Ok(()), |why| Err(CaptureError::failed(format!("{name}: {why}"))))
     };
     match step {
@@ -150,9 +150,10 @@ async fn take(context: &CaptureContext<'_>, step: &Step, name: &str, number: usi
     Ok(())
 }
 
-/// Why a step cannot be done, as a sentence.
-fn explain(problem: Problem, found: &Found, selector: &str, limit: Duration) -> String {
+/// Why a step cannot be done, as a sentence without the secrets: a selector may name what another step types.
+fn explain(problem: Problem, found: &Found, selector: &str, limit: Duration, secrets: &[&str]) -> String {
     let quoted = |text: &str| {
+        let text = secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "…"));
         let chars = text.chars().filter(|c| !c.is_control());
         let mut short: String = chars.take(MAX_SELECTOR_CHARS).collect();
         if short.len() < text.len() {
@@ -212,7 +213,7 @@ mod tests {
     fn failures_say_what_was_looked_for_and_what_the_page_has() {
         let explained = |json: &str, selector: &str| {
             let found = found(json);
-            explain(found.problem.unwrap(), &found, selector, Duration::from_secs(5))
+            explain(found.problem.unwrap(), &found, selector, Duration::from_secs(5), &[])
         };
         for (json, expected) in [
             (
@@ -236,7 +237,7 @@ mod tests {
         assert_eq!(long, format!("\"{}…\" is not a valid selector.", "ä".repeat(MAX_SELECTOR_CHARS)));
         let mut of_frame = found(r#"{"problem": "otherSite"}"#);
         of_frame.frame = Some("iframe".to_owned());
-        let explained = explain(Problem::OtherSite, &of_frame, "button", Duration::from_secs(5));
+        let explained = explain(Problem::OtherSite, &of_frame, "button", Duration::from_secs(5), &[]);
         assert_eq!(explained, "the frame \"iframe\" shows a page of another site, which steps cannot reach.");
     }
 }
