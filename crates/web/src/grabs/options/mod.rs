@@ -321,7 +321,9 @@ pub(crate) fn to_query(spec: &CaptureSpec, environment: Environment) -> String {
     let values = options.filter_map(|option| Some((option.name, option.kind.to_text(&request.get(option.name)?))));
     let values: Vec<(&str, String)> = values.collect();
     let pairs = values.iter().map(|(name, value)| (*name, value.as_str()));
-    let names = spec.omitted.keys().map(String::as_str).collect::<Vec<_>>().join(",");
+    // Secret values are deleted when a grab has ended.
+    let secrets = spec.secrets.given().iter().copied();
+    let names = spec.omitted.keys().map(String::as_str).chain(secrets).collect::<Vec<_>>().join(",");
     let omitted = (!names.is_empty()).then_some((OMITTED, names.as_str()));
     Form::from_iter(pairs.chain([(ENVIRONMENT, environment.as_str())]).chain(omitted)).to_query()
 }

@@ -178,6 +178,8 @@ fn query_names_options_that_are_no_longer_kept() {
     assert_eq!(omitted_labels(&Form::parse(query.as_bytes())), ["CSS", "Script"]);
     assert_eq!(omitted_labels(&Form::parse(to_query(&spec, Environment::Live).as_bytes())), [""; 0]);
     assert_eq!(omitted_labels(&Form::parse(b"omitted=<b>,css,unknown")), ["CSS"]);
+    let steps = CaptureSpec::parse(&parse(r##"url=https://example.com/&steps={"click":"%23next"}"##)).unwrap();
+    assert_eq!(omitted_labels(&Form::parse(to_query(&steps, Environment::Live).as_bytes())), ["Steps"]);
 }
 
 #[test]
