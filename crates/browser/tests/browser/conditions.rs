@@ -126,15 +126,15 @@ async fn capture_waits_for_an_expression_in_the_world_of_the_page() {
     assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "red", "without the option");
     assert_eq!(rig.capture(asked("/leaves", "globalThis.ready")).await.colour(600, 400), "lime", "another document");
     rig.capture(asked("/next", "(() => { window.calls = (window.calls ?? 0) + 1; return calls > 2 })()")).await;
-    for (expression, message) in [
-        ("false", "`wait_for_expression` did not become true in time."),
-        (
-            "missing.value",
-            "`wait_for_expression` did not become true in time. The last time, it threw ReferenceError: missing is not defined.",
-        ),
-        ("1 +", "`wait_for_expression` failed: SyntaxError: Unexpected token ')'"),
-    ] {
+    let late = "`wait_for_expression` did not become true in time.";
+    for (expression, message) in
+        [("false", late), ("1 +", "`wait_for_expression` failed: SyntaxError: Unexpected token ')'")]
+    {
         assert_eq!(failure(&rig, asked("/next", expression)).await, message);
     }
+    let thrown = format!("{late} The last time, it threw ReferenceError: missing is not defined.");
+    let message = failure(&rig, asked("/next", "missing.value")).await;
+    // On a busy machine, the time of the page may pass so slowly that what it threw is not known before the time limit.
+    assert!([late, &thrown].contains(&&*message), "{message}");
     rig.chromium.shutdown().await;
 }

@@ -11,8 +11,8 @@ use crate::config::Config;
 
 /// Where the packages are, from the directory of the program. The same for the Debian package, the archive and cargo's builds.
 const BESIDE_PROGRAM: &str = "../share/grabd/packages";
-/// The maximum size of a package. They are kept in memory.
-const MAX_BYTES: u64 = 4 << 20;
+/// The maximum size of a package. They are kept in memory; the largest is the command line client, with some megabytes.
+const MAX_BYTES: u64 = 16 << 20;
 /// The maximum number of packages.
 const MAX_PACKAGES: usize = 16;
 
@@ -70,7 +70,7 @@ mod tests {
         fs::write(path("grabd-1.tgz"), "x").unwrap();
         read(dir.path()).unwrap();
         File::create(path("grabd-2.tgz")).unwrap().set_len(MAX_BYTES + 1).unwrap();
-        assert_eq!(read(dir.path()).unwrap_err().to_string(), "grabd-2.tgz is larger than 4 MiB");
+        assert_eq!(read(dir.path()).unwrap_err().to_string(), "grabd-2.tgz is larger than 16 MiB");
         fs::remove_file(path("grabd-2.tgz")).unwrap();
         for number in 0..=MAX_PACKAGES {
             fs::write(path(&format!("grabd-{number}.tgz")), "x").unwrap();

@@ -12,9 +12,15 @@ use serde_json::{Value, json};
 /// A page with a button that says this, and an article of many paragraphs with characters of several bytes.
 fn page(button: &str, price: u32) -> String {
     let price = format!("<p>The price of the tour is {price} euros for each visitor.</p>");
-    let paragraph =
-        "<p>Die Größe der Brücke überrascht: sie trägt 4000 Menschen am Tag, und jeder Schritt zählt. 日本語。</p>";
-    let article = format!("<article><h1>The bridge</h1>{price}{}</article>", paragraph.repeat(60));
+    // Repeated paragraphs would be left out.
+    let paragraphs: String = (1..=60)
+        .map(|day| {
+            format!(
+                "<p>Tag {day}: Die Größe der Brücke überrascht, sie trägt viele, und jeder Schritt zählt. 日本語。</p>"
+            )
+        })
+        .collect();
+    let article = format!("<article><h1>The bridge</h1>{price}{paragraphs}</article>");
     format!("<!DOCTYPE html><meta charset=utf-8><button id=buy>{button}</button>{article}")
 }
 
