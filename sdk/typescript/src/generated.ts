@@ -379,8 +379,8 @@ export interface CaptureOptions {
   base_url?: string | undefined;
   /**
    * Files that are made of the same page, beside the image and for the same credit. They are in `files` of the grab.
-   * The capture fails, without charge, if one of them cannot be made. docs/FILES.md describes them. At most 8. Example:
-   * `["markdown", "pdf"]`.
+   * The capture fails, without charge, if one of them cannot be made. docs/FILES.md describes them. At most 11.
+   * Example: `["markdown", "pdf"]`.
    */
   also?: readonly ("html" | "text" | "markdown" | "links" | "elements" | "accessibility" | "marks" | "pdf" | "report" | "mhtml" | "har")[] | undefined;
   /**

@@ -464,7 +464,7 @@ class CaptureOptions(TypedDict, total=False):
     """
     also: Sequence[Literal["html", "text", "markdown", "links", "elements", "accessibility", "marks", "pdf", "report", "mhtml", "har"]]
     """Files that are made of the same page, beside the image and for the same credit. They are in `files` of the grab.
-    The capture fails, without charge, if one of them cannot be made. docs/FILES.md describes them. At most 8.
+    The capture fails, without charge, if one of them cannot be made. docs/FILES.md describes them. At most 11.
     Example: `["markdown", "pdf"]`.
     """
     pdf: Pdf

@@ -92,7 +92,8 @@ async fn forms_that_need_a_verified_address_keep_what_was_entered() -> Result<()
     for (path, field, value) in
         [("/teams".to_owned(), "name", "Another"), (format!("{team}/invitations"), "email", "bob@example.com")]
     {
-        let answer = ada.post(&path, &[("form_token", &*form_token), (field, value)]).await?;
+        let entered = [("form_token", &*form_token), (field, value), ("role", "member")];
+        let answer = ada.post(&path, &entered).await?;
         assert_eq!(answer.status, 403, "{path}: {}", answer.body);
         assert!(answer.body.contains(&format!("value=\"{value}\"")), "{path}: {}", answer.body);
         assert!(answer.body.contains(&format!("<a href=\"#{field}\">Verify your e-mail")), "{path}: {}", answer.body);
