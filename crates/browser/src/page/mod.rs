@@ -9,6 +9,7 @@ mod change;
 mod context;
 mod error;
 mod findings;
+mod frame_calls;
 mod identity;
 mod load;
 mod picture;

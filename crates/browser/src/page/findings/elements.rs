@@ -3,18 +3,17 @@
 
 use std::time::Duration;
 
-use chromiumoxide::cdp::browser_protocol::dom::{BackendNodeId, GetFrameOwnerParams, ResolveNodeParams};
-use chromiumoxide::cdp::browser_protocol::page::{CreateIsolatedWorldParams, GetFrameTreeParams, Viewport as Clip};
-use chromiumoxide::cdp::js_protocol::runtime::{CallFunctionOnParams, EvaluateParams, RemoteObjectId};
+use chromiumoxide::cdp::browser_protocol::dom::{BackendNodeId, GetFrameOwnerParams};
+use chromiumoxide::cdp::browser_protocol::page::Viewport as Clip;
+use chromiumoxide::cdp::js_protocol::runtime::CallFunctionOnParams;
 use grabd_domain::capture::FileKind;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::cdp::CallError;
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
+use crate::page::frame_calls::{Evaluated, FrameCalls, FrameTree, OnTimeout};
 use crate::page::load::watch::World;
 use crate::page::picture::shown::{ELEMENTS, ImageSize, ShownPart, limit, shown_part};
 use crate::page::script;
@@ -114,54 +113,8 @@ struct Outer {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct FrameTreeResult {
-    frame_tree: FrameTree,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct FrameTree {
-    frame: FrameInfo,
-    #[serde(default)]
-    child_frames: Vec<FrameTree>,
-}
-
-#[derive(Deserialize)]
-struct FrameInfo {
-    id: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Owner {
     backend_node_id: BackendNodeId,
-}
-
-#[derive(Deserialize)]
-struct Resolved {
-    object: RemoteElement,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RemoteElement {
-    object_id: Option<RemoteObjectId>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct CreatedWorld {
-    execution_context_id: World,
-}
-
-#[derive(Deserialize)]
-struct Evaluated<T> {
-    result: Evaluation<T>,
-}
-
-#[derive(Deserialize)]
-struct Evaluation<T> {
-    value: Option<T>,
 }
 
 /// Where a frame is. `place` is `None` if the image shows nothing of it.
@@ -204,8 +157,13 @@ pub(in crate::page) async fn list(
 async fn add_frames(context: &CaptureContext<'_>, found: &mut Found) -> Result<(), CaptureError> {
     let Some(world) = context.tab.watch.world() else { return Ok(()) };
     let until = Instant::now() + FRAMES_LIMIT;
-    let tree: Option<FrameTreeResult> = call(context, until, GetFrameTreeParams::default()).await?;
-    let Some(FrameTreeResult { frame_tree }) = tree else { return Ok(()) };
+    let calls = FrameCalls {
+        tab: context.tab,
+        world_name: WORLD,
+        until: until.min(context.deadline),
+        on_timeout: OnTimeout::Skip,
+    };
+    let Some(frame_tree) = calls.tree().await? else { return Ok(()) };
     let page = Outer { world, place: None, path: Some(String::new()) };
     let mut open: Vec<(FrameTree, Outer)> =
         frame_tree.child_frames.into_iter().rev().map(|child| (child, page.clone())).collect();
@@ -216,7 +174,7 @@ async fn add_frames(context: &CaptureContext<'_>, found: &mut Found) -> Result<(
             return Ok(());
         }
         looked_at += 1;
-        let Some(inner) = add_frame(context, until, frame.id, &outer, found).await? else { continue };
+        let Some(inner) = add_frame(context, calls, frame.id, &outer, found).await? else { continue };
         if found.is_cut {
             return Ok(());
         }
@@ -228,20 +186,14 @@ async fn add_frames(context: &CaptureContext<'_>, found: &mut Found) -> Result<(
 /// Adds the elements of a frame, and returns its document. `None` if the image does not show it, or if it is gone.
 async fn add_frame(
     context: &CaptureContext<'_>,
-    until: Instant,
+    calls: FrameCalls<'_>,
     frame: String,
     outer: &Outer,
     found: &mut Found,
 ) -> Result<Option<Outer>, CaptureError> {
-    let owner: Option<Owner> = call(context, until, GetFrameOwnerParams::new(frame.clone())).await?;
+    let owner: Option<Owner> = calls.call(GetFrameOwnerParams::new(frame.clone())).await?;
     let Some(Owner { backend_node_id }) = owner else { return Ok(None) };
-    let resolve = ResolveNodeParams {
-        backend_node_id: Some(backend_node_id),
-        execution_context_id: Some(outer.world),
-        ..ResolveNodeParams::default()
-    };
-    let resolved: Option<Resolved> = call(context, until, resolve).await?;
-    let Some(object_id) = resolved.and_then(|resolved| resolved.object.object_id) else { return Ok(None) };
+    let Some(object_id) = calls.resolve(backend_node_id, Some(outer.world)).await? else { return Ok(None) };
     let known = json!({ "view": &found.view, "place": &outer.place });
     let script = format!("function () {{ return {}.frameAt(this, {known}) }}", ELEMENTS.trim_end());
     let params = CallFunctionOnParams {
@@ -250,14 +202,11 @@ async fn add_frame(
         silent: Some(true),
         ..CallFunctionOnParams::new(script)
     };
-    let placed: Option<Evaluated<FramePlace>> = call(context, until, params).await?;
+    let placed: Option<Evaluated<FramePlace>> = calls.call(params).await?;
     let Some(FramePlace { place: Some(place), selector }) = placed.and_then(|placed| placed.result.value) else {
         return Ok(None);
     };
-    let create =
-        CreateIsolatedWorldParams { world_name: Some(WORLD.to_owned()), ..CreateIsolatedWorldParams::new(frame) };
-    let created: Option<CreatedWorld> = call(context, until, create).await?;
-    let Some(CreatedWorld { execution_context_id: world }) = created else { return Ok(None) };
+    let Some(world) = calls.world(frame).await? else { return Ok(None) };
 
     let in_frame = outer.path.as_ref().zip(selector).map(|(path, selector)| match path.as_str() {
         "" => selector,
@@ -276,14 +225,8 @@ async fn add_frame(
         hidden: &hidden,
     };
     let Ok(reading) = serde_json::to_string(&reading) else { return Ok(None) };
-    let params = EvaluateParams {
-        context_id: Some(world),
-        return_by_value: Some(true),
-        silent: Some(true),
-        ..EvaluateParams::new(format!("{}.elements({reading})", ELEMENTS.trim_end()))
-    };
-    let read: Option<Evaluated<Found>> = call(context, until, params).await?;
-    let Some(inner) = read.and_then(|read| read.result.value) else { return Ok(None) };
+    let script = format!("{}.elements({reading})", ELEMENTS.trim_end());
+    let Some(inner) = calls.evaluate::<Found>(world, script).await? else { return Ok(None) };
     for mut element in inner.elements {
         if let Value::Object(members) = &mut element {
             members.insert("frame".to_owned(), json!(&in_frame));
@@ -298,21 +241,4 @@ async fn add_frame(
         outline.size = added.size;
     }
     Ok(Some(Outer { world, place: Some(place), path: in_frame }))
-}
-
-/// Calls the browser. `None` if the frame is gone, or too busy to answer.
-async fn call<C: chromiumoxide::Command, T: DeserializeOwned>(
-    context: &CaptureContext<'_>,
-    until: Instant,
-    command: C,
-) -> Result<Option<T>, CaptureError> {
-    let left = until.saturating_duration_since(Instant::now()).min(context.remaining());
-    match context.tab.client.call_as(left, Some(&context.tab.session), command).await {
-        Ok(result) => Ok(Some(result)),
-        Err(CallError::Closed) => Err(CallError::Closed.into()),
-        Err(error) => {
-            tracing::debug!(%error, "a frame does not answer");
-            Ok(None)
-        }
-    }
 }

@@ -3,16 +3,15 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use chromiumoxide::cdp::browser_protocol::dom::DescribeNodeParams;
-use chromiumoxide::cdp::browser_protocol::page::CreateIsolatedWorldParams;
-use chromiumoxide::cdp::js_protocol::runtime::{EvaluateParams, ExecutionContextId, RemoteObjectId};
-use serde::de::{DeserializeOwned, IgnoredAny};
+use chromiumoxide::cdp::js_protocol::runtime::EvaluateParams;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
-use crate::cdp::CallError;
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
+use crate::page::frame_calls::{Evaluated, FrameCalls, OnTimeout};
+use crate::page::load::watch::World;
 
 /// The name of the isolated world. Pages cannot see it.
 const WORLD: &str = "grabd steps";
@@ -127,39 +126,8 @@ struct Point {
     y: f64,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Evaluated<T> {
-    result: Evaluation<T>,
-    exception_details: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Evaluation<T> {
-    value: Option<T>,
-    object_id: Option<RemoteObjectId>,
-}
-
-#[derive(Deserialize)]
-struct Described {
-    node: Node,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Node {
-    frame_id: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Created {
-    execution_context_id: ExecutionContextId,
-}
-
 /// The isolated world of the frame that an element is in.
-pub(super) struct Place(ExecutionContextId);
+pub(super) struct Place(World);
 
 /// Calls a function with the element that a selector names, within the frames that it names before. Waits for it for up to
 /// `limit`, which the arguments get as their budget.
@@ -224,28 +192,29 @@ async fn attempt(
         let left = until.saturating_duration_since(Instant::now());
         u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
     };
+    let calls = calls(context);
     let (main, _) = context.tab.watch.frame_and_loader();
-    let Some(mut world) = world_of(context, main).await? else { return Ok(None) };
+    let Some(mut world) = calls.world(main).await? else { return Ok(None) };
     let mut parents = Vec::with_capacity(frames.len());
     for &frame in frames {
         let of_frame = Arguments { selector: frame, kind: "", budget_ms: budget_ms(), ..arguments };
         let in_frame = |found: Found| Some((Found { frame: Some(frame.to_owned()), ..found }, None));
-        match call::<Found>(context, world, "frame", &of_frame).await? {
+        match call::<Found>(calls, world, "frame", &of_frame).await? {
             None => return Ok(None),
             Some(found) if found.problem.is_some() => return Ok(in_frame(found)),
             Some(_) => {}
         }
-        let Some(id) = frame_id(context, world).await? else { return Ok(None) };
-        let Some(inner) = world_of(context, id).await? else { return Ok(in_frame(Found::with(Problem::OtherSite))) };
+        let Some(id) = frame_id(calls, world).await? else { return Ok(None) };
+        let Some(inner) = calls.world(id).await? else { return Ok(in_frame(Found::with(Problem::OtherSite))) };
         parents.push((world, frame));
         world = inner;
     }
     let arguments = Arguments { budget_ms: budget_ms(), ..arguments };
-    let Some(mut found) = call::<Found>(context, world, function, &arguments).await? else { return Ok(None) };
+    let Some(mut found) = call::<Found>(calls, world, function, &arguments).await? else { return Ok(None) };
     // From the innermost frame to the window.
     for (parent, frame) in parents.into_iter().rev() {
         let Some((x, y)) = found.point() else { break };
-        let Some(at) = call::<Found>(context, parent, "framePoint", &Point { x, y }).await? else { return Ok(None) };
+        let Some(at) = call::<Found>(calls, parent, "framePoint", &Point { x, y }).await? else { return Ok(None) };
         if at.problem.is_some() {
             return Ok(Some((Found { frame: Some(frame.to_owned()), ..at }, None)));
         }
@@ -264,33 +233,30 @@ pub(super) async fn apply(
     function: &str,
     arguments: &Arguments<'_>,
 ) -> Result<Option<Found>, CaptureError> {
-    call(context, place.0, function, arguments).await
+    call(calls(context), place.0, function, arguments).await
 }
 
-/// The isolated world of a frame. `None` if there is no such frame in the process of the page.
-async fn world_of(context: &CaptureContext<'_>, frame: String) -> Result<Option<ExecutionContextId>, CaptureError> {
-    let create =
-        CreateIsolatedWorldParams { world_name: Some(WORLD.to_owned()), ..CreateIsolatedWorldParams::new(frame) };
-    Ok(request::<_, Created>(context, create).await?.map(|created| created.execution_context_id))
+/// How frames are called. A page that does not answer fails the capture.
+fn calls<'a>(context: &CaptureContext<'a>) -> FrameCalls<'a> {
+    FrameCalls {
+        tab: context.tab,
+        world_name: WORLD,
+        until: context.deadline + SCRIPT_GRACE,
+        on_timeout: OnTimeout::Fail,
+    }
 }
 
 /// The id of the frame whose element was found last. `None` if it is gone.
-async fn frame_id(context: &CaptureContext<'_>, world: ExecutionContextId) -> Result<Option<String>, CaptureError> {
-    let params = EvaluateParams {
-        context_id: Some(world),
-        silent: Some(true),
-        ..EvaluateParams::new(format!("{}.element()", *LIBRARY))
-    };
-    let element: Option<Evaluated<IgnoredAny>> = request(context, params).await?;
-    let Some(object_id) = element.and_then(|element| element.result.object_id) else { return Ok(None) };
-    let describe = DescribeNodeParams { object_id: Some(object_id), ..DescribeNodeParams::default() };
-    Ok(request::<_, Described>(context, describe).await?.and_then(|described| described.node.frame_id))
+async fn frame_id(calls: FrameCalls<'_>, world: World) -> Result<Option<String>, CaptureError> {
+    let element = calls.object(world, format!("{}.element()", *LIBRARY)).await?;
+    let Some(element) = element else { return Ok(None) };
+    Ok(calls.describe(element).await?.and_then(|node| node.frame_id))
 }
 
 /// The result of a function. `None` if it throws, or if the world is gone.
 async fn call<T: DeserializeOwned>(
-    context: &CaptureContext<'_>,
-    world: ExecutionContextId,
+    calls: FrameCalls<'_>,
+    world: World,
     function: &str,
     arguments: &impl Serialize,
 ) -> Result<Option<T>, CaptureError> {
@@ -302,22 +268,9 @@ async fn call<T: DeserializeOwned>(
         silent: Some(true),
         ..EvaluateParams::new(format!("{}.{function}({arguments})", *LIBRARY))
     };
-    let evaluated: Option<Evaluated<T>> = request(context, params).await?;
+    let evaluated: Option<Evaluated<T>> = calls.call(params).await?;
     // What was thrown is a value, too.
     Ok(evaluated.filter(|evaluated| evaluated.exception_details.is_none()).and_then(|evaluated| evaluated.result.value))
-}
-
-/// Calls the browser. `None` if it refuses the call, because the frame or its document is gone.
-async fn request<C: chromiumoxide::Command, T: DeserializeOwned>(
-    context: &CaptureContext<'_>,
-    command: C,
-) -> Result<Option<T>, CaptureError> {
-    let limit = context.remaining() + SCRIPT_GRACE;
-    match context.tab.client.call_as(limit, Some(&context.tab.session), command).await {
-        Ok(result) => Ok(Some(result)),
-        Err(CallError::Refused { .. } | CallError::InvalidResponse(_) | CallError::TooLarge { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
 }
 
 #[cfg(test)]
