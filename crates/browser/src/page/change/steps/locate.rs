@@ -6,12 +6,12 @@ use std::time::Duration;
 use chromiumoxide::cdp::js_protocol::runtime::EvaluateParams;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::frame_calls::{Evaluated, FrameCalls, OnTimeout};
-use crate::page::load::watch::World;
+use crate::page::load::watch::{WatchState, World};
 
 /// The name of the isolated world. Pages cannot see it.
 const WORLD: &str = "grabd steps";
@@ -22,7 +22,7 @@ const FRAME_SEPARATOR: &str = " >> ";
 /// The most frames within each other.
 const MAX_FRAMES: usize = 4;
 
-/// The time until a frame whose document was replaced is looked at again.
+/// The time until a frame whose document may have been replaced is looked at again.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
 /// The time for a waiting script to report that its time is up.
@@ -171,12 +171,20 @@ async fn find_within(
     limit: Duration,
 ) -> Result<(Found, Option<Place>), CaptureError> {
     let until = (Instant::now() + limit).min(context.capture_by);
+    let watch = &context.tab.watch;
+    // A script can throw in a document without elements. It has some when it is parsed.
+    let progress = |seen: &WatchState| (seen.committed_at, seen.parsed_at, seen.loaded_at);
     loop {
-        match attempt(context, frames, function, arguments, until).await? {
-            Some(found) => return Ok(found),
-            None if Instant::now() >= until => return Ok((Found::with(Problem::Replaced), None)),
-            None => sleep(RETRY_AFTER).await,
+        let before = watch.read(progress);
+        if let Some(found) = attempt(context, frames, function, arguments, until).await? {
+            return Ok(found);
         }
+        if Instant::now() >= until {
+            return Ok((Found::with(Problem::Replaced), None));
+        }
+        // A document in a frame may have been replaced, or the frame may be gone: the watch records neither.
+        let retry_at = if frames.is_empty() { until } else { until.min(Instant::now() + RETRY_AFTER) };
+        watch.until(retry_at, |seen| (progress(seen) != before).then_some(())).await;
     }
 }
 
