@@ -13,8 +13,9 @@ const SECRET_HEADERS: [&str; 6] =
 /// The fewest characters of a secret that is looked for in texts. Shorter ones are in many texts by chance.
 const LEAST_CHARS: usize = 4;
 
-/// The fewest bytes of a text that may have been cut when it was recorded, and so may end within a secret.
-const LEAST_CUT_BYTES: usize = 2048;
+/// The fewest bytes of a text that may have been cut when it was recorded, and so may end within a secret: titles have the lowest
+/// limit.
+const LEAST_CUT_BYTES: usize = 300;
 
 /// How `encodeURIComponent` writes what forms write differently.
 const AS_COMPONENT: [(&str, &str); 6] =
@@ -76,27 +77,26 @@ impl SecretFilter {
 
     /// A text without values of the caller.
     pub(super) fn text(&self, text: &str) -> String {
+        // It may be shorter without the values in it.
+        let may_be_cut = text.len() >= LEAST_CUT_BYTES;
         let mut text = text.to_owned();
         for value in &self.values {
             if text.contains(value) {
                 text = text.replace(value, REMOVED);
             }
         }
-        if let Some(start) = self.incomplete_secret(&text) {
+        if may_be_cut && let Some(start) = self.incomplete_secret(&text) {
             text.truncate(start);
             text.push_str(REMOVED);
         }
         text
     }
 
-    /// Where a secret begins that a long text ends with, and that is not complete.
+    /// Where a secret begins that a text ends with, and that is not complete.
     fn incomplete_secret(&self, text: &str) -> Option<usize> {
-        if text.len() < LEAST_CUT_BYTES {
-            return None;
-        }
+        let latest = text.len().checked_sub(LEAST_CHARS)?;
         let begins = |secret: &String| {
             let earliest = text.len().saturating_sub(secret.len());
-            let latest = text.len() - LEAST_CHARS;
             let mut starts = text.char_indices().map(|(at, _)| at).filter(|at| (earliest..=latest).contains(at));
             starts.find(|at| secret.starts_with(&text[*at..]))
         };
@@ -108,7 +108,7 @@ impl SecretFilter {
         SECRET_HEADERS.contains(&name.as_str())
             || self.names.contains(&name)
             || self.values.iter().any(|secret| value.contains(secret))
-            || self.incomplete_secret(value).is_some()
+            || (value.len() >= LEAST_CUT_BYTES && self.incomplete_secret(value).is_some())
     }
 }
 
@@ -190,7 +190,12 @@ mod tests {
         let text = format!("{}{}", "a".repeat(1000), &"0123456789".repeat(300)[..1048]);
         assert_eq!(filter.text(&text), format!("{}removed", "a".repeat(1000)));
         assert_eq!(filter.headers(&[("x-echo".to_owned(), text)]), []);
+        let line = format!("{}{}", "a".repeat(490), "0123456789");
+        assert_eq!(filter.text(&line), format!("{}removed", "a".repeat(490)));
+        let twice = format!("{}{}", "0123456789".repeat(300), &"0123456789".repeat(300)[..1048]);
+        assert_eq!(filter.text(&twice), "removedremoved", "the text is short without the first one");
         let long = "a".repeat(3000);
         assert_eq!(filter.text(&long), long);
+        assert_eq!(filter.text("in 0123456789"), "in 0123456789", "no short text is cut");
     }
 }

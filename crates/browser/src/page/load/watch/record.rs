@@ -237,7 +237,7 @@ impl Record {
 
 /// The first characters, without control characters.
 fn shortened(text: &str, chars: usize) -> String {
-    text.chars().take(chars).filter(|char| !char.is_control() || *char == '\n').collect()
+    text.chars().filter(|char| !char.is_control() || *char == '\n').take(chars).collect()
 }
 
 #[cfg(test)]
