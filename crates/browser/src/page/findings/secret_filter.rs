@@ -1,4 +1,5 @@
-//! Keeps secrets out of files about requests: what the caller sends to the target, and credentials and cookies of anybody.
+//! Keeps secrets out of files about requests: what the caller sends to the target or has typed there secretly, and credentials
+//! and cookies of anybody.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -51,6 +52,8 @@ impl SecretFilter {
             plain.push(password.clone());
             plain.push(STANDARD.encode(format!("{username}:{password}")));
         }
+        // Forms put what was typed into URLs.
+        plain.extend(secrets.hidden_texts().into_iter().map(str::to_owned));
         plain.retain(|value| value.chars().count() >= LEAST_CHARS);
         let encoded = |value: &String| form_urlencoded::byte_serialize(value.as_bytes()).collect::<String>();
         let mut values: Vec<String> = plain.iter().map(encoded).collect();
@@ -182,6 +185,20 @@ mod tests {
         let filter = filter(&[("headers", r#"{"Authorization": "Bearer to~ken/1"}"#)]);
         assert_eq!(filter.url("https://example.com/?t=to~ken%2F1"), "https://example.com/?t=removed");
         assert_eq!(filter.text("sent Bearer to~ken/1 and to~ken/1"), "sent removed and removed");
+    }
+
+    #[test]
+    fn texts_that_steps_type_secretly_are_removed() {
+        let typed = |text: &str, is_secret: bool| {
+            format!(r##"{{"type": {{"into": "#a", "text": "{text}", "secret": {is_secret}}}}}"##)
+        };
+        let steps = format!("[{}, {}]", typed("pass word", true), typed("open text", false));
+        let filter = filter(&[("steps", &steps)]);
+        assert_eq!(
+            filter.url("https://example.com/?p=pass+word&q=open+text"),
+            "https://example.com/?p=removed&q=open+text"
+        );
+        assert_eq!(filter.text("pass word, open text"), "removed, open text");
     }
 
     #[test]
