@@ -84,9 +84,7 @@ impl Response {
             opts_out: header("x-robots-tag").is_some_and(opts_out),
         }
     }
-}
 
-impl Response {
     /// What is recorded about it.
     pub(super) fn into_details(self) -> ResponseDetails {
         let Self { status: _, headers, status_text, mime_type, protocol } = self;
