@@ -32,7 +32,7 @@ const LOAD_LIMIT: Duration = Duration::from_secs(10);
 const SHOT_RESERVE: Duration = Duration::from_secs(5);
 
 /// The time for a waiting script to report that its time is up.
-const SCRIPT_GRACE: Duration = Duration::from_millis(500);
+pub(super) const SCRIPT_GRACE: Duration = Duration::from_millis(500);
 
 /// A capture in progress.
 pub(super) struct CaptureContext<'a> {

@@ -38,14 +38,7 @@ static LIBRARY: LazyLock<String> = LazyLock::new(|| {
         include_str!("scripts/glyphs.js"),
         include_str!("scripts/about.js"),
     ];
-    let mut library = String::from("(() => {\nconst page = {};\n");
-    // Without comments, the library is a third smaller.
-    for line in files.iter().flat_map(|file| file.lines()).filter(|line| !line.trim_start().starts_with("//")) {
-        library.push_str(line.trim_start());
-        library.push('\n');
-    }
-    library.push_str("globalThis.page = page;\n})();\n");
-    library
+    format!("(() => {{\nconst page = {{}};\n{}globalThis.page = page;\n}})();\n", without_comments(&files))
 });
 
 #[derive(Deserialize)]
@@ -103,6 +96,22 @@ pub(super) async fn call_in<T: DeserializeOwned>(
         Err(CallError::InvalidResponse(_) | CallError::TooLarge { .. }) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The lines of scripts without comments and indentation, which makes them a third smaller.
+pub(super) fn without_comments(files: &[&str]) -> String {
+    let lines = files.iter().flat_map(|file| file.lines()).map(str::trim_start);
+    lines.filter(|line| !line.starts_with("//")).flat_map(|line| [line, "\n"]).collect()
+}
+
+/// A time in milliseconds, as scripts get it.
+pub(super) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The milliseconds that are left until then.
+pub(super) fn millis_until(until: Instant) -> u64 {
+    millis(until.saturating_duration_since(Instant::now()))
 }
 
 /// The isolated world of our scripts in the current document, and whether it was just created.

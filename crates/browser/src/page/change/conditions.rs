@@ -2,10 +2,10 @@
 
 use grabd_domain::capture::{Conditions, Selector};
 use serde::{Deserialize, Serialize};
-use tokio::time::Instant;
 
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
+use crate::page::script::millis_until;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -49,8 +49,7 @@ pub(in crate::page) async fn wait_for_text(context: &CaptureContext<'_>) -> Resu
         return Ok(false);
     }
     let _fast = context.clock.draw_fast();
-    let left = context.capture_by.saturating_duration_since(Instant::now());
-    let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+    let budget_ms = millis_until(context.capture_by);
     match context.call_script::<WaitResult>("waitForText", &WaitArguments { text, budget_ms }).await? {
         Some(WaitResult { found: false }) => {
             Err(CaptureError::failed(format!("`wait_for_text` \"{text}\" did not appear in time.")))

@@ -13,6 +13,7 @@ use crate::cdp::CallError;
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::load::settle;
+use crate::page::script::{millis, millis_until};
 
 /// How long a script may run.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(5);
@@ -163,9 +164,7 @@ pub(in crate::page) async fn follow(
 async fn find_target(context: &CaptureContext<'_>, selector: &str) -> Result<Option<(f64, f64)>, CaptureError> {
     let _fast = context.clock.draw_fast();
     let until = (Instant::now() + context.limits.settle_budget).min(context.capture_by);
-    let left = until.saturating_duration_since(Instant::now());
-    let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-    let arguments = TargetArguments { selector, budget_ms };
+    let arguments = TargetArguments { selector, budget_ms: millis_until(until) };
     let why = match context.call_script::<ClickTarget>("clickTarget", &arguments).await? {
         None => return Ok(None),
         Some(ClickTarget::Point { x, y }) => return Ok(Some((x, y))),
@@ -263,13 +262,12 @@ pub(in crate::page) async fn wait_for_expression(context: &CaptureContext<'_>) -
     }
     let _fast = context.clock.draw_fast();
     let left = context.capture_by.saturating_duration_since(Instant::now());
-    let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
     let params = EvaluateParams {
         await_promise: Some(true),
         return_by_value: Some(true),
         // Of a part of it that does not end by itself.
         timeout: Some(TimeDelta::new(SCRIPT_LIMIT.as_secs_f64() * 1000.0)),
-        ..EvaluateParams::new(waiting_program(expression, budget_ms))
+        ..EvaluateParams::new(waiting_program(expression, millis(left)))
     };
     let began = Instant::now();
     let limit = (left + SCRIPT_GRACE).min(context.remaining());

@@ -12,12 +12,12 @@ use chromiumoxide::cdp::browser_protocol::network::{CookieParam, CookieSameSite,
 use grabd_domain::capture::{Appearance, CaptureSpec, Changes, Cookie, Device, SameSite, Selector};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::time::Instant;
 
 use crate::cdp::CallError;
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::identity::accept_language;
+use crate::page::script::millis_until;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -201,8 +201,7 @@ pub(in crate::page) async fn enforce_changes(context: &CaptureContext<'_>) -> Re
 async fn wait(context: &CaptureContext<'_>, selector: &Selector, is_gone: bool) -> Result<(), CaptureError> {
     let _fast = context.clock.draw_fast();
     let (name, selector) = (if is_gone { "wait_for_gone" } else { "wait_for" }, selector.as_str());
-    let left = context.capture_by.saturating_duration_since(Instant::now());
-    let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+    let budget_ms = millis_until(context.capture_by);
     let waited = context.call_script::<WaitResult>("waitFor", &WaitArguments { selector, is_gone, budget_ms }).await?;
     match waited.and_then(|waited| waited.problem) {
         None => Ok(()),

@@ -12,6 +12,7 @@ use crate::cdp::{CallError, Kind};
 use crate::page::context::CaptureContext;
 use crate::page::findings::secret_filter::{Header, SecretFilter};
 use crate::page::load::watch::{Record, RecordedRequest};
+use crate::page::script::millis;
 
 /// The most requests in a report.
 const MAX_REQUESTS: usize = 1000;
@@ -227,5 +228,5 @@ pub(super) const fn kind_name(kind: Kind) -> &'static str {
 
 /// Milliseconds between two times.
 pub(super) fn milliseconds(from: Instant, to: Instant) -> u64 {
-    u64::try_from(to.saturating_duration_since(from).as_millis()).unwrap_or(u64::MAX)
+    millis(to.saturating_duration_since(from))
 }

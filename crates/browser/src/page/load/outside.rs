@@ -12,6 +12,7 @@ use url::Url;
 
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
+use crate::page::script::millis_until;
 use crate::process::ThreadTimes;
 
 /// How often a page is asked before it counts as one without such work. An operation that has just been begun may not be
@@ -90,8 +91,7 @@ pub(in crate::page) async fn answered(context: &CaptureContext<'_>, until: Insta
     loop {
         let seen = || context.tab.watch.read(|seen| seen.database_changes);
         let (before, database_changes) = (thread_times(context).await, seen());
-        let left = until.saturating_duration_since(Instant::now());
-        let arguments = AnswersArguments { for_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX) };
+        let arguments = AnswersArguments { for_ms: millis_until(until) };
         let answers: Option<Answers> = context.call_script("answers", &arguments).await?;
         let is_busy = were_busy(before, thread_times(context).await) || seen() != database_changes;
         if answers.is_none_or(|answers| answers.pending) || Instant::now() >= until {

@@ -8,10 +8,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use crate::page::context::CaptureContext;
+use crate::page::context::{CaptureContext, SCRIPT_GRACE};
 use crate::page::error::CaptureError;
 use crate::page::frame_calls::{Evaluated, FrameCalls, OnTimeout};
 use crate::page::load::watch::{WatchState, World};
+use crate::page::script::{millis_until, without_comments};
 
 /// The name of the isolated world. Pages cannot see it.
 const WORLD: &str = "grabd steps";
@@ -25,19 +26,10 @@ const MAX_FRAMES: usize = 4;
 /// The time until a frame whose document may have been replaced is looked at again.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
-/// The time for a waiting script to report that its time is up.
-const SCRIPT_GRACE: Duration = Duration::from_millis(500);
-
 /// An expression whose value has the functions.
 static LIBRARY: LazyLock<String> = LazyLock::new(|| {
     let files = [include_str!("../../scripts/common.js"), include_str!("../../scripts/locate.js")];
-    let mut library = String::from("(globalThis.steps ??= (() => {\n");
-    for line in files.iter().flat_map(|file| file.lines()).filter(|line| !line.trim_start().starts_with("//")) {
-        library.push_str(line.trim_start());
-        library.push('\n');
-    }
-    library.push_str("return steps;\n})())");
-    library
+    format!("(globalThis.steps ??= (() => {{\n{}return steps;\n}})())", without_comments(&files))
 });
 
 /// Why an element cannot be used.
@@ -196,16 +188,12 @@ async fn attempt(
     arguments: Arguments<'_>,
     until: Instant,
 ) -> Result<Option<(Found, Option<Place>)>, CaptureError> {
-    let budget_ms = || {
-        let left = until.saturating_duration_since(Instant::now());
-        u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
-    };
     let calls = calls(context);
     let (main, _) = context.tab.watch.frame_and_loader();
     let Some(mut world) = calls.world(main).await? else { return Ok(None) };
     let mut parents = Vec::with_capacity(frames.len());
     for &frame in frames {
-        let of_frame = Arguments { selector: frame, kind: "", budget_ms: budget_ms(), ..arguments };
+        let of_frame = Arguments { selector: frame, kind: "", budget_ms: millis_until(until), ..arguments };
         let in_frame = |found: Found| Some((Found { frame: Some(frame.to_owned()), ..found }, None));
         match call::<Found>(calls, world, "frame", &of_frame).await? {
             None => return Ok(None),
@@ -217,7 +205,7 @@ async fn attempt(
         parents.push((world, frame));
         world = inner;
     }
-    let arguments = Arguments { budget_ms: budget_ms(), ..arguments };
+    let arguments = Arguments { budget_ms: millis_until(until), ..arguments };
     let Some(mut found) = call::<Found>(calls, world, function, &arguments).await? else { return Ok(None) };
     // From the innermost frame to the window.
     for (parent, frame) in parents.into_iter().rev() {

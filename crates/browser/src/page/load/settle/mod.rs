@@ -210,7 +210,7 @@ struct DurationArguments {
 
 impl DurationArguments {
     fn time(time: Duration) -> Self {
-        Self { for_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX) }
+        Self { for_ms: script::millis(time) }
     }
 }
 

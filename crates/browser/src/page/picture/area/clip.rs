@@ -6,11 +6,12 @@ use grabd_domain::capture::ClipArea;
 use serde::{Deserialize, Serialize};
 
 use super::capture_area::{Bounds, CaptureArea, cut};
-use super::search::{STATE_TIME, call_script, end_of_search, left_until, millis};
+use super::search::{STATE_TIME, call_script, end_of_search, left_until};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::state::PageState;
 use crate::page::load::settle;
+use crate::page::script::millis;
 
 /// The time that passes for content that appears when it is scrolled to.
 const APPEAR_TIME: Duration = Duration::from_millis(350);

@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::capture_area::{Bounds, CaptureArea, cut};
-use super::search::{STATE_TIME, call_script, end_of_search, left_until, millis};
+use super::search::{STATE_TIME, call_script, end_of_search, left_until};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::state::{Content, PageState};
 use crate::page::load::settle;
+use crate::page::script::millis;
 
 /// Scroll handlers are often debounced: they run only after scrolling has stopped for a while.
 const DEBOUNCE: Duration = Duration::from_millis(350);

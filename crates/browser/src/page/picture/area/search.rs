@@ -41,7 +41,3 @@ pub(super) fn end_of_search(context: &CaptureContext<'_>) -> Instant {
 pub(super) fn left_until(until: Instant) -> Duration {
     until.saturating_duration_since(Instant::now())
 }
-
-pub(super) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
