@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::page::CreateIsolatedWorldParams;
 use chromiumoxide::cdp::js_protocol::runtime::EvaluateParams;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::cdp::CallError;
+use crate::page::frame_calls::Evaluated;
 use crate::page::load::watch::World;
 use crate::page::tab::Tab;
 
@@ -40,16 +41,6 @@ static LIBRARY: LazyLock<String> = LazyLock::new(|| {
     ];
     format!("(() => {{\nconst page = {{}};\n{}globalThis.page = page;\n}})();\n", without_comments(&files))
 });
-
-#[derive(Deserialize)]
-struct EvaluateResult<T> {
-    result: Value<T>,
-}
-
-#[derive(Deserialize)]
-struct Value<T> {
-    value: Option<T>,
-}
 
 /// Calls a function of our scripts and waits for its result. It runs in an isolated world: it sees the document, but
 /// not what the page did to globals such as `Promise` or `document.fonts`. Returns `None` if the function throws, for
@@ -91,7 +82,7 @@ pub(super) async fn call_in<T: DeserializeOwned>(
         silent: Some(true),
         ..EvaluateParams::new(expression)
     };
-    match tab.client.call_as::<_, EvaluateResult<T>>(limit, Some(&tab.session), params).await {
+    match tab.client.call_as::<_, Evaluated<T>>(limit, Some(&tab.session), params).await {
         Ok(evaluated) => Ok(evaluated.result.value),
         Err(CallError::InvalidResponse(_) | CallError::TooLarge { .. }) => Ok(None),
         Err(error) => Err(error),
