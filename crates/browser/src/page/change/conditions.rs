@@ -63,7 +63,7 @@ pub(in crate::page) async fn wait_for_text(context: &CaptureContext<'_>) -> Resu
 /// not be captured.
 ///
 /// # Errors
-/// If it does, and if the selector is invalid.
+/// If it shows that, or if the selector is invalid.
 pub(in crate::page) async fn check(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
     let Conditions { fail_if_selector, fail_if_text, wait_for_text: _, fail_if_blank: _, wait_for_expression: _ } =
         &context.spec.conditions;

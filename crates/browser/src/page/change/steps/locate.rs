@@ -36,7 +36,7 @@ static LIBRARY: LazyLock<String> = LazyLock::new(|| {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Problem {
-    /// The selector is none.
+    /// The selector is invalid.
     Invalid,
     /// Nothing matches.
     Missing,
