@@ -62,15 +62,22 @@ struct FrameTreeResult {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Evaluated<T> {
-    pub(super) result: RemoteValue<T>,
-    pub(super) exception_details: Option<IgnoredAny>,
+    result: RemoteValue<T>,
+    exception_details: Option<IgnoredAny>,
+}
+
+impl<T> Evaluated<T> {
+    /// The value. `None` if there is none, or if an exception was thrown, which may come in place of the value.
+    pub(super) fn into_value(self) -> Option<T> {
+        self.result.value.filter(|_| self.exception_details.is_none())
+    }
 }
 
 /// A value, or the id of an object in the page.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct RemoteValue<T> {
-    pub(super) value: Option<T>,
+struct RemoteValue<T> {
+    value: Option<T>,
     object_id: Option<RemoteObjectId>,
 }
 
@@ -133,7 +140,7 @@ impl FrameCalls<'_> {
             ..EvaluateParams::new(expression)
         };
         let evaluated: Option<Evaluated<T>> = self.call(params).await?;
-        Ok(evaluated.and_then(|evaluated| evaluated.result.value))
+        Ok(evaluated.and_then(Evaluated::into_value))
     }
 
     /// The object that an expression names. `None` if there is none, or if the world is gone.
@@ -177,5 +184,19 @@ impl FrameCalls<'_> {
                 Ok(None)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exception_is_no_value() {
+        let read = |json: &str| serde_json::from_str::<Evaluated<bool>>(json).unwrap().into_value();
+        assert_eq!(read(r#"{"result": {"type": "boolean", "value": true}}"#), Some(true));
+        assert_eq!(read(r#"{"result": {"type": "undefined"}}"#), None);
+        let thrown = r#"{"result": {"type": "boolean", "value": true}, "exceptionDetails": {"text": "Uncaught"}}"#;
+        assert_eq!(read(thrown), None);
     }
 }

@@ -83,7 +83,7 @@ pub(super) async fn call_in<T: DeserializeOwned>(
         ..EvaluateParams::new(expression)
     };
     match tab.client.call_as::<_, Evaluated<T>>(limit, Some(&tab.session), params).await {
-        Ok(evaluated) => Ok(evaluated.result.value),
+        Ok(evaluated) => Ok(evaluated.into_value()),
         Err(CallError::InvalidResponse(_) | CallError::TooLarge { .. }) => Ok(None),
         Err(error) => Err(error),
     }

@@ -203,7 +203,7 @@ async fn add_frame(
         ..CallFunctionOnParams::new(script)
     };
     let placed: Option<Evaluated<FramePlace>> = calls.call(params).await?;
-    let Some(FramePlace { place: Some(place), selector }) = placed.and_then(|placed| placed.result.value) else {
+    let Some(FramePlace { place: Some(place), selector }) = placed.and_then(Evaluated::into_value) else {
         return Ok(None);
     };
     let Some(world) = calls.world(frame).await? else { return Ok(None) };

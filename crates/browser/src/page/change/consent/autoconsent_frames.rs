@@ -164,7 +164,7 @@ async fn run(calls: FrameCalls<'_>, is_main: bool, world: World, code: &str) -> 
             ..EvaluateParams::new(format!("(async () => !!(await ({code})))()"))
         };
         let result: Option<Evaluated<bool>> = calls.within(EVAL_LIMIT).call(params).await?;
-        return Ok(result.and_then(|result| result.result.value).unwrap_or(false));
+        return Ok(result.and_then(Evaluated::into_value).unwrap_or(false));
     }
     // The world of a page in a frame has no known id, but the browser resolves nodes in it.
     let document = calls.within(EVAL_LIMIT).object(world, "document".to_owned()).await?;
@@ -180,5 +180,5 @@ async fn run(calls: FrameCalls<'_>, is_main: bool, world: World, code: &str) -> 
         ..CallFunctionOnParams::new(format!("async () => !!(await ({code}))"))
     };
     let result: Option<Evaluated<bool>> = calls.within(EVAL_LIMIT).call(params).await?;
-    Ok(result.and_then(|result| result.result.value).unwrap_or(false))
+    Ok(result.and_then(Evaluated::into_value).unwrap_or(false))
 }

@@ -265,8 +265,7 @@ async fn call<T: DeserializeOwned>(
         ..EvaluateParams::new(format!("{}.{function}({arguments})", *LIBRARY))
     };
     let evaluated: Option<Evaluated<T>> = calls.call(params).await?;
-    // What was thrown is a value, too.
-    Ok(evaluated.filter(|evaluated| evaluated.exception_details.is_none()).and_then(|evaluated| evaluated.result.value))
+    Ok(evaluated.and_then(Evaluated::into_value))
 }
 
 #[cfg(test)]
