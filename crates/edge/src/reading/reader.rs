@@ -4,6 +4,7 @@ use axum::Router;
 use grabd_memory::{MemoryBudget, Reservation};
 use grabd_proto::v1::{Grab, GrabFile, GrabStatus};
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 
 use super::changes;
 use super::element::{Element, elements};
@@ -76,14 +77,8 @@ impl Reader {
     ) -> Result<Document, ReadError> {
         match kind {
             Readable::Markdown | Readable::Text | Readable::Accessibility => self.document(grab, kind).await,
-            Readable::Elements => {
-                let Document { text, memory } = self.document(grab, kind).await?;
-                Ok(Document { text: json_text::of_elements(&text), memory })
-            }
-            Readable::Report => {
-                let Document { text, memory } = self.document(grab, kind).await?;
-                Ok(Document { text: json_text::of_object(&text), memory })
-            }
+            Readable::Elements => self.made_of(grab, kind, json_text::of_elements).await,
+            Readable::Report => self.made_of(grab, kind, json_text::of_object).await,
             Readable::Difference => {
                 check_done(grab)?;
                 Ok(self.changes(earlier.ok_or(ReadError::NoEarlier)?, grab).await)
@@ -102,37 +97,58 @@ impl Reader {
         Ok(Document { text, memory: vec![memory] })
     }
 
+    /// A text that is made of a file.
+    async fn made_of(&self, grab: &Grab, kind: Readable, make: fn(&str) -> String) -> Result<Document, ReadError> {
+        let Document { text, memory } = self.document(grab, kind).await?;
+        blocking(move || Document { text: make(&text), memory }).await
+    }
+
     /// What changed between two grabs. What cannot be compared is said in the text.
     async fn changes(&self, older: &Grab, newer: &Grab) -> Document {
         let mut text = format!("From grab {} to grab {}.\n{}\n\n", older.id, newer.id, image_change(older, newer));
         let mut memory = Vec::new();
-        match self.both(older, newer, Readable::Elements).await {
-            Ok((old, new)) => {
-                text.push_str(&changes::of_elements(&elements_of(&old), &elements_of(&new)));
-                memory.extend(old.memory.into_iter().chain(new.memory));
+        match self.compared(older, newer, Readable::Elements, compare_elements).await {
+            Ok(found) => {
+                text.push_str(&found.text);
+                memory.extend(found.memory);
             }
             Err(why) => text.push_str(&format!("Elements are not compared: {why}\n\n")),
         }
-        let lines = match self.both(older, newer, Readable::Text).await {
-            Ok(both) => Ok(both),
-            Err(why) => self.both(older, newer, Readable::Markdown).await.map_err(|_| why),
+        let lines = match self.compared(older, newer, Readable::Text, changes::of_lines).await {
+            Ok(found) => Ok(found),
+            Err(why) => self.compared(older, newer, Readable::Markdown, changes::of_lines).await.map_err(|_| why),
         };
         match lines {
-            Ok((old, new)) => {
-                text.push_str(&changes::of_lines(&old.text, &new.text));
-                memory.extend(old.memory.into_iter().chain(new.memory));
+            Ok(found) => {
+                text.push_str(&found.text);
+                memory.extend(found.memory);
             }
             Err(why) => text.push_str(&format!("Text is not compared: {why}\n")),
         }
         Document { text, memory }
     }
 
-    /// The files of a kind of two grabs, or why one of them cannot be read.
-    async fn both(&self, older: &Grab, newer: &Grab, kind: Readable) -> Result<(Document, Document), String> {
+    /// A comparison of the files of a kind of two grabs, or why one of them cannot be read.
+    async fn compared(
+        &self,
+        older: &Grab,
+        newer: &Grab,
+        kind: Readable,
+        compare: fn(&str, &str) -> String,
+    ) -> Result<Document, String> {
         let old = self.document(older, kind).await.map_err(|why| format!("of the earlier grab: {why}"))?;
         let new = self.document(newer, kind).await.map_err(|why| format!("of this grab: {why}"))?;
-        Ok((old, new))
+        let compared = blocking(move || Document {
+            text: compare(&old.text, &new.text),
+            memory: old.memory.into_iter().chain(new.memory).collect(),
+        });
+        compared.await.map_err(|why| why.to_string())
     }
+}
+
+/// Runs work that takes long with a large file on a thread where it does not delay other requests.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ReadError> {
+    spawn_blocking(work).await.map_err(|_| ReadError::File(FileError::Unreadable))
 }
 
 /// The file of a kind of a done grab.
@@ -156,8 +172,11 @@ fn check_done(grab: &Grab) -> Result<(), ReadError> {
     }
 }
 
-fn elements_of(document: &Document) -> Vec<Element> {
-    serde_json::from_str::<Value>(&document.text).map(|file| elements(&file).0).unwrap_or_default()
+fn compare_elements(older: &str, newer: &str) -> String {
+    let read = |file: &str| -> Vec<Element> {
+        serde_json::from_str::<Value>(file).map(|file| elements(&file).0).unwrap_or_default()
+    };
+    changes::of_elements(&read(older), &read(newer))
 }
 
 /// What is known about the change of the image.
