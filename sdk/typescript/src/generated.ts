@@ -461,10 +461,10 @@ export interface CaptureOptions {
    */
   steps?: readonly Step[] | undefined;
   /**
-   * Cover elements that match these CSS selectors with grey boxes. For what must not be seen: nothing in the elements
-   * is drawn. The capture fails, without charge, if one of the selectors matches nothing when the image is taken.
-   * Frames of other origins are not searched. Of the files of `also`, only `report` can be made with it. At most 20.
-   * Example: `[".account-number"]`.
+   * Cover elements that match these CSS selectors with grey boxes. Use it for what must not be seen: nothing in the
+   * elements is drawn. The capture fails, without charge, if one of the selectors matches nothing when the image is
+   * taken. Frames of other origins are not searched. Of the files of `also`, only `report` can be made with it. At most
+   * 20. Example: `[".account-number"]`.
    */
   mask?: readonly string[] | undefined;
   /**
@@ -485,7 +485,7 @@ export interface CaptureOptions {
   wait_for_text?: string | undefined;
   /**
    * Fail if all of the image has one colour. A capture that fails is not charged. Without the option, such a grab is
-   * done, and most have the warning `blank`. Default: `false`. Example: `true`.
+   * done, with the warning `blank` unless the captured element is empty. Default: `false`. Example: `true`.
    */
   fail_if_blank?: boolean | undefined;
   /**
