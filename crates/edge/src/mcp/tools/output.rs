@@ -19,7 +19,7 @@ pub(super) const MAX_RESULT_BYTES: usize = 890_000;
 pub(in super::super) struct ToolOutput {
     /// Content that matches the output schema.
     pub(super) structured: Value,
-    /// An image and a link to it, or nothing.
+    /// What is shown beside it: images, texts and links.
     pub(super) blocks: Vec<ContentBlock>,
     /// Metadata of the core's response.
     pub(in super::super) metadata: HeaderMap,
@@ -38,7 +38,7 @@ pub(in super::super) fn success_result(era: Era, success: ToolOutput) -> CallToo
     let mut result = CallToolResult::success(blocks);
     result.structured_content = Some(structured);
     let mut result = for_era(era, result);
-    // Only the image can be large.
+    // Texts are limited by their tokens, so that only images can be large.
     if size(&result) > MAX_RESULT_BYTES {
         result.content.retain(|block| block.as_image().is_none());
     }
