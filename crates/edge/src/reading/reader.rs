@@ -18,7 +18,7 @@ const MAX_TEXT_BYTES: u64 = 8 << 20;
 /// Reads the files of grabs.
 pub(crate) struct Reader(Files);
 
-/// A text of a grab. The memory of the files that it is made of is reserved until it is dropped.
+/// A text of a grab. Its memory is reserved until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) text: String,
@@ -51,6 +51,15 @@ pub(crate) enum ReadError {
     File(#[from] FileError),
 }
 
+impl Document {
+    /// Keeps memory for the text and the part of it that is sent, and gives back that of the files.
+    fn without_files(mut self) -> Self {
+        let kept = u64::try_from(self.text.len()).unwrap_or(u64::MAX).saturating_mul(2);
+        self.memory.iter_mut().for_each(|reservation| reservation.shrink_to(kept));
+        self
+    }
+}
+
 impl Reader {
     /// Reads files through this router, which serves them at the paths of their URLs, which have this origin.
     pub(crate) fn new(images: Router, memory: MemoryBudget, origin: &str) -> Self {
@@ -75,16 +84,17 @@ impl Reader {
         kind: Readable,
         earlier: Option<&Grab>,
     ) -> Result<Document, ReadError> {
-        match kind {
-            Readable::Markdown | Readable::Text | Readable::Accessibility => self.document(grab, kind).await,
-            Readable::Elements => self.made_of(grab, kind, json_text::of_elements).await,
-            Readable::Report => self.made_of(grab, kind, json_text::of_object).await,
+        let document = match kind {
+            Readable::Markdown | Readable::Text | Readable::Accessibility => self.document(grab, kind).await?,
+            Readable::Elements => self.made_of(grab, kind, json_text::of_elements).await?,
+            Readable::Report => self.made_of(grab, kind, json_text::of_object).await?,
             Readable::Difference => {
                 check_done(grab)?;
-                Ok(self.changes(earlier.ok_or(ReadError::NoEarlier)?, grab).await)
+                self.changes(earlier.ok_or(ReadError::NoEarlier)?, grab).await
             }
-            Readable::Marks => Err(ReadError::NoText(kind.name())),
-        }
+            Readable::Marks => return Err(ReadError::NoText(kind.name())),
+        };
+        Ok(document.without_files())
     }
 
     /// The file of a kind, as it is.
@@ -142,7 +152,7 @@ impl Reader {
             text: compare(&old.text, &new.text),
             memory: old.memory.into_iter().chain(new.memory).collect(),
         });
-        compared.await.map_err(|why| why.to_string())
+        compared.await.map(Document::without_files).map_err(|why| why.to_string())
     }
 }
 
@@ -283,5 +293,16 @@ mod tests {
             assert!(text.contains(part), "{text}");
         }
         assert_eq!(reader.0.load("/f/old/text", 100).await.unwrap().bytes, b"Price 1\nSame\n");
+    }
+
+    #[tokio::test]
+    async fn memory_of_files_is_given_back_when_their_text_is_made() {
+        let memory = MemoryBudget::new(1 << 20);
+        let images = Router::new().route("/f/new/text", get(async || "a".repeat(100 << 10)));
+        let reader = Reader::new(images, memory.clone(), ORIGIN);
+        let document = reader.text(&grab("new", &["text"]), Readable::Text, None).await.unwrap();
+        assert_eq!(memory.reserved_bytes(), 200 << 10);
+        drop(document);
+        assert_eq!(memory.reserved_bytes(), 0);
     }
 }
