@@ -1,7 +1,7 @@
 //! The capture options as command line flags.
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use grabd_options::{CaptureOption, Kind, Member, TABLE, Value};
+use grabd_options::{CaptureOption, Kind, TABLE, Value};
 
 /// Options that are set in another way: URLs are arguments, the format depends on the name of the file, HTML is read from
 /// a file, and `--base-url` is the address of the service.
@@ -94,7 +94,7 @@ fn flag(option: &'static CaptureOption) -> Arg {
         }
         Kind::Words(_) => return several.value_name("WORDS"),
         Kind::Patterns { .. } => return several.value_name("PATTERN"),
-        Kind::Objects { members, .. } if is_pair(members) => return several.value_name("NAME=VALUE"),
+        Kind::Objects { .. } if kind.is_of_pairs() => return several.value_name("NAME=VALUE"),
         Kind::Objects { .. } => return several.value_name("CSS"),
         Kind::Sizes { .. } => return several.value_name("WIDTHxHEIGHT"),
         Kind::Choices { .. } => {
@@ -106,11 +106,6 @@ fn flag(option: &'static CaptureOption) -> Arg {
         Kind::GrabId => "ID",
     };
     arg.value_name(value_name).allow_hyphen_values(true).value_parser(parse)
-}
-
-/// Whether the first two members of an object are written as a pair.
-fn is_pair(members: &[Member]) -> bool {
-    members.get(1).is_some_and(|second| second.is_required)
 }
 
 fn help(option: &CaptureOption) -> String {
@@ -126,7 +121,7 @@ fn help(option: &CaptureOption) -> String {
         | Kind::Choices { .. }
         | Kind::Headers { .. }
         | Kind::Labels { .. } => Some("can be repeated".to_owned()),
-        Kind::Objects { members, .. } if is_pair(members) => {
+        Kind::Objects { .. } if option.kind.is_of_pairs() => {
             Some("can be repeated; attributes follow, as in \"a=b; path=/; secure\"".to_owned())
         }
         Kind::Objects { .. } => {

@@ -61,6 +61,11 @@ impl Kind {
         }
     }
 
+    /// Whether the first two members of each object are written as a pair, `name=value`.
+    pub fn is_of_pairs(&self) -> bool {
+        if let Self::Objects { members, .. } = self { is_pair(members) } else { false }
+    }
+
     /// How values of this kind are written as text, for those where it is not obvious.
     pub fn syntax(&self) -> Option<String> {
         let names = |members: &[Member], separator: &str| {

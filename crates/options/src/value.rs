@@ -58,6 +58,23 @@ pub enum Value {
     Object(Object),
 }
 
+impl Value {
+    /// The number, which may be written without a fraction. None for anything else.
+    pub const fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            #[expect(clippy::cast_precision_loss, reason = "no option has a bound beyond 2^53")]
+            Self::Integer(number) => Some(*number as f64),
+            Self::Flag(_)
+            | Self::Text(_)
+            | Self::Texts(_)
+            | Self::Objects(_)
+            | Self::Object(_)
+            | Self::Rectangle(_) => None,
+        }
+    }
+}
+
 /// The members of an object.
 pub type Object = BTreeMap<String, Value>;
 
@@ -143,17 +160,7 @@ impl OptionType for i64 {
 
 impl OptionType for f64 {
     fn from_value(value: Value) -> Option<Self> {
-        match value {
-            Value::Number(value) => Some(value),
-            #[expect(clippy::cast_precision_loss, reason = "no option has a bound beyond 2^53")]
-            Value::Integer(value) => Some(value as Self),
-            Value::Flag(_)
-            | Value::Text(_)
-            | Value::Texts(_)
-            | Value::Objects(_)
-            | Value::Object(_)
-            | Value::Rectangle(_) => None,
-        }
+        value.as_f64()
     }
 
     fn to_value(&self) -> Value {

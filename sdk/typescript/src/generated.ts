@@ -455,16 +455,16 @@ export interface CaptureOptions {
    * `press`. Each is an object with one member. It is followed by a wait until the page has settled, and may lead to
    * another page. A selector is one of CSS, `text=Log in`, or `role=button[name="Log in"]`; `iframe >> button` looks in
    * a frame. The capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for `wait_for`
-   * and `wait_for_text`; the message names the step. They are done after `click` and before `script`.
+   * and `wait_for_text`; the message names the step. Steps are done after `click` and before `script`.
    * docs/guide/CAPTURES.md describes them. The value is kept encrypted, deleted when the grab has ended, and never
    * shown. Never returned. At most 20. Example: `[{"type": {"into": "#user", "text": "guest"}}, {"press": "Enter"}]`.
    */
   steps?: readonly Step[] | undefined;
   /**
-   * Cover elements that match these CSS selectors with grey boxes. For what must not be seen: nothing in the elements
-   * is drawn. The capture fails, without charge, if one of the selectors matches nothing when the image is taken.
-   * Frames of other origins are not searched. Of the files of `also`, only `report` can be made with it. At most 20.
-   * Example: `[".account-number"]`.
+   * Cover elements that match these CSS selectors with grey boxes. Use it for what must not be seen: nothing in the
+   * elements is drawn. The capture fails, without charge, if one of the selectors matches nothing when the image is
+   * taken. Frames of other origins are not searched. Of the files of `also`, only `report` can be made with it. At most
+   * 20. Example: `[".account-number"]`.
    */
   mask?: readonly string[] | undefined;
   /**
@@ -485,7 +485,7 @@ export interface CaptureOptions {
   wait_for_text?: string | undefined;
   /**
    * Fail if all of the image has one colour. A capture that fails is not charged. Without the option, such a grab is
-   * done, and most have the warning `blank`. Default: `false`. Example: `true`.
+   * done, with the warning `blank` unless the captured element is empty. Default: `false`. Example: `true`.
    */
   fail_if_blank?: boolean | undefined;
   /**

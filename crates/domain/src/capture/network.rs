@@ -161,17 +161,7 @@ const DEFAULT_ACCURACY: f64 = 10.0;
 impl Geolocation {
     /// From an option. None if a member is missing or out of range.
     pub(super) fn of(object: &Object) -> Option<Self> {
-        let number = |name: &str, unit: f64| match object.get(name)? {
-            #[expect(clippy::cast_precision_loss, reason = "no member has a bound beyond 2^53")]
-            Value::Integer(value) => fixed(*value as f64, unit),
-            Value::Number(value) => fixed(*value, unit),
-            Value::Flag(_)
-            | Value::Text(_)
-            | Value::Texts(_)
-            | Value::Objects(_)
-            | Value::Rectangle(_)
-            | Value::Object(_) => None,
-        };
+        let number = |name: &str, unit: f64| fixed(object.get(name)?.as_f64()?, unit);
         let accuracy = match object.get("accuracy") {
             Some(_) => number("accuracy", 1e3),
             None => fixed(DEFAULT_ACCURACY, 1e3),

@@ -24,7 +24,7 @@ impl Length {
 
     /// A number of millimetres, rounded to a micrometre. None if it is not from 0 to 10 metres.
     fn read(value: &Value) -> Option<Self> {
-        let micrometres = (number(value)? * 1000.0).round();
+        let micrometres = (value.as_f64()? * 1000.0).round();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
         (0.0..=10_000_000.0).contains(&micrometres).then_some(Self(micrometres as u32))
     }
@@ -50,7 +50,7 @@ pub struct PrintScale(u16);
 impl PrintScale {
     /// A factor, rounded to three decimals. None if it is not from 0.1 to 2.
     fn read(value: &Value) -> Option<Self> {
-        let thousandths = (number(value)? * 1000.0).round();
+        let thousandths = (value.as_f64()? * 1000.0).round();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
         (100.0..=2000.0).contains(&thousandths).then_some(Self(thousandths as u16))
     }
@@ -64,20 +64,6 @@ impl PrintScale {
 impl Default for PrintScale {
     fn default() -> Self {
         Self(1000)
-    }
-}
-
-/// Numbers in objects may be written without a fraction.
-fn number(value: &Value) -> Option<f64> {
-    match value {
-        Value::Number(number) => Some(*number),
-        Value::Integer(number) => i32::try_from(*number).ok().map(f64::from),
-        Value::Flag(_)
-        | Value::Text(_)
-        | Value::Texts(_)
-        | Value::Objects(_)
-        | Value::Rectangle(_)
-        | Value::Object(_) => None,
     }
 }
 

@@ -4,6 +4,7 @@ use axum::Router;
 use grabd_memory::{MemoryBudget, Reservation};
 use grabd_proto::v1::{Grab, GrabFile, GrabStatus};
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 
 use super::changes;
 use super::element::{Element, elements};
@@ -17,7 +18,7 @@ const MAX_TEXT_BYTES: u64 = 8 << 20;
 /// Reads the files of grabs.
 pub(crate) struct Reader(Files);
 
-/// A text of a grab. The memory of the files that it is made of is reserved until it is dropped.
+/// A text of a grab. Its memory is reserved until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) text: String,
@@ -50,6 +51,15 @@ pub(crate) enum ReadError {
     File(#[from] FileError),
 }
 
+impl Document {
+    /// Keeps memory for the text and the part of it that is sent, and gives back that of the files.
+    fn without_files(mut self) -> Self {
+        let kept = u64::try_from(self.text.len()).unwrap_or(u64::MAX).saturating_mul(2);
+        self.memory.iter_mut().for_each(|reservation| reservation.shrink_to(kept));
+        self
+    }
+}
+
 impl Reader {
     /// Reads files through this router, which serves them at the paths of their URLs, which have this origin.
     pub(crate) fn new(images: Router, memory: MemoryBudget, origin: &str) -> Self {
@@ -74,22 +84,17 @@ impl Reader {
         kind: Readable,
         earlier: Option<&Grab>,
     ) -> Result<Document, ReadError> {
-        match kind {
-            Readable::Markdown | Readable::Text | Readable::Accessibility => self.document(grab, kind).await,
-            Readable::Elements => {
-                let Document { text, memory } = self.document(grab, kind).await?;
-                Ok(Document { text: json_text::of_elements(&text), memory })
-            }
-            Readable::Report => {
-                let Document { text, memory } = self.document(grab, kind).await?;
-                Ok(Document { text: json_text::of_object(&text), memory })
-            }
+        let document = match kind {
+            Readable::Markdown | Readable::Text | Readable::Accessibility => self.document(grab, kind).await?,
+            Readable::Elements => self.made_of(grab, kind, json_text::of_elements).await?,
+            Readable::Report => self.made_of(grab, kind, json_text::of_object).await?,
             Readable::Difference => {
                 check_done(grab)?;
-                Ok(self.changes(earlier.ok_or(ReadError::NoEarlier)?, grab).await)
+                self.changes(earlier.ok_or(ReadError::NoEarlier)?, grab).await
             }
-            Readable::Marks => Err(ReadError::NoText(kind.name())),
-        }
+            Readable::Marks => return Err(ReadError::NoText(kind.name())),
+        };
+        Ok(document.without_files())
     }
 
     /// The file of a kind, as it is.
@@ -102,37 +107,58 @@ impl Reader {
         Ok(Document { text, memory: vec![memory] })
     }
 
+    /// A text that is made of a file.
+    async fn made_of(&self, grab: &Grab, kind: Readable, make: fn(&str) -> String) -> Result<Document, ReadError> {
+        let Document { text, memory } = self.document(grab, kind).await?;
+        blocking(move || Document { text: make(&text), memory }).await
+    }
+
     /// What changed between two grabs. What cannot be compared is said in the text.
     async fn changes(&self, older: &Grab, newer: &Grab) -> Document {
         let mut text = format!("From grab {} to grab {}.\n{}\n\n", older.id, newer.id, image_change(older, newer));
         let mut memory = Vec::new();
-        match self.both(older, newer, Readable::Elements).await {
-            Ok((old, new)) => {
-                text.push_str(&changes::of_elements(&elements_of(&old), &elements_of(&new)));
-                memory.extend(old.memory.into_iter().chain(new.memory));
+        match self.compared(older, newer, Readable::Elements, compare_elements).await {
+            Ok(found) => {
+                text.push_str(&found.text);
+                memory.extend(found.memory);
             }
             Err(why) => text.push_str(&format!("Elements are not compared: {why}\n\n")),
         }
-        let lines = match self.both(older, newer, Readable::Text).await {
-            Ok(both) => Ok(both),
-            Err(why) => self.both(older, newer, Readable::Markdown).await.map_err(|_| why),
+        let lines = match self.compared(older, newer, Readable::Text, changes::of_lines).await {
+            Ok(found) => Ok(found),
+            Err(why) => self.compared(older, newer, Readable::Markdown, changes::of_lines).await.map_err(|_| why),
         };
         match lines {
-            Ok((old, new)) => {
-                text.push_str(&changes::of_lines(&old.text, &new.text));
-                memory.extend(old.memory.into_iter().chain(new.memory));
+            Ok(found) => {
+                text.push_str(&found.text);
+                memory.extend(found.memory);
             }
             Err(why) => text.push_str(&format!("Text is not compared: {why}\n")),
         }
         Document { text, memory }
     }
 
-    /// The files of a kind of two grabs, or why one of them cannot be read.
-    async fn both(&self, older: &Grab, newer: &Grab, kind: Readable) -> Result<(Document, Document), String> {
+    /// A comparison of the files of a kind of two grabs, or why one of them cannot be read.
+    async fn compared(
+        &self,
+        older: &Grab,
+        newer: &Grab,
+        kind: Readable,
+        compare: fn(&str, &str) -> String,
+    ) -> Result<Document, String> {
         let old = self.document(older, kind).await.map_err(|why| format!("of the earlier grab: {why}"))?;
         let new = self.document(newer, kind).await.map_err(|why| format!("of this grab: {why}"))?;
-        Ok((old, new))
+        let compared = blocking(move || Document {
+            text: compare(&old.text, &new.text),
+            memory: old.memory.into_iter().chain(new.memory).collect(),
+        });
+        compared.await.map(Document::without_files).map_err(|why| why.to_string())
     }
+}
+
+/// Runs work that takes long with a large file on a thread where it does not delay other requests.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ReadError> {
+    spawn_blocking(work).await.map_err(|_| ReadError::File(FileError::Unreadable))
 }
 
 /// The file of a kind of a done grab.
@@ -156,8 +182,11 @@ fn check_done(grab: &Grab) -> Result<(), ReadError> {
     }
 }
 
-fn elements_of(document: &Document) -> Vec<Element> {
-    serde_json::from_str::<Value>(&document.text).map(|file| elements(&file).0).unwrap_or_default()
+fn compare_elements(older: &str, newer: &str) -> String {
+    let read = |file: &str| -> Vec<Element> {
+        serde_json::from_str::<Value>(file).map(|file| elements(&file).0).unwrap_or_default()
+    };
+    changes::of_elements(&read(older), &read(newer))
 }
 
 /// What is known about the change of the image.
@@ -264,5 +293,16 @@ mod tests {
             assert!(text.contains(part), "{text}");
         }
         assert_eq!(reader.0.load("/f/old/text", 100).await.unwrap().bytes, b"Price 1\nSame\n");
+    }
+
+    #[tokio::test]
+    async fn memory_of_files_is_given_back_when_their_text_is_made() {
+        let memory = MemoryBudget::new(1 << 20);
+        let images = Router::new().route("/f/new/text", get(async || "a".repeat(100 << 10)));
+        let reader = Reader::new(images, memory.clone(), ORIGIN);
+        let document = reader.text(&grab("new", &["text"]), Readable::Text, None).await.unwrap();
+        assert_eq!(memory.reserved_bytes(), 200 << 10);
+        drop(document);
+        assert_eq!(memory.reserved_bytes(), 0);
     }
 }

@@ -47,20 +47,33 @@ pub(super) async fn read(
     let id = id(path);
     let (parts, _) = request.into_parts();
     // The core checks the credential and the limits first.
-    let CoreResponse { message: grab, metadata } = get_grab(&edge, &parts.headers, id).await?;
-    let read = read_grab(&edge, &parts.headers, &parts.uri, &grab).await;
+    let CoreResponse { message: grab, mut metadata } = get_grab(&edge, &parts.headers, id).await?;
+    let read = read_grab(&edge, &parts.headers, &parts.uri, &grab, &mut metadata).await;
     match read {
         Ok(text) => Ok(headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &text, &metadata)),
         Err(mut failure) => {
-            rate_limit_headers::copy(&metadata, &mut failure.headers);
+            // Those of the core have the limit after the last request.
+            if !failure.headers.contains_key(rate_limit_headers::RATE_LIMIT) {
+                rate_limit_headers::copy(&metadata, &mut failure.headers);
+            }
             Err(failure)
         }
     }
 }
 
-async fn read_grab(edge: &Edge, request: &HeaderMap, uri: &Uri, grab: &Grab) -> Result<GrabText<'static>, ApiError> {
+/// Reads the text. `metadata` becomes that of the core's last response.
+async fn read_grab(
+    edge: &Edge,
+    request: &HeaderMap,
+    uri: &Uri,
+    grab: &Grab,
+    metadata: &mut HeaderMap,
+) -> Result<GrabText<'static>, ApiError> {
     let wanted = Wanted::parse(uri)?;
-    let earlier = earlier(edge, request, grab, &wanted).await?;
+    let earlier = earlier(edge, request, grab, &wanted).await?.map(|found| {
+        *metadata = found.metadata;
+        found.message
+    });
     let document = edge.reader.text(grab, wanted.format, earlier.as_ref()).await.map_err(|why| failure(&why))?;
     let text = &document.text;
     let piece = cut(text, wanted.from, wanted.max_tokens).ok_or_else(|| {
@@ -112,7 +125,12 @@ impl Wanted {
 }
 
 /// The grab to compare with, for a difference: that of the query, or that of the capture.
-async fn earlier(edge: &Edge, request: &HeaderMap, grab: &Grab, wanted: &Wanted) -> Result<Option<Grab>, ApiError> {
+async fn earlier(
+    edge: &Edge,
+    request: &HeaderMap,
+    grab: &Grab,
+    wanted: &Wanted,
+) -> Result<Option<CoreResponse<Grab>>, ApiError> {
     if wanted.format != Readable::Difference {
         return Ok(None);
     }
@@ -124,7 +142,7 @@ async fn earlier(edge: &Edge, request: &HeaderMap, grab: &Grab, wanted: &Wanted)
         }
         failure
     })?;
-    Ok(Some(found.message))
+    Ok(Some(found))
 }
 
 async fn get_grab(edge: &Edge, request: &HeaderMap, id: String) -> Result<CoreResponse<Grab>, ApiError> {

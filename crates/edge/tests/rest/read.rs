@@ -1,7 +1,10 @@
 //! `GET /v1/grabs/{id}/read`.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use axum::Router;
 use axum::routing::get;
+use grabd_proto::reason;
 use grabd_proto::v1::{ErrorCode, GetGrabResponse, Grab, GrabFile, GrabStatus};
 use http::StatusCode;
 use serde_json::Value;
@@ -90,4 +93,21 @@ async fn what_cannot_be_read_is_said() {
     // The credential comes first.
     app.core.get.respond_with(|| Err(error_status(ErrorCode::Unauthorized, "No.", None)));
     app.get(&format!("{PATH}?format=pdf")).await.assert_error(401, "unauthorized");
+}
+
+/// A difference asks the core for two grabs, each of which counts.
+#[tokio::test]
+async fn difference_reports_the_limit_after_its_last_request() {
+    let app = app(&[]);
+    let left = AtomicU32::new(60);
+    app.core.get.respond_with(move || {
+        let state = format!("\"default\";r={};t=1", left.fetch_sub(1, Ordering::Relaxed) - 1);
+        let mut response = with_limit_headers(GetGrabResponse { grab: Some(grab(GrabStatus::Done, 4)) })?;
+        response.metadata_mut().insert(reason::RATE_LIMIT, state.parse().expect("metadata"));
+        Ok(response)
+    });
+    let earlier = "01990000-0000-7000-8000-000000000002";
+    let response = app.get(&format!("{PATH}?format=difference&compare_to={earlier}")).await;
+    assert_eq!((response.status, response.header("ratelimit")), (StatusCode::OK, "\"default\";r=58;t=1"));
+    assert_eq!(app.core.get.take_requests().len(), 2);
 }

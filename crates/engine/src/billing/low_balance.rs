@@ -1,5 +1,6 @@
-//! Alerts of owners whose team's balance has fallen: below the number of credits that they chose, by e-mail and by the webhook
-//! message `credits.low`, and to a percentage of what was bought or granted, by e-mail.
+//! Alerts about a balance that has fallen, to the members who were chosen to get them, or to the owners: below a number of credits
+//! that the team chose, by e-mail and by the webhook message `credits.low`, and to a percentage of what was bought or granted, by
+//! e-mail.
 
 use grabd_domain::credits::ALERT_BELOW_MAX;
 use grabd_domain::ids::{TeamId, UserId};
@@ -20,7 +21,7 @@ const BATCH: u32 = 1000;
 /// What a member sees of the alerts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BalanceAlert {
-    /// Credits below which the owners get an alert; 0 means never.
+    /// Credits below which there is an alert; 0 means never.
     pub below: u32,
 }
 
@@ -49,7 +50,7 @@ pub async fn balance_alert(core: &Core, team: TeamId) -> Result<BalanceAlert, cr
     Ok(BalanceAlert { below: below.unwrap_or(0) })
 }
 
-/// Changes the number of credits below which the owners get an alert.
+/// Changes the number of credits below which there is an alert.
 ///
 /// # Errors
 /// As [`AlertError`] says.

@@ -28,24 +28,26 @@ pub(super) async fn add(
     metadata: &mut RenderMetadata,
     limit: Duration,
 ) -> Result<(), NotCompleted> {
-    let not_completed = |error: Error| error.not_completed(Derived::Thumbnail);
-    let images = &core.grabs.images;
-    let load = async { images.image(key).local_copy().await?.ok_or(Error::Deleted) };
-    let image = timeout(THUMBNAIL_LIMIT, load)
-        .await
-        .map_err(|_| Error::TooSlow)
-        .and_then(|loaded| loaded)
-        .map_err(not_completed)?;
-    let picture = Picture { source: Source::File(image), format: key.format() };
-    let content = make(&core.tasks, &core.grabs.memory, picture, thumbnail).await.map_err(not_completed)?;
+    let made = of_stored(core, key, thumbnail).await;
+    let content = made.map_err(|error| error.not_completed(Derived::Thumbnail))?;
     let name = AttachmentName::Also(FileKind::Thumbnail);
-    let mut upload = images.begin_file(key, name).await.map_err(NotCompleted::NotStored)?;
+    let mut upload = core.grabs.images.begin_file(key, name).await.map_err(NotCompleted::NotStored)?;
     upload.write(content).await.map_err(NotCompleted::NotStored)?;
     let bytes = upload.bytes();
     upload.finish(limit).await.map_err(NotCompleted::NotStored)?;
     // The last of the kinds, in whose order files are listed.
     metadata.files.push(GrabFile { kind: FileKind::Thumbnail, key: FileKey::new(random::random()), bytes });
     Ok(())
+}
+
+/// The smaller copy of a stored image.
+async fn of_stored(core: &Core, key: &ImageKey, thumbnail: Thumbnail) -> Result<Bytes, Error> {
+    let work = async {
+        let copy = core.grabs.images.image(key).local_copy().await?.ok_or(Error::Deleted)?;
+        let picture = Picture { source: Source::File(copy), format: key.format() };
+        make(&core.tasks, &core.grabs.memory, picture, thumbnail).await
+    };
+    timeout(THUMBNAIL_LIMIT, work).await.map_err(|_| Error::TooSlow)?
 }
 
 async fn make(

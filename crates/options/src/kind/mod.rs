@@ -259,7 +259,9 @@ impl Kind {
     pub(crate) fn accepts(&self, value: &Value) -> bool {
         match (self, value) {
             (Self::Integer { min, max, .. }, Value::Integer(value)) => (min..=max).contains(&value),
-            (Self::Number { min, max }, Value::Number(value)) => (min..=max).contains(&value),
+            (Self::Number { min, max }, Value::Number(_) | Value::Integer(_)) => {
+                value.as_f64().is_some_and(|number| (*min..=*max).contains(&number))
+            }
             (Self::Flag, Value::Flag(_)) | (Self::Url, Value::Text(_)) => true,
             (Self::Word(words), Value::Text(word)) => words.contains(&word.as_str()),
             (Self::Selector, Value::Text(text)) => is_text(text, SELECTOR_CHARS),
@@ -270,10 +272,6 @@ impl Kind {
             (Self::Locale, Value::Text(text)) => is_language_tag(text),
             (Self::Selectors { max }, Value::Texts(texts)) => {
                 texts.len() <= *max && texts.iter().all(|text| is_text(text, SELECTOR_CHARS))
-            }
-            // Numbers in objects may be written without a fraction.
-            (Self::Number { .. }, Value::Integer(value)) => {
-                i32::try_from(*value).is_ok_and(|value| self.accepts(&Value::Number(value.into())))
             }
             (Self::Words(words), Value::Texts(texts)) => {
                 let is_first = |at: usize, text: &String| !texts.iter().take(at).any(|other| other == text);

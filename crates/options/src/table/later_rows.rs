@@ -168,7 +168,7 @@ macro_rules! later_rows {
                 description: "Each is an object with one member. It is followed by a wait until the page has settled, and may lead to another page. A selector is \
                               one of CSS, `text=Log in`, or `role=button[name=\"Log in\"]`; `iframe >> button` looks in a frame. \
                               The capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for \
-                              `wait_for` and `wait_for_text`; the message names the step. They are done after `click` and before \
+                              `wait_for` and `wait_for_text`; the message names the step. Steps are done after `click` and before \
                               `script`. docs/guide/CAPTURES.md describes them. The value is kept encrypted, deleted when the grab \
                               has ended, and never shown.",
                 example: "[{\"type\": {\"into\": \"#user\", \"text\": \"guest\"}}, {\"press\": \"Enter\"}]",
@@ -180,7 +180,7 @@ macro_rules! later_rows {
                 group: Group::Changes,
                 label: "Mask",
                 help: "Cover elements that match these CSS selectors with grey boxes.",
-                description: "For what must not be seen: nothing in the elements is drawn. The capture fails, without charge, if one of the \
+                description: "Use it for what must not be seen: nothing in the elements is drawn. The capture fails, without charge, if one of the \
                               selectors matches nothing when the image is taken. Frames of other origins are not searched. Of the files \
                               of `also`, only `report` can be made with it.",
                 example: "[\".account-number\"]"
@@ -220,7 +220,7 @@ macro_rules! later_rows {
                 group: Group::Page,
                 label: "Fail if blank",
                 help: "Fail if all of the image has one colour.",
-                description: "A capture that fails is not charged. Without the option, such a grab is done, and most have the warning `blank`.",
+                description: "A capture that fails is not charged. Without the option, such a grab is done, with the warning `blank` unless the captured element is empty.",
                 example: "true"
             }
             /// Elements that are outlined.

@@ -529,15 +529,15 @@ class CaptureOptions(TypedDict, total=False):
     `press`. Each is an object with one member. It is followed by a wait until the page has settled, and may lead to
     another page. A selector is one of CSS, `text=Log in`, or `role=button[name="Log in"]`; `iframe >> button` looks
     in a frame. The capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for
-    `wait_for` and `wait_for_text`; the message names the step. They are done after `click` and before `script`.
+    `wait_for` and `wait_for_text`; the message names the step. Steps are done after `click` and before `script`.
     docs/guide/CAPTURES.md describes them. The value is kept encrypted, deleted when the grab has ended, and never
     shown. Never returned. At most 20. Example: `[{"type": {"into": "#user", "text": "guest"}}, {"press": "Enter"}]`.
     """
     mask: Sequence[str]
-    """Cover elements that match these CSS selectors with grey boxes. For what must not be seen: nothing in the elements
-    is drawn. The capture fails, without charge, if one of the selectors matches nothing when the image is taken.
-    Frames of other origins are not searched. Of the files of `also`, only `report` can be made with it. At most 20.
-    Example: `[".account-number"]`.
+    """Cover elements that match these CSS selectors with grey boxes. Use it for what must not be seen: nothing in the
+    elements is drawn. The capture fails, without charge, if one of the selectors matches nothing when the image is
+    taken. Frames of other origins are not searched. Of the files of `also`, only `report` can be made with it. At
+    most 20. Example: `[".account-number"]`.
     """
     fail_if_selector: str | None
     """Fail if an element that matches this CSS selector is visible. It is looked for just before the image is taken. A
@@ -554,7 +554,7 @@ class CaptureOptions(TypedDict, total=False):
     """
     fail_if_blank: bool
     """Fail if all of the image has one colour. A capture that fails is not charged. Without the option, such a grab is
-    done, and most have the warning `blank`. Default: `false`. Example: `true`.
+    done, with the warning `blank` unless the captured element is empty. Default: `false`. Example: `true`.
     """
     highlight: Sequence[Highlight]
     """Outline elements in the image, with labels. All visible elements that a selector matches are outlined, at most

@@ -43,11 +43,11 @@ pub(super) async fn tool_output(
     context: &ToolContext,
     mut grab: Grab,
     wanted: &Wanted,
-    metadata: HeaderMap,
+    mut metadata: HeaderMap,
 ) -> Result<ToolOutput, ApiError> {
     complete_urls(context, &mut grab);
     let structured = structured_content(context, &grab)?;
-    let texts = wanted.files.texts(context, &grab).await?;
+    let texts = wanted.files.texts(context, &grab, &mut metadata).await?;
     let further = wanted.files.images(&grab);
     let is_shown = grab.image_url.is_some() && wanted.image != ShowImage::No;
     let max_bytes = max_image_bytes(&texts, &structured, further.len() + usize::from(is_shown));

@@ -14,12 +14,15 @@ use crate::rest::error::ApiError;
 /// Maximum size of a result in bytes. The rest of the response stays within the documented 900,000 bytes.
 pub(super) const MAX_RESULT_BYTES: usize = 890_000;
 
+/// What is sent instead of texts that would exceed it.
+pub(super) const TOO_LARGE: &str = "The texts are too large for one answer. Ask for fewer tokens with max_tokens.";
+
 /// Output of a tool.
 #[derive(Debug)]
 pub(in super::super) struct ToolOutput {
     /// Content that matches the output schema.
     pub(super) structured: Value,
-    /// An image and a link to it, or nothing.
+    /// What is shown beside it: images, texts and links.
     pub(super) blocks: Vec<ContentBlock>,
     /// Metadata of the core's response.
     pub(in super::super) metadata: HeaderMap,
@@ -38,9 +41,13 @@ pub(in super::super) fn success_result(era: Era, success: ToolOutput) -> CallToo
     let mut result = CallToolResult::success(blocks);
     result.structured_content = Some(structured);
     let mut result = for_era(era, result);
-    // Only the image can be large.
     if size(&result) > MAX_RESULT_BYTES {
         result.content.retain(|block| block.as_image().is_none());
+        // Texts are limited by their tokens. Only control characters, which take six bytes each, make them too large.
+        let others = result.content.len().saturating_sub(1);
+        if others > 0 && size(&result) > MAX_RESULT_BYTES {
+            drop(result.content.splice(..others, [ContentBlock::text(TOO_LARGE)]));
+        }
     }
     result
 }

@@ -2,6 +2,7 @@
 
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
 use grabd_proto::v1::{CaptureOptions, ErrorCode, GetGrabRequest, Grab};
+use http::HeaderMap;
 use rmcp::model::ContentBlock;
 
 use super::arguments::{argument_error, is_unparsed, read_integer};
@@ -12,7 +13,7 @@ use crate::reading::{
 use crate::rest::call;
 use crate::rest::error::ApiError;
 use crate::rest::fields::Fields;
-use crate::rest::json;
+use crate::rest::{json, rate_limit_headers};
 
 /// The last byte from which a text can be read. Files of text are smaller.
 const MAX_FROM: u32 = 99_999_999;
@@ -97,15 +98,21 @@ impl WantedFiles {
         images
     }
 
-    /// The texts, each with where it is from and how to get the rest. What cannot be read is said in a text.
+    /// The texts, each with where it is from and how to get the rest. What cannot be read is said in a text. If the core is asked
+    /// for another grab, its limits after that are in `metadata`.
     ///
     /// # Errors
     /// If the grab to compare with does not exist, or if nothing can be read from that byte on.
-    pub(super) async fn texts(&self, context: &ToolContext, grab: &Grab) -> Result<Vec<ContentBlock>, ApiError> {
+    pub(super) async fn texts(
+        &self,
+        context: &ToolContext,
+        grab: &Grab,
+        metadata: &mut HeaderMap,
+    ) -> Result<Vec<ContentBlock>, ApiError> {
         let (mut documents, mut blocks) = (Vec::new(), Vec::new());
         for kind in self.kinds.iter().copied().filter(|kind| kind.is_text()) {
             let earlier = match kind {
-                Readable::Difference => self.earlier(context, grab).await,
+                Readable::Difference => self.earlier(context, grab, metadata).await,
                 Readable::Markdown
                 | Readable::Text
                 | Readable::Elements
@@ -175,13 +182,21 @@ impl WantedFiles {
     }
 
     /// The grab to compare with, if one is known.
-    async fn earlier(&self, context: &ToolContext, grab: &Grab) -> Result<Option<Grab>, ApiError> {
+    async fn earlier(
+        &self,
+        context: &ToolContext,
+        grab: &Grab,
+        metadata: &mut HeaderMap,
+    ) -> Result<Option<Grab>, ApiError> {
         let of_capture = grab.difference.as_ref().map(|difference| &difference.compared_to);
         let Some(id) = self.compare_to.as_ref().or(of_capture) else { return Ok(None) };
         let mut core = GrabServiceClient::new(context.mcp.transport.clone());
         let sent = call::request(&context.headers, GetGrabRequest { id: id.clone() }, call::QUERY_DEADLINE);
         match call::send(&context.headers, call::QUERY_DEADLINE, core.get_grab(sent)).await {
-            Ok(reply) => Ok(reply.message.grab),
+            Ok(reply) => {
+                rate_limit_headers::copy(&reply.metadata, metadata);
+                Ok(reply.message.grab)
+            }
             Err(mut failure) => {
                 if failure.code == ErrorCode::NotFound && self.compare_to.is_some() {
                     failure.message = format!("`compare_to`: {}", failure.message).into();

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::super::era::Era;
 use super::list::TOOLS_JSON;
-use super::output::ToolOutput;
+use super::output::{TOO_LARGE, ToolOutput};
 use super::*;
 
 fn parse_args(tool: &str, arguments: &str) -> ToolArgs {
@@ -101,6 +101,15 @@ fn results_that_are_too_large_omit_the_image() {
     };
     assert_eq!(with_image(800_000).content.len(), 3);
     assert_eq!(with_image(900_000).content.len(), 2);
+}
+
+#[test]
+fn results_that_are_too_large_without_images_omit_their_texts() {
+    let blocks = vec![ContentBlock::text("\u{1}".repeat(200_000)), ContentBlock::text("link")];
+    let success = ToolOutput { structured: json!({ "id": "x" }), blocks, metadata: HeaderMap::new() };
+    let result = success_result(Era::Modern, success);
+    let texts: Vec<&str> = result.content.iter().filter_map(|block| Some(block.as_text()?.text.as_str())).collect();
+    assert_eq!(texts, [TOO_LARGE, r#"{"id":"x"}"#]);
 }
 
 #[test]
