@@ -211,6 +211,7 @@ async fn batch_that_is_repeated_after_each_delay_is_created_as_a_whole() -> Resu
             let Some(batch_result::Result::Error(error)) = last else { break };
             delay_s = error.retry_after.map_or(1, |delay| delay.seconds);
         }
+        // The delay itself is what is tested: a client has nothing else to wait for.
         tokio::time::sleep(Duration::from_secs(u64::try_from(delay_s)?)).await;
     }
     assert_eq!(before, requests.len());
