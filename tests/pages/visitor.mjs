@@ -34,7 +34,7 @@ export class Visitor {
     }
     assert.equal(page.status, 200, page.html);
     const [, place] = page.html.match(/name="place" value="([^"]*)" checked/);
-    const ticked = page.html.includes('name="manage" value="yes" checked') ? { manage: "yes" } : {};
+    const ticked = page.html.includes('name="manage" value="yes"') ? { manage: "yes" } : {};
     const form = { ...hidden(page.html), ...ticked, place, decision: "allow" };
     return (await this.visit(new URL("/oauth/authorize", this.#origin), form)).url;
   }

@@ -131,18 +131,19 @@ assert.deepEqual([...returned[0].keys()].sort(), ["code", "iss", "state"]);
 assert.equal(returned[0].get("iss"), origin);
 await exchange(origin, client, returned[0], callback, request);
 
-// An app that asks for more has a box for it, which the person may untick.
+// An app that asks for more has a box for it, which the person may tick.
 await authorize(client, { scope: "grabs manage" });
 await audit("consent-manage", 200);
 const box = page.getByRole("checkbox", { name: /^Use webhooks and delete images/ });
-assert.ok(await box.isChecked());
-await box.uncheck();
+assert.ok(!(await box.isChecked()));
+await box.check();
 await page.$$eval("[name=place]", (choices) => choices.forEach((choice) => (choice.checked = false)));
 await send("Allow");
 await audit("consent-manage-nothing-chosen", 422);
-assert.ok(!(await box.isChecked()));
+assert.ok(await box.isChecked());
 await send("Deny");
 const wider = await authorize(client, { scope: "grabs manage" });
+await box.check();
 await page.getByRole("radio").last().check();
 await send("Allow");
 const { access_token, scope } = await exchange(origin, client, returned.at(-1), callback, wider);

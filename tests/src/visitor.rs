@@ -109,8 +109,8 @@ impl<'a> Visitor<'a> {
         self.post("/sign-in", &form).await
     }
 
-    /// Submits the consent page as it is, with its ticked boxes. `changes` replace fields of the form; `("manage", "")`
-    /// unticks the box of that name.
+    /// Submits the consent page as it is, with its ticked boxes. `changes` replace fields of the form; `("manage", "yes")`
+    /// ticks the box of that name, and `("manage", "")` unticks it.
     pub async fn decide(
         &mut self,
         page: &PageResponse,

@@ -2,6 +2,10 @@
 //!
 //! Each route states it in the table of `routes.rs`. The extractors of a team's pages and forms check it against the role
 //! of the user, and refuse routes that state nothing.
+//!
+//! Changes of members, keys, alerts, grants and the team itself check the role again in their transaction. Captures, webhooks,
+//! link secrets and payments do not: a request that passed this check while the role changed is like one that came just before
+//! the change, and what it made belongs to the team. Owners see which secrets people without access know.
 
 use grabd_domain::accounts::Role;
 use grabd_domain::permissions::Permission;

@@ -63,6 +63,7 @@ pub(crate) async fn measure(args: &Args) -> anyhow::Result<()> {
                 warm.add(began.elapsed());
             }
         }
+        // This pause is what is measured: nothing happens during it that could be awaited.
         tokio::time::sleep(Duration::from_secs(args.idle)).await;
         let began = Instant::now();
         service.grab(&url, false).await?;
@@ -79,6 +80,8 @@ fn print_row(name: &str, sample: &mut Sample) {
     println!("{name:<36}{:>10.0}{:>10.0}", sample.quantile(0.5), sample.quantile(0.9));
 }
 
+/// Polls, as a load balancer does: the service prints its addresses when it listens, and nothing when its renderer has joined
+/// after that.
 async fn wait_until_ready(service: &Service) -> anyhow::Result<()> {
     let until = service.started() + START_LIMIT;
     while !service.is_ready().await {

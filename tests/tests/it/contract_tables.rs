@@ -69,7 +69,7 @@ async fn token(app: &TestApp, user: &mut Visitor<'_>, environment: &str) -> Resu
     let request = authorization_path(&register(app).await?, &[("scope", "grabs manage")])?;
     let place = format!("{}/{environment}", app.team.team);
     let page = user.get(&request).await?;
-    let code = user.decide(&page, "allow", &[("place", &place)]).await?.redirect_param("code")?;
+    let code = user.decide(&page, "allow", &[("place", &place), ("manage", "yes")]).await?.redirect_param("code")?;
     let tokens = exchange(app, &request, &code).await?;
     Ok(tokens["access_token"].as_str().context("a token")?.to_owned())
 }

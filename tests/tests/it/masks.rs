@@ -37,7 +37,7 @@ async fn masks_cover_or_fail_without_charge() -> Result<()> {
     let (_, image) = capture(&app, json!({ "mask": ["#a"] }), html).await?;
     assert_eq!(image.get_pixel(45, 45).0, [128, 128, 128, 255]);
     assert_eq!(credits(&app).await?, json!(0));
-    for kind in ["html", "text", "markdown", "links", "elements", "marks", "pdf"] {
+    for kind in ["html", "text", "markdown", "links", "elements", "accessibility", "marks", "pdf", "mhtml", "har"] {
         let refused = app.create_refused(json!({ "html": html, "mask": ["#a"], "also": ["report", kind] })).await?;
         let message = refused.message;
         assert!(message.starts_with(&format!("`mask` must be left out where `also` has \"{kind}\"")), "{message}");

@@ -27,7 +27,7 @@ pub(crate) const LEDGER: &str = "/teams/{team}/billing/ledger";
 pub(crate) const EXPORT: &str = "/teams/{team}/billing/ledger.csv";
 /// Starts a purchase.
 pub(crate) const CHECKOUT: &str = "/teams/{team}/billing/checkout";
-/// Changes when owners get an alert about the balance.
+/// Changes below which balance alerts are sent.
 pub(crate) const ALERT: &str = "/teams/{team}/billing/alert";
 /// Chooses who gets that alert.
 pub(crate) const RECIPIENTS: &str = "/teams/{team}/billing/alert/recipients";

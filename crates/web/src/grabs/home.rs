@@ -17,8 +17,8 @@ use crate::session::{SignedIn, sign_in_url_for};
 use crate::state::Web;
 use crate::team::first_page;
 
-/// Redirects to the gallery, or to the first page that the user may see if that is none. A user without a team, who may have
-/// been removed from the last one, is redirected to the page that creates one.
+/// Redirects to the gallery, or to the first page that the user may see if their roles allow no gallery. A user without a team,
+/// who may have been removed from the last one, is redirected to the page that creates one.
 pub(crate) async fn show(State(web): State<Arc<Web>>, SignedInPage(user): SignedInPage) -> Result<Response, Problem> {
     let found = first_team(&web, &user, Permission::ViewCaptures).await?;
     Ok(match found {

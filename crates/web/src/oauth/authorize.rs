@@ -40,7 +40,7 @@ pub(crate) async fn show(
     };
     drop(turn);
     match web.signed_in(request.headers()).await? {
-        Some(user) => page(&web, &user, &asked, true, StatusCode::OK, &[]).await,
+        Some(user) => page(&web, &user, &asked, false, StatusCode::OK, &[]).await,
         None => Ok(see_other(&sign_in_url(uri.path_and_query().map_or("", |own| own.as_str())))),
     }
 }

@@ -80,7 +80,7 @@ pub(crate) async fn submit(
         return refuse("A code has eight letters, such as BCDF-GHJK.");
     };
     match oauth::find_device(&web.core, &code).await? {
-        Some(asked) => authorize::page(&web, &user, &asked, true, StatusCode::OK, &[]).await,
+        Some(asked) => authorize::page(&web, &user, &asked, false, StatusCode::OK, &[]).await,
         None => refuse("No program waits with this code. Codes are valid for ten minutes, and for one answer."),
     }
 }

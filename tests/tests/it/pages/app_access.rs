@@ -139,18 +139,19 @@ async fn app_without_the_scope_manage_captures_and_reads_and_nothing_else() -> R
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn manage_is_granted_only_if_the_app_asks_for_it_and_the_box_stays_ticked() -> Result<()> {
+async fn manage_is_granted_only_if_the_app_asks_for_it_and_the_box_is_ticked() -> Result<()> {
     let app = start_app(&[]).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     for (scope, changes, granted) in [
         // Only what the app has asked for can be granted, whatever the form says.
         ("", &[("manage", "yes")][..], "grabs"),
         ("grabs", &[("manage", "yes")], "grabs"),
-        ("grabs manage", &[], "grabs manage"),
-        ("manage", &[], "grabs manage"),
-        ("openid manage grabs manage", &[], "grabs manage"),
-        ("grabs manage", &[("manage", "")], "grabs"),
-        ("manage", &[("manage", "")], "grabs"),
+        ("grabs manage", &[("manage", "yes")], "grabs manage"),
+        ("manage", &[("manage", "yes")], "grabs manage"),
+        ("openid manage grabs manage", &[("manage", "yes")], "grabs manage"),
+        // As the page is shown first.
+        ("grabs manage", &[], "grabs"),
+        ("manage", &[], "grabs"),
     ] {
         let page = ada.get(&authorization_path(&register(&app).await?, &[("scope", scope)])?).await?;
         let asks = scope.contains("manage");
@@ -175,7 +176,7 @@ async fn manage_is_granted_only_if_the_app_asks_for_it_and_the_box_stays_ticked(
 async fn refresh_narrows_the_scope_of_the_access_token_only() -> Result<()> {
     let app = start_app(&[]).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
-    let mut connected = ConnectedApp::connect(&app, &mut ada, "grabs manage", &[]).await?;
+    let mut connected = ConnectedApp::connect(&app, &mut ada, "grabs manage", &[("manage", "yes")]).await?;
     let grab = format!("/grabs/{}", connected.capture().await?);
     // A code of another scope is not used up by a refresh that is refused.
     let refused = connected.refresh("grabs admin").await?;
@@ -216,7 +217,8 @@ async fn webhook_of_an_app_ends_with_disconnect() -> Result<()> {
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     let team = team_of(&app, "ada@example.com", 5).await?;
     let live = format!("{team}/live");
-    let connected = ConnectedApp::connect(&app, &mut ada, "grabs manage", &[("place", &live)]).await?;
+    let changes = [("place", &*live), ("manage", "yes")];
+    let connected = ConnectedApp::connect(&app, &mut ada, "grabs manage", &changes).await?;
     connected.create_webhook(&of_app.url()).await?;
     let fields = [("url", &*own.url()), ("events", "*"), ("environment", "live")];
     create_webhook(&mut ada, team, &fields).await?;
@@ -253,8 +255,9 @@ async fn app_sees_and_changes_only_the_webhooks_that_it_created() -> Result<()> 
     let team = team_of(&app, "ada@example.com", 0).await?;
     let fields = [("url", &*receiver.url()), ("events", "*"), ("environment", "test")];
     let (page, _) = create_webhook(&mut ada, team, &fields).await?;
-    let one = ConnectedApp::connect(&app, &mut ada, "grabs manage", &[]).await?;
-    let other = ConnectedApp::connect(&app, &mut ada, "grabs manage", &[]).await?;
+    let ticked = [("manage", "yes")];
+    let one = ConnectedApp::connect(&app, &mut ada, "grabs manage", &ticked).await?;
+    let other = ConnectedApp::connect(&app, &mut ada, "grabs manage", &ticked).await?;
     let (mine, theirs) = (one.create_webhook(&receiver.url()).await?, other.create_webhook(&receiver.url()).await?);
     let listed = one.call(Method::GET, "/webhooks", None).await?.body;
     let ids: Vec<_> = listed["data"].as_array().into_iter().flatten().map(|webhook| &webhook["id"]).collect();
