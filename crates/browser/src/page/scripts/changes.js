@@ -84,8 +84,6 @@ page.enforceChanges = () => {
   return visible.length + matches(requested.remove).filter(isRendered).length;
 };
 
-const isVisible = (element) => hasArea(boxOf(element)) && isShown(element);
-
 // Waits until an element is visible, or until none is. Returns the problem if the wait fails.
 page.waitFor = async ({ selector, isGone, budgetMs }) => {
   const until = performance.now() + budgetMs;

@@ -89,10 +89,23 @@ const boxOf = (element) => {
   return range.getBoundingClientRect();
 };
 
+const isVisible = (element) => hasArea(boxOf(element)) && isShown(element);
+
 // How much larger a frame is drawn than it is laid out, across and down. Of a frame that is not drawn, it is no number.
 const drawnScale = (element) => {
   const { width, height } = element.getBoundingClientRect();
   return [width / element.offsetWidth, height / element.offsetHeight];
+};
+
+// Where the document of a frame begins in the window.
+const frameCorner = (element) => {
+  const { left, top } = element.getBoundingClientRect();
+  const { paddingLeft, paddingTop } = getComputedStyle(element);
+  const [across, down] = drawnScale(element);
+  return {
+    x: left + (element.clientLeft + parseFloat(paddingLeft)) * across,
+    y: top + (element.clientTop + parseFloat(paddingTop)) * down,
+  };
 };
 
 const PAINTING = 'img, svg, canvas, video, iframe, frame, object, embed, input, button, select, textarea, meter, math';
@@ -102,3 +115,18 @@ const showsSomething = (element) =>
   element.matches(PAINTING) || [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim() !== '');
 
 const scrollToTop = (y) => scrollTo({ left: 0, top: y, behavior: 'instant' });
+
+// The innermost element at a point of the window, also in open shadow trees.
+const elementAt = (x, y) => {
+  let element = document.elementFromPoint(x, y);
+  while (element?.shadowRoot) {
+    const inner = element.shadowRoot.elementFromPoint(x, y);
+    if (!inner || inner === element) break;
+    element = inner;
+  }
+  return element;
+};
+
+// Without characters that are not drawn, such as soft hyphens.
+const drawnText = (text) => text.replace(/[\u00AD\u200B-\u200D\u2060\uFEFF]/g, '');
+const oneLine = (text) => drawnText(text).replace(/\s+/g, ' ').trim();

@@ -1,10 +1,5 @@
 // Looks for what the caller waits for, or does not accept.
 
-// Characters that are not drawn.
-const UNDRAWN = /[\u00AD\u200B-\u200D\u2060\uFEFF]/g;
-
-const normalized = (text) => text.replace(UNDRAWN, '').replace(/\s+/g, ' ').trim().toLowerCase();
-
 // The texts that a tree shows, without those of the trees in it. The text of an element that is not rendered is its whole
 // content.
 const ownTexts = (tree) => {
@@ -27,7 +22,7 @@ const shownTexts = (tree) => {
 const showsText = (text) => {
   // Names in the document may replace its properties by elements.
   const shown = shownTexts(document).filter((part) => typeof part === 'string');
-  return normalized(shown.join('\n')).includes(normalized(text));
+  return oneLine(shown.join('\n')).toLowerCase().includes(oneLine(text).toLowerCase());
 };
 
 // Waits until the page shows the text. Returns whether it does.

@@ -1,16 +1,5 @@
 // Finds what the caller wants to be clicked.
 
-// The innermost element at a point of the window, also in open shadow trees.
-const elementAt = (x, y) => {
-  let element = document.elementFromPoint(x, y);
-  while (element?.shadowRoot) {
-    const inner = element.shadowRoot.elementFromPoint(x, y);
-    if (!inner || inner === element) break;
-    element = inner;
-  }
-  return element;
-};
-
 // Waits until an element is visible and not covered, scrolls to it, and returns its centre in the window.
 page.clickTarget = async ({ selector, budgetMs }) => {
   const until = performance.now() + budgetMs;

@@ -14,15 +14,11 @@ let hidden = [];
 let found = null;
 let foundOption = null;
 
-// Without characters that are not drawn, such as soft hyphens.
-const drawnText = (text) => text.replace(/[\u00AD\u200B-\u200D\u2060\uFEFF]/g, '');
-const oneLine = (text) => drawnText(text).replace(/\s+/g, ' ').trim();
 const short = (text) => {
   let line = oneLine(text.slice(0, 10000));
   for (const secret of hidden) line = line.replaceAll(oneLine(secret), '…');
   return line.length > MAX_NAME ? `${line.slice(0, MAX_NAME - 1)}…` : line;
 };
-const isVisible = (element) => hasArea(boxOf(element)) && isShown(element);
 // A transparent element can be used: pages put one over what they draw instead of a check box.
 const isUsable = (element) => hasArea(boxOf(element)) && (isShown(element) || element.checkVisibility({ visibilityProperty: true }));
 const isSame = (one, other) => one.toLowerCase() === other.toLowerCase();
@@ -109,6 +105,8 @@ const labelText = (node) =>
     })
     .join(' ');
 
+// The name by which a caller knows an element, which need not be exactly its accessible name: `extract/names.js` and
+// `extract/roles.js` compute that, but would make this library, which is sent with each call, more than twice as large.
 const nameOf = (element) => {
   const ids = element.getAttribute('aria-labelledby')?.split(/\s+/) ?? [];
   const tree = element.getRootNode();
@@ -203,17 +201,6 @@ const locate = async ({ selector, budgetMs, kind, secrets }, accept, isCandidate
 };
 
 const isDisabled = (element) => element.matches(':disabled') || element.closest('button:disabled, [aria-disabled=true]') !== null;
-
-// The innermost element at a point of the window, also in open shadow trees.
-const elementAt = (x, y) => {
-  let element = document.elementFromPoint(x, y);
-  while (element?.shadowRoot) {
-    const inner = element.shadowRoot.elementFromPoint(x, y);
-    if (!inner || inner === element) break;
-    element = inner;
-  }
-  return element;
-};
 
 const pointsOf = (element) => {
   const own = [...element.getClientRects()].filter(hasArea);
@@ -366,11 +353,9 @@ steps.element = () => found;
 
 // Where a point of the frame that was found is in the window, unless something covers it there.
 steps.framePoint = ({ x, y }) => {
-  const box = found.getBoundingClientRect();
-  const style = getComputedStyle(found);
   const [across, down] = drawnScale(found);
-  const [left, top] = [found.clientLeft + parseFloat(style.paddingLeft), found.clientTop + parseFloat(style.paddingTop)];
-  const at = { x: box.left + (left + x) * across, y: box.top + (top + y) * down };
+  const corner = frameCorner(found);
+  const at = { x: corner.x + x * across, y: corner.y + y * down };
   const there = elementAt(at.x, at.y);
   return there === found ? at : { problem: 'covered', by: describe(there) };
 };

@@ -161,10 +161,8 @@ const placeInWindow = (element, box) => {
     const frame = view.frameElement;
     if (!frame) return null;
     const outer = frame.getBoundingClientRect();
-    const { paddingLeft, paddingTop } = getComputedStyle(frame);
     const [across, down] = drawnScale(frame);
-    const x = outer.left + (frame.clientLeft + parseFloat(paddingLeft)) * across;
-    const y = outer.top + (frame.clientTop + parseFloat(paddingTop)) * down;
+    const { x, y } = frameCorner(frame);
     const left = Math.max(place.left * across + x, outer.left);
     const top = Math.max(place.top * down + y, outer.top);
     const right = Math.min(place.right * across + x, outer.right);

@@ -90,7 +90,7 @@ const entriesOf = (numbers) => {
       if (isClosed && (typeOf(child) !== ELEMENT || localName(child) !== 'summary')) continue;
       if (isShown || typeOf(child) === ELEMENT) read(child, into, isTold);
     }
-    for (const owned of referenced(node, 'aria-owns')) if (!holdsNode(owned, node)) read(owned, into, isTold);
+    for (const owned of referenced(node, 'aria-owns')) if (!contains(owned, node)) read(owned, into, isTold);
     if (isShown && !isTold) into.push(addedText(node, '::after'));
   };
   const all = [];
@@ -98,7 +98,6 @@ const entriesOf = (numbers) => {
   if (start) read(start, all, false);
   return { entries: all, isCut: left.isCut || nodesLeft < 0 };
 };
-const holdsNode = method(Node.prototype, 'contains');
 
 // Neighbouring texts as one, without empty ones.
 const joined = (children) => {

@@ -1,6 +1,5 @@
 // Code blocks: their language, and their text without line numbers and buttons.
 
-const firstElement = getter(Element.prototype, 'firstElementChild');
 const hasFewChildren = (element) => {
   let child = firstElement(element);
   for (let step = 0; child && step < 6; step += 1) child = nextSiblingElement(child);

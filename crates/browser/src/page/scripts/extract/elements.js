@@ -16,8 +16,19 @@ const OPERABLE_ROLES = new Set([
 ]);
 const VALUED_ROLES = new Set(['combobox', 'listbox', 'scrollbar', 'searchbox', 'slider', 'spinbutton', 'textbox']);
 
-
 const isOperable = (element, role) => OPERABLE_ROLES.has(role) || matchesSelector(element, NATIVELY_OPERABLE);
+
+// The number of each child among those of its name, and how many there are of each name.
+const numbersIn = once((parent) => {
+  const counts = new Map();
+  const numbers = new Map();
+  for (let child = firstElement(parent); child; child = nextSiblingElement(child)) {
+    const name = localName(child);
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+    numbers.set(child, counts.get(name));
+  }
+  return { counts, numbers };
+});
 
 // A selector that matches this element only. Elements in shadow trees have none.
 const selectorOf = (element) => {
@@ -30,11 +41,10 @@ const selectorOf = (element) => {
       break;
     }
     const name = localName(at);
-    let before = 0;
-    for (let sibling = previousSibling(at); sibling; sibling = previousSibling(sibling)) before += localName(sibling) === name ? 1 : 0;
-    let isAlone = before === 0;
-    for (let sibling = nextSiblingElement(at); isAlone && sibling; sibling = nextSiblingElement(sibling)) isAlone = localName(sibling) !== name;
-    steps.unshift(isAlone ? CSS.escape(name) : `${CSS.escape(name)}:nth-of-type(${before + 1})`);
+    const parent = parentElement(at);
+    const among = parent && numbersIn(parent);
+    const isAlone = !among || among.counts.get(name) === 1;
+    steps.unshift(isAlone ? CSS.escape(name) : `${CSS.escape(name)}:nth-of-type(${among.numbers.get(at)})`);
   }
   const selector = steps.join(' > ');
   return selector.length <= 1024 ? selector : null;

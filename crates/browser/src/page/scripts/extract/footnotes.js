@@ -12,12 +12,12 @@ const BESIDE_NAME = /(?:^|[\s_-])(?:side-?notes?|margin-?notes?|foot-?notes?[-_]
 const BACK_NAME = /back-?ref|back-?link|foot-?note-?back|reversefootnote|fn-?back|to-top|return/i;
 const BACK_TEXT = /^[\s↩↵⤴⤶⬆↑^⏎⮐←⇑↰\uFE0E\uFE0F[\]]+$/;
 
-const comparePosition = method(Node.prototype, 'compareDocumentPosition');
-const isBefore = (one, other) => (comparePosition(one, other) & 4) !== 0;
+// The place of each element in the document. Comparing two elements by the DOM takes as long as there are elements between them.
+const placesOf = once((tree) => new Map(selectIn(tree, '*').map((element, at) => [element, at])));
+const isBefore = (one, other) => placesOf(document).get(one) < placesOf(document).get(other);
 const previousNode = getter(Node.prototype, 'previousSibling');
-const closest = method(Element.prototype, 'closest');
-const contains = method(Node.prototype, 'contains');
 const namesOfElement = (element) => `${attribute(element, 'id') ?? ''} ${attribute(element, 'class') ?? ''} ${attribute(element, 'name') ?? ''} ${attribute(element, 'role') ?? ''}`.slice(0, 300);
+const lengthOf = once((element) => textContent(element).length);
 const shortText = (element, most) => {
   const text = textContent(element);
   return text.length > 10 * most ? null : text.replace(/\s+/g, ' ').trim();
@@ -50,12 +50,17 @@ const isAtStart = (block, element) => {
   }
   return true;
 };
+// How much text an element has: characters, and how many of them are letters or digits.
+const sizeOfText = once((element) => {
+  const text = textContent(element).trim();
+  return { characters: text.length, letters: text.replace(/[^\p{L}\p{N}]/gu, '').length };
+});
 // The block that an element is the beginning of.
 const blockBegunBy = (element, mark) => {
   let at = element;
   for (let up = 0; at && up < 6; up += 1) {
-    const text = NOTE_BLOCKS.has(localName(at)) ? textContent(at).trim() : '';
-    if (text.length > 3 && text.replace(/[^\p{L}\p{N}]/gu, '').length > (mark?.length ?? 0)) return at;
+    const size = NOTE_BLOCKS.has(localName(at)) ? sizeOfText(at) : null;
+    if (size && size.characters > 3 && size.letters > (mark?.length ?? 0)) return at;
     const parent = parentElement(at);
     if (!parent || localName(parent) === 'body' || hasTextBefore(parent, at)) return null;
     at = parent;
@@ -80,7 +85,7 @@ const isBelowNoteHeading = (block) => {
   return false;
 };
 // The mark at the beginning of a block, if it is an element of its own.
-const leadingMark = (block) => {
+const leadingMark = once((block) => {
   let at = firstChild(block);
   for (let step = 0; at && step < 12; step += 1) {
     if (typeOf(at) === TEXT && !codeOf(at).trim()) at = nextSibling(at);
@@ -90,6 +95,12 @@ const leadingMark = (block) => {
     else at = nextSibling(at);
   }
   return null;
+});
+
+// Is an element, or what it is in, one of these?
+const isWithin = (element, elements) => {
+  for (let at = element; at; at = parentElement(at)) if (elements.has(at)) return true;
+  return false;
 };
 
 // Links with a mark. Those at the beginning of a block lead back, if a link before leads to it.
@@ -113,11 +124,12 @@ const findLinkedNotes = ({ references, hidden, targets, add, refer }) => {
     const target = targets.get(fragment);
     return (target && isBefore(target, block)) || BACK_NAME.test(namesOfElement(anchor)) || BACK_TEXT.test(textContent(anchor)) || /ref/i.test(fragment);
   };
+  const hasBackLink = once((block) => selectIn(block, 'a[href*="#"]').slice(0, 20).some((anchor) => isBackLink(anchor, block)));
   const isNote = (block, target, mark) => {
-    if (/^h[1-6]$/.test(localName(block)) || textContent(block).length > 20000) return false;
+    if (/^h[1-6]$/.test(localName(block)) || lengthOf(block) > 20000) return false;
     if (isNamedAsNote(block) || isNamedAsNote(target)) return true;
     if (leadingMark(block) === mark || isBelowNoteHeading(block)) return true;
-    return selectIn(block, 'a[href*="#"]').slice(0, 20).some((anchor) => isBackLink(anchor, block));
+    return hasBackLink(block);
   };
   for (const { anchor, mark, fragment } of links) {
     const target = targets.get(fragment);
@@ -145,7 +157,7 @@ const findLinkedNotes = ({ references, hidden, targets, add, refer }) => {
 const findLooseNotes = ({ references, byBlock, add, refer }) => {
   const loose = new Map();
   const offer = (mark, block) => {
-    if (/^\d+$/.test(mark ?? '') && !loose.has(mark) && !byBlock.has(block) && textContent(block).length < 20000) loose.set(mark, block);
+    if (/^\d+$/.test(mark ?? '') && !loose.has(mark) && !byBlock.has(block) && lengthOf(block) < 20000) loose.set(mark, block);
   };
   const offerList = (list) => {
     const start = Number.parseInt(attribute(list, 'start') ?? '1', 10);
@@ -178,6 +190,7 @@ const findLooseNotes = ({ references, byBlock, add, refer }) => {
     if (block && localName(block) === 'p') offer(mark, block);
   }
   if (loose.size > 0) {
+    const blocks = new Set(loose.values());
     for (const element of raised) {
       const mark = markOf(element);
       const block = mark ? loose.get(mark) : null;
@@ -186,14 +199,14 @@ const findLooseNotes = ({ references, byBlock, add, refer }) => {
       const before = previousNode(element);
       const word = before && typeOf(before) === TEXT ? /([\p{L}\p{N}]+)$/u.exec(codeOf(before).slice(-20))?.[1] : null;
       if (word && /^(?:\p{L}|[kcdmn]m|.*\d)$/iu.test(word)) continue;
-      const isOfNote = [...loose.values()].length < 500 && [...loose.values()].some((other) => contains(other, element));
-      if (!isOfNote) refer(element, add(block, block, mark));
+      if (!isWithin(element, blocks)) refer(element, add(block, block, mark));
     }
   }
 };
 
 // Notes beside the text.
-const findNotesBeside = ({ references, hidden, notes, byBlock, add }) => {
+const findNotesBeside = ({ references, hidden, byBlock, add }) => {
+  const beside = new Set();
   for (const element of selectIn(document, '[class*="note" i]').slice(0, MAX_NOTES)) {
     const isBox = /(?:^|\s)footnote(?:\s|$)/i.test(attribute(element, 'class') ?? '') && ['label', 'input'].includes(localName(previousSibling(element) ?? element));
     if (!(isBox || BESIDE_NAME.test(attribute(element, 'class') ?? '')) || byBlock.has(element) || !textContent(element).trim()) continue;
@@ -203,7 +216,7 @@ const findNotesBeside = ({ references, hidden, notes, byBlock, add }) => {
     let parent = parentElement(element);
     while (parent && ['span', 'sup', 'small', 'em', 'strong', 'label', 'aside', 'a'].includes(localName(parent))) parent = parentElement(parent);
     if (!parent || !['p', 'li', 'dd', 'td', 'blockquote'].includes(localName(parent)) || markOf(element)) continue;
-    if (notes.some((note) => note.isBeside && (contains(note.block, element) || contains(note.outer, element)))) continue;
+    if (isWithin(element, beside)) continue;
     const before = [];
     for (let at = previousSibling(element), step = 0; at && step < 3; at = previousSibling(at), step += 1) {
       const isMark = ['label', 'input', 'sup', 'a', 'button', 'span'].includes(localName(at)) && (!textContent(at).trim() || markOf(at));
@@ -220,7 +233,7 @@ const findNotesBeside = ({ references, hidden, notes, byBlock, add }) => {
     const note = add(content, content, '*');
     if (note) {
       note.isBeside = true;
-      note.outer = element;
+      beside.add(note.block).add(element);
       note.isReferred = true;
       references.set(element, note);
     }
@@ -230,13 +243,22 @@ const findNotesBeside = ({ references, hidden, notes, byBlock, add }) => {
 // What each has: its block, and the blocks until the next note. Several in one block are divided at their anchors.
 const divideNotes = ({ references, hidden, notes }) => {
   const used = notes.filter((note) => note.isReferred);
+  const firstReferences = [...references.keys()].slice(0, 100);
+  const childrenIn = once((block) => childrenOf(block));
+  const numbersIn = once((block) => new Map(childrenIn(block).map((child, at) => [child, at])));
+  // The number of the child with an element in it, or -1.
+  const numberOfChild = (block, element) => {
+    const numbers = numbersIn(block);
+    for (let at = element; at; at = parentElement(at)) if (numbers.has(at)) return numbers.get(at);
+    return -1;
+  };
   used.sort((one, other) => (one.anchor === other.anchor ? 0 : isBefore(one.anchor, other.anchor) ? -1 : 1));
   used.forEach((note, at) => {
     const next = used[at + 1];
-    const children = childrenOf(note.block);
+    const children = childrenIn(note.block);
     if (next && next.block !== note.block && contains(note.block, next.anchor) || next?.block === note.block || used[at - 1]?.block === note.block) {
-      const begin = children.findIndex((child) => contains(child, note.anchor));
-      const end = next && contains(note.block, next.anchor) ? children.findIndex((child) => contains(child, next.anchor)) : children.length;
+      const begin = numberOfChild(note.block, note.anchor);
+      const end = next && contains(note.block, next.anchor) ? numberOfChild(note.block, next.anchor) : children.length;
       note.nodes = begin >= 0 && end > begin ? children.slice(begin, end) : children;
       for (const child of note.nodes) hidden.add(child);
       return;
@@ -248,7 +270,7 @@ const divideNotes = ({ references, hidden, notes }) => {
     if (localName(note.block) === 'li' || (isLast && !NOTE_NAME.test(namesOfElement(parentElement(note.block))))) return;
     const between = [];
     for (let sibling = nextSiblingElement(note.block); sibling && sibling !== next?.block && between.length < 20; sibling = nextSiblingElement(sibling)) between.push(sibling);
-    if (between.length < 20 && !between.some((sibling) => /^h[1-6r]$/.test(localName(sibling)) || [...references.keys()].slice(0, 100).some((element) => contains(sibling, element)))) {
+    if (between.length < 20 && !between.some((sibling) => /^h[1-6r]$/.test(localName(sibling)) || firstReferences.some((element) => contains(sibling, element)))) {
       note.nodes = [...children, ...between];
       for (const sibling of between) hidden.add(sibling);
     }

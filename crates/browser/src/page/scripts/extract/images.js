@@ -74,6 +74,7 @@ const isPixel = (element) => {
   const [width, height] = ['width', 'height'].map((name) => Number.parseInt(attribute(element, name) ?? '', 10));
   return (width <= 2 && height <= 2) || (naturalWidth(element) > 0 && naturalWidth(element) <= 2 && naturalHeight(element) <= 2);
 };
+const hasImages = once((element) => selectIn(element, 'img').slice(0, 20).some((image) => sourceOf(image)));
 // An image for browsers without scripts, where no other one is beside it.
 const imageWithoutScript = (element) => {
   const text = textContent(element);
@@ -86,7 +87,7 @@ const imageWithoutScript = (element) => {
     if (!outer || /^(?:article|section|main|body)$/.test(localName(outer))) break;
     around = outer;
   }
-  if (around && selectIn(around, 'img').slice(0, 20).some((image) => sourceOf(image))) return null;
+  if (around && hasImages(around)) return null;
   const read = (name) => (new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`, 'i').exec(tag) ?? []).slice(1).find((value) => value !== undefined)?.replace(/&amp;/g, '&').replace(/&quot;/g, '"') ?? '';
   const width = Number.parseInt(read('width') || '99', 10);
   const url = largestOf(read('srcset')) ?? (PLACEHOLDER.test(read('src')) ? null : absolute(read('src')));

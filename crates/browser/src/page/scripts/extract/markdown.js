@@ -28,8 +28,18 @@ const wrap = (text, mark) => {
   return `${/^\s/.test(text) ? ' ' : ''}${mark}${inner}${mark}${/\s$/.test(text) ? ' ' : ''}`;
 };
 const isInline = (style) => /^(?:inline|contents|ruby)/.test(style.display);
-// A text and what follows it. A power of a number has a sign before it, without which it would be another number.
-const followed = (text, node, part) => text + (typeOf(node) === ELEMENT && localName(node) === 'sup' && /\d$/.test(text) && /^[-+−]?\d+$/.test(part) ? `^${part}` : part);
+// Joins the parts of a line. A power of a number has a sign before it, without which it would be another number. Only the last
+// part is looked at, since the line may be long.
+const lineOf = () => {
+  let text = '';
+  let last = '';
+  const add = (node, part) => {
+    const isPower = typeOf(node) === ELEMENT && localName(node) === 'sup' && /^[-+−]?\d+$/.test(part) && /\d$/.test(last);
+    text += isPower ? `^${part}` : part;
+    last = part || last;
+  };
+  return { add, text: () => text };
+};
 const oneSpaced = (text) => text.replace(/\s+/g, ' ').trim();
 const tidy = (text) => text.split('\n').map(oneSpaced).join('\n').replace(/^\n+|\n+$/g, '').replace(/\n{2,}/g, '\n');
 const paragraph = (text) => tidy(text).split('\n').map(escapeStart).join('  \n');
@@ -148,9 +158,9 @@ const markdown = ({ most, main }) => {
     return isInline(style) ? inner : ` ${inner} `;
   };
   const inlines = (node, depth, isShown) => {
-    let text = '';
-    for (const child of childrenOf(node)) text = followed(text, child, inline(child, depth + 1, isShown));
-    return text.replace(/\\\[ ?(\[\^\d+\]) ?\\\]/g, '$1').replace(/(\S) (?=\[\^\d+\])/g, '$1');
+    const line = lineOf();
+    for (const child of childrenOf(node)) line.add(child, inline(child, depth + 1, isShown));
+    return line.text().replace(/\\\[ ?(\[\^\d+\]) ?\\\]/g, '$1').replace(/(\S) (?=\[\^\d+\])/g, '$1');
   };
 
   const hasBlocks = (node, depth) => {
@@ -274,22 +284,22 @@ const markdown = ({ most, main }) => {
   const blocks = (node, depth, link = null) => blocksOf(childrenOf(node), typeOf(node) !== ELEMENT || getComputedStyle(node).visibility === 'visible', depth, link);
   const blocksOf = (children, isShown, depth, link = null) => {
     const made = [];
-    let run = '';
+    let run = lineOf();
     const flush = () => {
-      const text = paragraph(run).replace(/\\\[ ?(\[\^\d+\]) ?\\\]/g, '$1').replace(/(\S) (?=\[\^\d+\])/g, '$1');
+      const text = paragraph(run.text()).replace(/\\\[ ?(\[\^\d+\]) ?\\\]/g, '$1').replace(/(\S) (?=\[\^\d+\])/g, '$1');
       if (text) made.push(text);
-      run = '';
+      run = lineOf();
     };
     for (const child of children) {
       if (typeOf(child) !== ELEMENT) {
-        run += inline(child, depth + 1, isShown);
+        run.add(child, inline(child, depth + 1, isShown));
         continue;
       }
       if (!enter(depth)) break;
       const style = getComputedStyle(child);
       const name = localName(child);
       if (notes.references.has(child) || name === 'noscript') {
-        run += inline(child, depth + 1, isShown);
+        run.add(child, inline(child, depth + 1, isShown));
         continue;
       }
       if (isHtml(child, 'iframe') && frames < MAX_FRAMES && style.display !== 'none' && style.visibility === 'visible' && !isRemoved(child)) {
@@ -319,7 +329,7 @@ const markdown = ({ most, main }) => {
         made.push(...block(child, depth + 1, around?.startsWith('#') ? null : (around ?? link)));
       } else {
         if (isBlock) flush();
-        run = followed(run, child, inline(child, depth + 1, isShown));
+        run.add(child, inline(child, depth + 1, isShown));
         if (isBlock) flush();
       }
     }

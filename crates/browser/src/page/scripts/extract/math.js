@@ -200,7 +200,7 @@ const formulaOfImage = (element) => {
 
 // The TeX of a formula, or null if the element is none. It is empty if nothing is written for the element.
 const NO_FORMULAS = new Set('a br li ul ol table tr td th tbody thead h1 h2 h3 h4 h5 h6 pre code b strong em i button iframe noscript blockquote section article svg'.split(' '));
-const formula = (element) => {
+const formula = once((element) => {
   const name = localName(element);
   if (NO_FORMULAS.has(name)) return null;
   if (name === 'img') {
@@ -230,7 +230,7 @@ const formula = (element) => {
   if (tex.length > MAX_TEX || (!tex && name !== 'mjx-container')) return null;
   const isBlock = (math && attribute(math, 'display') === 'block') || attribute(element, 'display') === 'true' || /display/i.test(classes) || /display/i.test(attribute(script ?? element, 'type') ?? '') || attribute(element, 'data-display') === 'true';
   return { tex, isBlock: Boolean(isBlock) };
-};
+});
 
 // Formulas in text that no script has rendered: the signs between dollars must be those of a formula.
 const RAW_MATH = /\$\$([^$]{1,2000})\$\$|\\\(([^$]{1,1000}?)\\\)|\\\[([^$]{1,2000}?)\\\]|(?<![\w\\$])\$(?=[^\s$\d])([^$\n]{1,500}?)(?<=[^\s\\])\$(?![\w$])/g;

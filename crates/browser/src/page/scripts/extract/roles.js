@@ -1,7 +1,6 @@
 // The ARIA role of an element: the one that it is given, or that of its kind by the HTML Accessibility API Mappings. What
 // has neither is `generic`.
 
-const closest = method(Element.prototype, 'closest');
 const hasAttribute = method(Element.prototype, 'hasAttribute');
 const parentNode = getter(Node.prototype, 'parentNode');
 const isEditable = getter(HTMLElement.prototype, 'isContentEditable');

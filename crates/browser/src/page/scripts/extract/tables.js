@@ -30,8 +30,9 @@ const tableWriter = (writer) => {
     const name = localName(node);
     if (name === 'br') return '<br>';
     const shown = style.visibility === 'visible';
-    let inner = '';
-    for (const child of childrenOf(node)) inner = followed(inner, child, inlineHtml(child, depth + 1, shown));
+    const line = lineOf();
+    for (const child of childrenOf(node)) line.add(child, inlineHtml(child, depth + 1, shown));
+    const inner = line.text();
     if (isHtml(node, 'img')) {
       const url = shown && !isPixel(node) ? sourceOf(node) : null;
       return url ? count(`<img src="${escapeHtml(encoded(url)).replace(/"/g, '%22')}" alt="${escapeHtml(oneLine(attribute(node, 'alt') ?? '', 300)).replace(/"/g, '&quot;')}">`) : '';

@@ -39,12 +39,24 @@ const isVisible = method(Element.prototype, 'checkVisibility');
 const matchesSelector = method(Element.prototype, 'matches');
 const rootNode = method(Node.prototype, 'getRootNode');
 const parentElement = getter(Node.prototype, 'parentElement');
+const closest = method(Element.prototype, 'closest');
+const contains = method(Node.prototype, 'contains');
+const firstElement = getter(Element.prototype, 'firstElementChild');
 const previousSibling = getter(Element.prototype, 'previousElementSibling');
 const nextSiblingElement = getter(Element.prototype, 'nextElementSibling');
 
 const ELEMENT = 1;
 const TEXT = 3;
 const MAX_URL = 2048;
+
+// Reads something of an element only once, however many others lead to it. The document does not change meanwhile.
+const once = (read) => {
+  const known = new Map();
+  return (element) => {
+    if (!known.has(element)) known.set(element, read(element));
+    return known.get(element);
+  };
+};
 
 const oneLine = (text, most) => text.slice(0, 10 * most).replace(/\s+/g, ' ').trim().slice(0, most);
 const webUrl = (url) => (/^https?:\/\//i.test(url) && url.length <= MAX_URL ? url : null);
