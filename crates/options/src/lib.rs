@@ -8,6 +8,7 @@ mod choices;
 mod form;
 mod kind;
 mod labels;
+mod links;
 mod option;
 pub mod plain;
 pub mod reference;
@@ -18,6 +19,6 @@ mod value;
 
 pub use form::FormDetails;
 pub use kind::{FAILURE_STATUSES, Kind, Member, RECTANGLE_MAX_SIDE, RECTANGLE_MAX_START, STATUS_CLASSES};
-pub use option::{CaptureOption, Group, Problem};
+pub use option::{CaptureOption, Group, LinkBar, Problem};
 pub use table::{CaptureRequest, TABLE, find};
 pub use value::{HIDDEN, Object, OptionType, Rectangle, Secret, Value};
