@@ -18,7 +18,7 @@ mod text;
 mod value;
 
 pub use form::FormDetails;
-pub use kind::{FAILURE_STATUSES, Kind, Member, RECTANGLE_MAX_SIDE, RECTANGLE_MAX_START, STATUS_CLASSES};
+pub use kind::{FAILURE_STATUSES, Kind, Member, NO_ANSWER, RECTANGLE_MAX_SIDE, RECTANGLE_MAX_START, STATUS_CLASSES};
 pub use option::{CaptureOption, Group, LinkBar, Problem};
 pub use table::{CaptureRequest, TABLE, find};
 pub use value::{HIDDEN, Object, OptionType, Rectangle, Secret, Value};

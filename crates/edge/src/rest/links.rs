@@ -223,6 +223,7 @@ fn of_option(option: &CaptureOption) -> Parameter {
         | Kind::Selector
         | Kind::TimeZone
         | Kind::Locale
+        | Kind::RequestFailure
         | Kind::PageRanges
         | Kind::GrabId
         | Kind::Chars { .. } => options::schema(option),

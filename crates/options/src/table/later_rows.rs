@@ -271,6 +271,33 @@ macro_rules! later_rows {
                 example: "\"window.chart?.isDrawn\"",
                 link_bar: Some(LinkBar::Published)
             }
+            /// Requests of the page with which the capture fails.
+            fail_on_request: Vec<Object> = {
+                kind: Kind::Objects { max: 20, members: REQUEST_RULE },
+                group: Group::Page,
+                label: "Fail on request",
+                brief: "Fail if a request to such a URL failed; status is 4xx, 5xx, 404 or failed.",
+                help: "Fail if a request of the page to one of these URLs failed, or was answered with the status of a failure.",
+                description: "`url` is a pattern as in `block_urls`. `status` is `4xx`, `5xx`, a number, or `failed` for a request \
+                              without an answer; without it, all of these count. The requests of the captured document, its \
+                              frames and its workers count, and so does its own. Requests that the page cancels, that are \
+                              blocked, or that have no answer yet do not count, nor do WebSockets. A capture that fails is not \
+                              charged; the message names the URL without its query.",
+                example: "[{\"url\": \"*/api/*\", \"status\": \"5xx\"}]"
+            }
+            /// Whether the page says when it is ready.
+            wait_for_signal: bool = {
+                kind: Kind::Flag,
+                default: "false",
+                group: Group::Timing,
+                label: "Wait for signal",
+                brief: "Wait until the page sets `window.grabReady = true` or dispatches `grabReady`.",
+                help: "Wait until the page says that it is ready.",
+                description: "It does so with `window.grabReady = true`, or with an event of the type `grabReady` on `window` or \
+                              `document`, which may come before it is waited for. The capture fails, without charge, if the page \
+                              does neither in time. Not without `javascript`.",
+                example: "true"
+            }
         }
     };
 }
