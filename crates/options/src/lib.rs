@@ -15,6 +15,7 @@ pub mod reference;
 mod sizes;
 mod table;
 mod text;
+pub mod unknown;
 mod value;
 
 pub use form::FormDetails;

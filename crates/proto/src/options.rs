@@ -235,7 +235,7 @@ macro_rules! convert {
         pub fn decode(options: CaptureOptions, unparsed: Vec<Unparsed>) -> CaptureRequest {
             let CaptureOptions { $($name),* } = options;
             let unparsed = unparsed.into_iter().map(|Unparsed { field, seen }| (field, seen)).collect();
-            CaptureRequest { $($name: <$type as WireField<_>>::decode($name),)* unparsed }
+            CaptureRequest { $($name: <$type as WireField<_>>::decode($name),)* unparsed, unknown: Vec::new() }
         }
     };
 }

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as OptionValue};
-use grabd_options::{TABLE, Value};
+use grabd_options::{TABLE, Value, unknown};
 
 pub use self::class::Class;
 pub use self::conditions::Conditions;
@@ -135,6 +135,8 @@ pub struct CaptureSpec {
     pub thumbnail: Option<Thumbnail>,
     /// Long options that are no longer kept: their names, and the SHA-256 of their values. Empty unless it was stored.
     pub omitted: BTreeMap<String, String>,
+    /// Names of members of the request that are no options. They do not change the image.
+    pub unknown: Vec<String>,
 }
 
 /// What the page learns about its visitor.
@@ -307,6 +309,7 @@ impl CaptureSpec {
             fail_on_request: _,
             wait_for_signal: _,
             unparsed: _,
+            unknown,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
         let (viewport, default_scale) = device.defaults();
@@ -386,6 +389,7 @@ impl CaptureSpec {
                 None => None,
             },
             omitted: BTreeMap::new(),
+            unknown: unknown::shortened(unknown.iter().map(String::as_str)),
         })
     }
 
@@ -471,6 +475,7 @@ impl CaptureSpec {
             highlight,
             thumbnail,
             omitted: _,
+            unknown: _,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
         let list = |texts: &Vec<String>| (!texts.is_empty()).then(|| texts.clone());
@@ -545,6 +550,7 @@ impl CaptureSpec {
             fail_on_request: request_rules::to_objects(fail_on_request),
             wait_for_signal: wait_for_signal.then_some(true),
             unparsed: Vec::new(),
+            unknown: Vec::new(),
         }
     }
 
