@@ -197,10 +197,8 @@ async fn warnings_about_unknown_members_come_before_the_end() {
     let pending = move || Grab { warnings: vec![warning.to_owned()], ..grab(GrabStatus::Pending, 1) };
     app.core.create.respond_with(move || with_limit_headers(created(pending(), false)));
     let response = app.create(r#"{"url":"u","widht":800}"#).await;
-    assert_eq!(
-        (response.status, &response.json()["warnings"]),
-        (202.try_into().unwrap(), &serde_json::json!([warning]))
-    );
+    assert_eq!(response.status, 202);
+    assert_eq!(response.json()["warnings"], serde_json::json!([warning]));
 }
 
 #[tokio::test]
