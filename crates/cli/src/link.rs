@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
+use grabd_options::LinkBar;
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::json;
 use sha2::Sha256;
@@ -17,8 +18,6 @@ use crate::settings::Settings;
 const DAY_S: u64 = 24 * 60 * 60;
 /// How long links are valid by default, in days.
 const DEFAULT_DAYS: u64 = 30;
-/// Options that links cannot have, although they are not secret.
-const PROGRAMS: [&str; 2] = ["script", "wait_for_expression"];
 
 /// Prints a link.
 pub(crate) fn link(settings: &Settings, as_json: bool, args: &LinkArgs) -> Result<(), Failure> {
@@ -55,14 +54,15 @@ fn signed(base: &Url, key: &str, secret: &str, args: &LinkArgs, expires: u64) ->
     }
     for (name, value) in &args.options.0 {
         let flag = name.replace('_', "-");
-        if *name == "compare_to" {
-            return Err(Failure::Usage(format!("--{flag} cannot be in a link, whose answer is only an image")));
-        }
-        let found = grabd_options::find(name);
-        let Some(option) = found.filter(|option| !option.is_secret && !PROGRAMS.contains(&option.name)) else {
-            return Err(Failure::Usage(format!("--{flag} cannot be in a link, which is made to be published")));
+        let why = match grabd_options::find(name).map(|option| (option, option.refused_in_links())) {
+            Some((option, None)) => {
+                query.append_pair(name, &option.kind.to_text(value));
+                continue;
+            }
+            Some((_, Some(LinkBar::OnlyImage))) => "whose answer is only an image",
+            Some((_, Some(LinkBar::Published))) | None => "which is made to be published",
         };
-        query.append_pair(name, &option.kind.to_text(value));
+        return Err(Failure::Usage(format!("--{flag} cannot be in a link, {why}")));
     }
     if args.placeholder_on_error {
         query.append_pair("on_error", "placeholder");

@@ -51,6 +51,7 @@ impl FromArgMatches for OptionArgs {
             | Kind::Chars { .. }
             | Kind::Object { .. }
             | Kind::Statuses { .. }
+            | Kind::RequestFailure
             | Kind::PageRanges
             | Kind::GrabId
             | Kind::Rectangle => matches.get_one::<Value>(option.name).cloned(),
@@ -95,13 +96,17 @@ fn flag(option: &'static CaptureOption) -> Arg {
         Kind::Words(_) => return several.value_name("WORDS"),
         Kind::Patterns { .. } => return several.value_name("PATTERN"),
         Kind::Objects { .. } if kind.is_of_pairs() => return several.value_name("NAME=VALUE"),
-        Kind::Objects { .. } => return several.value_name("CSS"),
+        Kind::Objects { members, .. } => {
+            let of_urls = members.first().is_some_and(|member| member.name == "url");
+            return several.value_name(if of_urls { "PATTERN" } else { "CSS" });
+        }
         Kind::Sizes { .. } => return several.value_name("WIDTHxHEIGHT"),
         Kind::Choices { .. } => {
             return several.value_name("JSON").visible_alias(option.name.trim_end_matches('s'));
         }
         Kind::Headers { .. } | Kind::Labels { .. } => return several.value_name("NAME: VALUE"),
         Kind::Statuses { .. } => "STATUS,…",
+        Kind::RequestFailure => "STATUS",
         Kind::Rectangle => "X,Y,WIDTH,HEIGHT",
         Kind::GrabId => "ID",
     };
@@ -125,7 +130,11 @@ fn help(option: &CaptureOption) -> String {
             Some("can be repeated; attributes follow, as in \"a=b; path=/; secure\"".to_owned())
         }
         Kind::Objects { .. } => {
-            Some("can be repeated; attributes follow, as in \"h1; label=Title; color=blue\"".to_owned())
+            let example = option.example_text();
+            Some(format!(
+                "can be repeated; attributes follow, as in \"{}\"",
+                example.lines().next().unwrap_or_default()
+            ))
         }
         Kind::Sizes { .. } => Some("separated by commas".to_owned()),
         Kind::Flag
@@ -137,6 +146,7 @@ fn help(option: &CaptureOption) -> String {
         | Kind::Chars { .. }
         | Kind::Object { .. }
         | Kind::Statuses { .. }
+        | Kind::RequestFailure
         | Kind::PageRanges
         | Kind::GrabId
         | Kind::Rectangle => None,
@@ -175,5 +185,8 @@ mod tests {
         let expected = kind.parse(r##"[{"click": "#x"}, {"press": "Enter"}]"##).unwrap();
         assert_eq!(steps, [("steps", expected)]);
         assert!(parse(&["--step", "#x"]).is_err());
+        let rules = parse(&["--fail-on-request", "*/api/*; status=5xx", "--fail-on-request", "*.js"]).unwrap();
+        let kind = grabd_options::find("fail_on_request").unwrap().kind;
+        assert_eq!(rules, [("fail_on_request", kind.parse("*/api/*; status=5xx\n*.js").unwrap())]);
     }
 }

@@ -91,7 +91,8 @@ pub(crate) fn api_grab<'a>(grab: &'a Grab, public_url: &str) -> grabd_api::Grab<
         image_width: image_width.map(to_i32),
         image_height: image_height.map(to_i32),
         truncated: ended.then_some(*truncated),
-        warnings: ended.then(|| warnings.iter().map(|warning| warning.to_string().into()).collect()),
+        warnings: (ended || !spec.unknown.is_empty())
+            .then(|| warnings.iter().map(ToString::to_string).chain(spec.unknown_warnings()).map(Cow::from).collect()),
         error_code,
         error_cause,
         title: borrowed(title),

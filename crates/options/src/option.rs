@@ -51,6 +51,15 @@ impl Group {
     }
 }
 
+/// Why signed links cannot have an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkBar {
+    /// Links are made to be published, and the option is a secret, belongs to one, or is a program.
+    Published,
+    /// The answer of a link is only an image, to which the option adds nothing.
+    OnlyImage,
+}
+
 /// One capture option.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureOption {
@@ -68,6 +77,8 @@ pub struct CaptureOption {
     pub label: &'static str,
     /// What it does, in one line.
     pub help: &'static str,
+    /// What it does, for agents, whose list of tools has to be short. Empty: the first sentence of `help`.
+    pub brief: &'static str,
     /// What else there is to know. May be empty.
     pub description: &'static str,
     /// A useful value, as JSON text.
@@ -79,6 +90,8 @@ pub struct CaptureOption {
     /// Whether its value is encrypted while the grab is open, forgotten afterwards, and never shown. Its type is a
     /// [`Secret`](crate::Secret).
     pub is_secret: bool,
+    /// Why signed links cannot have it, if that is not because of secrets. [`CaptureOption::refused_in_links`] is the whole rule.
+    pub link_bar: Option<LinkBar>,
     /// How it is shown in forms and lists.
     pub form: FormDetails,
     /// The version that it came with.

@@ -99,6 +99,7 @@ impl CaptureOption {
                 format!("at most {max} lines such as {}", self.example_text().lines().next().unwrap_or_default())
             }
             Kind::Statuses { max } => format!("at most {max} of 4xx, 5xx and numbers such as 404"),
+            Kind::RequestFailure => "4xx, 5xx, failed or a number such as 404".to_owned(),
             Kind::Object { .. } | Kind::PageRanges | Kind::GrabId => such_as("a text"),
         }
     }

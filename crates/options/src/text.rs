@@ -21,6 +21,7 @@ impl Kind {
             | Self::Selector
             | Self::TimeZone
             | Self::Locale
+            | Self::RequestFailure
             | Self::PageRanges
             | Self::GrabId => Some(Value::Text(text.trim().to_owned())),
             Self::Text { .. } => Some(Value::Text(text.to_owned())),
@@ -101,6 +102,7 @@ impl Kind {
             | Self::Locale
             | Self::Selectors { .. }
             | Self::Text { .. }
+            | Self::RequestFailure
             | Self::PageRanges
             | Self::GrabId
             | Self::Chars { .. } => None,
@@ -255,6 +257,7 @@ mod tests {
             ("headers", "accept: text/html\nx-test: a:b"),
             ("cookies", "a=b\nsid=x=y; domain=example.com; path=/; secure; http_only; same_site=Lax; expires=1"),
             ("highlight", "h1\na[href='x=y'] > b; label=A = b; color=blue"),
+            ("fail_on_request", "*/api/*; status=5xx\nhttps://a.example/?b=c"),
             ("block_types", "image, font"),
             ("block_urls", "https://a.example/*\n*.mp4"),
             ("also", "html, pdf"),
@@ -282,6 +285,7 @@ mod tests {
             ("cookies", "a=b; colour=red"),
             ("cookies", "a=b; path=/; path=/a"),
             ("highlight", "h1; size=2"),
+            ("fail_on_request", "*/api/*; colour=red"),
             ("pdf", "format=a5; colour"),
             ("pdf", "margin_mm=wide"),
             ("pdf", "scale=NaN"),

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use grabd_options::{CaptureRequest, Object, OptionType, Rectangle, Secret, Value, for_each_option};
 
 use crate::v1::{
-    self, BasicAuth, CaptureOptions, Cookie, Geolocation, Highlight, Pdf, Step, StepSelect, StepType, Thumbnail,
-    Unparsed, Viewport,
+    self, BasicAuth, CaptureOptions, Cookie, Geolocation, Highlight, Pdf, RequestRule, Step, StepSelect, StepType,
+    Thumbnail, Unparsed, Viewport,
 };
 
 /// The type of an option, with the type `W` of its field in the message.
@@ -120,6 +120,7 @@ object_message!(Geolocation { latitude: f64, longitude: f64, accuracy: f64 });
 object_message!(Viewport { width: i64, height: i64 });
 object_message!(Thumbnail { width: i64, height: i64, fit: String });
 object_message!(Highlight { selector: String, label: String, color: String });
+object_message!(RequestRule { url: String, status: String });
 object_message!(Pdf {
     format: String,
     landscape: bool,
@@ -234,7 +235,7 @@ macro_rules! convert {
         pub fn decode(options: CaptureOptions, unparsed: Vec<Unparsed>) -> CaptureRequest {
             let CaptureOptions { $($name),* } = options;
             let unparsed = unparsed.into_iter().map(|Unparsed { field, seen }| (field, seen)).collect();
-            CaptureRequest { $($name: <$type as WireField<_>>::decode($name),)* unparsed }
+            CaptureRequest { $($name: <$type as WireField<_>>::decode($name),)* unparsed, unknown: Vec::new() }
         }
     };
 }

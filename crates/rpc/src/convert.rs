@@ -2,7 +2,7 @@
 //! error until it is handled.
 
 use grabd_domain::Timestamp;
-use grabd_domain::capture::Format;
+use grabd_domain::capture::{CaptureRequest, Format};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{
     Class, Difference, Grab, GrabFile, Region, RenderMetadata, ShownFile, Stage, Stages, State, Status,
@@ -30,6 +30,7 @@ pub(crate) fn create_request(request: v1::CreateGrabRequest, may_read: bool) -> 
         idempotency_key,
         options,
         unparsed,
+        unknown,
     } = request;
     let class = match v1::CreateMode::try_from(mode) {
         Ok(v1::CreateMode::Async) => Class::Async,
@@ -53,7 +54,7 @@ pub(crate) fn create_request(request: v1::CreateGrabRequest, may_read: bool) -> 
         selector: options.selector.or(selector),
         ..options
     };
-    let capture = options::decode(options, unparsed);
+    let capture = CaptureRequest { unknown, ..options::decode(options, unparsed) };
     CreateRequest { capture, class, idempotency_key, may_read, is_link: false }
 }
 
@@ -146,6 +147,7 @@ pub(crate) fn grab(grab: &Grab, public_url: &str) -> v1::Grab {
             add_facts(&mut wire, metadata);
         }
     }
+    wire.warnings.extend(spec.unknown_warnings());
     wire
 }
 

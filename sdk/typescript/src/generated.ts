@@ -180,6 +180,14 @@ export interface Thumbnail {
   fit?: "contain" | "cover" | undefined;
 }
 
+/** `FailOnRequest` of the REST API. */
+export interface FailOnRequest {
+  /** Pattern of the URLs; `*` stands for any characters. */
+  url: string;
+  /** `4xx`, `5xx`, a number from 400 to 599, or `failed` without an answer; any of these by default. */
+  status?: "4xx" | "5xx" | "failed" | number | undefined;
+}
+
 /** The capture options. Every option that is left out has its default. */
 export interface CaptureOptions {
   /** Viewport width in CSS pixels. Default: 1280, or that of `device`. From 320 to 1920. Example: `1440`. */
@@ -508,6 +516,21 @@ export interface CaptureOptions {
    * true in time. Not without `javascript`, and not in signed links. Example: `"window.chart?.isDrawn"`.
    */
   wait_for_expression?: string | undefined;
+  /**
+   * Fail if a request of the page to one of these URLs failed, or was answered with the status of a failure. `url` is a
+   * pattern as in `block_urls`. `status` is `4xx`, `5xx`, a number, or `failed` for a request without an answer;
+   * without it, all of these count. The requests of the captured document, its frames and its workers count, and so
+   * does its own. Requests that the page cancels, that are blocked, or that have no answer yet do not count, nor do
+   * WebSockets. A capture that fails is not charged; the message names the URL without its query. At most 20. Example:
+   * `[{"url": "*\/api/*", "status": "5xx"}]`.
+   */
+  fail_on_request?: readonly FailOnRequest[] | undefined;
+  /**
+   * Wait until the page says that it is ready. It does so with `window.grabReady = true`, or with an event of the type
+   * `grabReady` on `window` or `document`, which may come before it is waited for. The capture fails, without charge,
+   * if the page does neither in time. Not without `javascript`. Default: `false`. Example: `true`.
+   */
+  wait_for_signal?: boolean | undefined;
 }
 
 /** The webhook to register. Unknown members are ignored. */
@@ -692,8 +715,9 @@ export interface Grab {
    * What may be missing from the image, as machine-readable values, some with a count: `requests_in_flight:N`,
    * `images_failed:N`, `images_missing:N`, `fonts_failed:N`, `spinner_visible`, `blank`, `wide_cut`, `endless`,
    * `virtual_list`, `frame_unfinished`, `documents_denied:N`, `document_incomplete`, `work_pending`, `scroller_cut`,
-   * `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`, `no_main_content`. Null before the
-   * grab has ended; later versions may add values.
+   * `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`, `no_main_content`; and
+   * `unknown_option:NAME` for a member of the request that is no option, also before the grab has ended. Otherwise null
+   * until then; later versions may add values.
    */
   warnings?: string[] | null | undefined;
   /** The error code of the failure, which a synchronous create returns. Only present if the grab has failed. */
@@ -1117,6 +1141,8 @@ export const CAPTURE_OPTIONS: readonly string[] = [
   "highlight",
   "thumbnail",
   "wait_for_expression",
+  "fail_on_request",
+  "wait_for_signal",
 ];
 
 /** Every error code of the REST API. */

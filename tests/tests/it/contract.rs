@@ -158,6 +158,7 @@ async fn check_creates(api: &RestApi<'_>) -> Result<()> {
     }
     assert_eq!((&grab["status"], &grab["width"], &grab["height"]), (&json!("done"), &json!(800), &json!(600)));
     assert_eq!((&grab["error_message"], &grab["http_status"]), (&Value::Null, &json!(200)));
+    assert_eq!(grab["warnings"], json!(["unknown_option:unknown"]), "{grab}");
     assert_eq!(headers["location"].to_str()?, format!("/v1/grabs/{}", grab["id"].as_str().context("id")?));
     assert!(headers.contains_key("ratelimit") && headers.contains_key("x-ratelimit-remaining"), "{headers:?}");
 

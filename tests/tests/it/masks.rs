@@ -47,7 +47,7 @@ async fn masks_cover_or_fail_without_charge() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_that_the_caller_does_not_accept_are_not_charged() -> Result<()> {
-    let app = TestApp::start(1, &[]).await?;
+    let app = TestApp::start(2, &[]).await?;
     let html = "<h1 class=error>Not found</h1>";
     let visible = "The page shows an element that matches `fail_if_selector` \".error\".";
     fails(&app, json!({ "fail_if_selector": ".error" }), html, visible).await?;
@@ -60,12 +60,22 @@ async fn pages_that_the_caller_does_not_accept_are_not_charged() -> Result<()> {
     let accepted = json!({
         "fail_if_selector": ".none", "fail_if_text": "Denied", "wait_for_text": "not found", "fail_if_blank": true,
         "wait_for_expression": "document.querySelector('h1')",
+        "fail_on_request": [{ "url": "*/api/*", "status": 404 }, { "url": "*.js" }],
     });
     capture(&app, accepted, html).await?;
+    let missing = json!({ "wait_for_signal": true, "timeout_ms": 4000 });
+    fails(&app, missing, html, "`wait_for_signal`: the page neither set `window.grabReady = true` nor").await?;
+    let ready = "<h1>Ready</h1><script>window.grabReady = true</script>";
+    capture(&app, json!({ "wait_for_signal": true }), ready).await?;
     assert_eq!(credits(&app).await?, json!(0));
-    for (name, value) in
-        [("fail_if_selector", json!("")), ("fail_if_text", json!("x".repeat(513))), ("fail_if_blank", json!(1))]
-    {
+    for (name, value) in [
+        ("fail_if_selector", json!("")),
+        ("fail_if_text", json!("x".repeat(513))),
+        ("fail_if_blank", json!(1)),
+        ("fail_on_request", json!([{ "url": "*", "status": 304 }])),
+        ("fail_on_request", json!([{ "status": "5xx" }])),
+        ("wait_for_signal", json!("yes")),
+    ] {
         let refused = app.create_refused(json!({ "html": html, name: value })).await?;
         anyhow::ensure!(refused.message.starts_with(&format!("`{name}` must be ")), "{refused:?}");
     }

@@ -49,6 +49,9 @@ pub(crate) async fn capture(
     if is_archived || task.spec.also.contains(&FileKind::Report) {
         tab.watch.start_record(is_archived);
     }
+    if !task.spec.conditions.fail_on_request.is_empty() {
+        tab.watch.start_failing(&task.spec.conditions.fail_on_request);
+    }
     let mut events = std::pin::pin!(handle_events(&context));
     tokio::select! {
         biased;
@@ -144,6 +147,7 @@ async fn explain_end(context: &CaptureContext<'_>, gone: Gone) -> CaptureError {
 async fn take_steps(context: &CaptureContext<'_>) -> Result<Capture, CaptureError> {
     requested::set_appearance(context).await?;
     requested::set_network(context).await?;
+    interact::listen_for_signal(context).await?;
     if context.spec.also.contains(&FileKind::Report) {
         report::enable(context).await?;
     }
@@ -201,6 +205,7 @@ async fn wait_and_change(context: &CaptureContext<'_>) -> Result<bool, CaptureEr
     let mut has_waited = requested::wait_for_elements(context).await?;
     has_waited |= conditions::wait_for_text(context).await?;
     has_waited |= interact::wait_for_expression(context).await?;
+    has_waited |= interact::wait_for_signal(context).await?;
     let has_changed = requested::apply_changes(context).await?;
     // Every click and every step is followed by its own wait.
     let has_clicked = interact::click_all(context).await?;
@@ -281,6 +286,8 @@ async fn take_image(
         return Ok(None);
     }
     navigate::check_current(context, document)?;
+    // Until now, the answer of another request may have come.
+    conditions::check_requests(context)?;
     context.stages.reach(Stage::Captured);
     let is_quiet = by == SettledBy::Quiet && !area.is_incomplete && unsettled == 0;
     let is_listed = |url: &str| context.tab.listener.blocklist().is_some_and(|list| list.has_blocked(url));

@@ -8,7 +8,7 @@ use grabd_domain::grabs::FailureReason;
 use grabd_domain::render::{RenderError, RenderTask, Renderer as _};
 
 use crate::rig::{Rig, request, task};
-use crate::site::{Site, html};
+use crate::site::{Reply, Site, answer, html};
 
 /// The messages of captures that fail.
 async fn failure(rig: &Rig, request: CaptureRequest) -> String {
@@ -136,5 +136,110 @@ async fn capture_waits_for_an_expression_in_the_world_of_the_page() {
     let message = failure(&rig, asked("/next", "missing.value")).await;
     // On a busy machine, the time of the page may pass so slowly that what it threw is not known before the time limit.
     assert!([late, &thrown].contains(&&*message), "{message}");
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn captures_fail_on_requests_that_fail() {
+    let site = Site::start(
+        2,
+        [
+            ("/", html("<p>Orders</p><script>fetch('/api/orders?token=hidden').catch(() => {})</script>")),
+            ("/api/orders", answer("503 Service Unavailable", "Content-Type: text/plain", "none")),
+            ("/missing", html("<p>text<img src=/none>")),
+            ("/frame", html("<p>text<iframe src=/missing></iframe>")),
+            ("/moved", html("<p>text<img src='/to?/none'>")),
+            ("/closed", html("<p>text<img src=/close>")),
+            ("/close", Reply::Close),
+            ("/gone", answer("410 Gone", "Content-Type: text/html", "<p>gone")),
+            ("/leaves", html("<p>text<img src=/none><script>onload = () => { location = '/fine' }</script>")),
+            ("/fine", html("<p>fine")),
+            (
+                "/aborts",
+                html(
+                    "<p>text<script>const abort = new AbortController();
+                    fetch('/silent', { signal: abort.signal }).catch(() => {});
+                    abort.abort()</script>",
+                ),
+            ),
+            ("/silent", Reply::Silence),
+        ],
+    )
+    .await;
+    let rig = Rig::start().await;
+    let asked = |path: &str, rules: &str| {
+        let mut asked = request(&site.url(path));
+        assert!(asked.set("fail_on_request", serde_json::from_str(rules).unwrap()), "{rules}");
+        asked
+    };
+    let message = |path: &str, end: &str| {
+        format!("The request of the page to \"{}\" {end}, with which `fail_on_request` fails.", site.url(path))
+    };
+    let missing = message("/none", "was answered with status 404");
+    for (path, rules, expected) in [
+        (
+            "/",
+            r#"[{"url": "*.js"}, {"url": "*/api/*", "status": "5xx"}]"#,
+            message("/api/orders", "was answered with status 503"),
+        ),
+        ("/missing", r#"[{"url": "*/none", "status": "404"}]"#, missing.clone()),
+        ("/frame", r#"[{"url": "*/none"}]"#, missing.clone()),
+        ("/moved", r#"[{"url": "*/none", "status": "4xx"}]"#, missing),
+        ("/closed", r#"[{"url": "*", "status": "failed"}]"#, message("/close", "failed")),
+        ("/gone", r#"[{"url": "*"}]"#, message("/gone", "was answered with status 410")),
+    ] {
+        assert_eq!(failure(&rig, asked(path, rules)).await, expected, "{path}");
+    }
+    for (path, rules) in [
+        ("/", r#"[{"url": "*/api/*", "status": "failed"}, {"url": "*/api/*", "status": "404"}, {"url": "*/api"}]"#),
+        ("/leaves", r#"[{"url": "*"}]"#),
+        ("/aborts", r#"[{"url": "*"}]"#),
+    ] {
+        rig.capture(asked(path, rules)).await;
+    }
+    let blocked = CaptureRequest { block_urls: Some(vec!["*/api/*".into()]), ..asked("/", r#"[{"url": "*"}]"#) };
+    rig.capture(blocked).await;
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn capture_waits_for_the_signal_of_the_page() {
+    let page = |ready: &str| {
+        html(format!(
+            "<!doctype html><body style='margin:0;background:red'><p>The orders of this month</p><script>
+            setTimeout(() => {{ document.body.style.background = 'lime'; {ready} }}, 9000)</script>"
+        ))
+    };
+    let early = "<!doctype html><body style='background:lime'><p>text<script>
+        document.dispatchEvent(new Event('grabReady'))</script>";
+    let leaves = "<!doctype html><body style='background:red'><p>text<script>
+        setTimeout(() => { location = '/early' }, 3000)</script>";
+    // None of these is the signal.
+    let never = "<!doctype html><p id=grabReady>text<script>dispatchEvent(new Event('grabready'))</script>";
+    let throws = "<!doctype html><p>text<script>
+        Object.defineProperty(window, 'grabReady', { get() { throw new Error('no') } })</script>";
+    let site = Site::start(
+        2,
+        [
+            ("/property", page("window.grabReady = true")),
+            ("/window", page("dispatchEvent(new Event('grabReady'))")),
+            ("/document", page("document.dispatchEvent(new CustomEvent('grabReady', { bubbles: true }))")),
+            ("/early", html(early)),
+            ("/leaves", html(leaves)),
+            ("/never", html(never)),
+            ("/throws", html(throws)),
+        ],
+    )
+    .await;
+    let rig = Rig::start().await;
+    let asked = |path: &str| CaptureRequest { wait_for_signal: Some(true), ..request(&site.url(path)) };
+    for path in ["/property", "/window", "/document", "/early", "/leaves"] {
+        assert_eq!(rig.capture(asked(path)).await.colour(600, 400), "lime", "{path}");
+    }
+    assert_eq!(rig.grab(&site.url("/property")).await.colour(600, 400), "red", "without the option");
+    let message = "`wait_for_signal`: the page neither set `window.grabReady = true` nor dispatched the event `grabReady` in time.";
+    for path in ["/never", "/throws"] {
+        assert_eq!(failure(&rig, asked(path)).await, message, "{path}");
+    }
     rig.chromium.shutdown().await;
 }

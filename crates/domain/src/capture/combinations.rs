@@ -49,7 +49,7 @@ pub(super) fn check(request: &CaptureRequest) -> Result<(), Fault> {
     {
         return refuse("mask", &mask, format!("left out where `also` has \"{kind}\""));
     }
-    for name in ["script", "wait_for_expression"] {
+    for name in ["script", "wait_for_expression", "wait_for_signal"] {
         if let (Some(source), Some(false)) = (used(name), request.javascript) {
             return refuse(name, &source, "left out where `javascript` is false".to_owned());
         }

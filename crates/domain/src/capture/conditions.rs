@@ -2,7 +2,7 @@
 
 use grabd_options::CaptureRequest;
 
-use super::Selector;
+use super::{RequestRule, Selector, request_rules};
 
 /// What is waited for besides elements, and what a capture fails with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -17,17 +17,24 @@ pub struct Conditions {
     pub fail_if_blank: bool,
     /// Wait until this JavaScript expression is true.
     pub wait_for_expression: Option<String>,
+    /// The capture fails if a request of the page fails in one of these ways.
+    pub fail_on_request: Vec<RequestRule>,
+    /// Wait until the page says that it is ready.
+    pub wait_for_signal: bool,
 }
 
 impl Conditions {
-    pub(super) fn of(request: &CaptureRequest) -> Self {
-        Self {
+    /// None if a rule about requests is impossible.
+    pub(super) fn of(request: &CaptureRequest) -> Option<Self> {
+        Some(Self {
             fail_if_selector: request.fail_if_selector.clone().map(Selector),
             fail_if_text: request.fail_if_text.clone(),
             wait_for_text: request.wait_for_text.clone(),
             fail_if_blank: request.fail_if_blank.unwrap_or(false),
             wait_for_expression: request.wait_for_expression.clone(),
-        }
+            fail_on_request: request_rules::read(request.fail_on_request.as_deref().unwrap_or_default())?,
+            wait_for_signal: request.wait_for_signal.unwrap_or(false),
+        })
     }
 }
 
@@ -43,19 +50,24 @@ mod tests {
             change(&mut request);
             request
         };
-        let plain = CaptureSpec::parse(&request(|r| r.fail_if_blank = Some(false))).unwrap();
+        let plain = CaptureSpec::parse(&request(|r| {
+            (r.fail_if_blank, r.wait_for_signal, r.fail_on_request) = (Some(false), Some(false), Some(Vec::new()));
+        }))
+        .unwrap();
         assert_eq!(plain.conditions, Conditions::default());
-        assert!(!serde_json::to_string(&plain).unwrap().contains("fail_if"));
+        let without = CaptureSpec::parse(&request(|_| ())).unwrap();
+        assert_eq!(serde_json::to_string(&plain).unwrap(), serde_json::to_string(&without).unwrap());
+        assert!(!serde_json::to_string(&plain).unwrap().contains("fail_"));
         let all = CaptureSpec::parse(&request(|r| {
             (r.fail_if_selector, r.fail_if_text) = (Some(".error".into()), Some("Not found".into()));
             (r.wait_for_text, r.fail_if_blank) = (Some("Total".into()), Some(true));
-            r.wait_for_expression = Some("a > 1".into());
+            (r.wait_for_expression, r.wait_for_signal) = (Some("a > 1".into()), Some(true));
         }))
         .unwrap();
         let stored = serde_json::to_string(&all).unwrap();
         assert!(
             stored.ends_with(
-                r#""fail_if_selector":".error","fail_if_text":"Not found","wait_for_text":"Total","fail_if_blank":true,"wait_for_expression":"a > 1"}"#
+                r#""fail_if_selector":".error","fail_if_text":"Not found","wait_for_text":"Total","fail_if_blank":true,"wait_for_expression":"a > 1","wait_for_signal":true}"#
             ),
             "{stored}"
         );
@@ -65,5 +77,7 @@ mod tests {
         {
             assert!(CaptureSpec::parse(&refused).is_err(), "{refused:?}");
         }
+        let silent = request(|r| (r.wait_for_signal, r.javascript) = (Some(true), Some(false)));
+        assert_eq!(CaptureSpec::parse(&silent).unwrap_err().field().unwrap().name, "wait_for_signal");
     }
 }

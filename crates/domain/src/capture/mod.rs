@@ -13,20 +13,22 @@ mod page;
 mod page_text;
 mod pdf;
 mod request;
+mod request_rules;
 mod secrets;
 mod selector;
 mod slices;
 mod steps;
 mod stored;
 mod thumbnail;
+mod unparsed;
 mod viewport;
 mod viewports;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use grabd_options::{CaptureOption, Member, Problem, TABLE, Value};
 pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as OptionValue};
+use grabd_options::{TABLE, Value, unknown};
 
 pub use self::class::Class;
 pub use self::conditions::Conditions;
@@ -38,6 +40,7 @@ pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
 pub use self::page_text::{PagePart, PageText};
 pub use self::pdf::{Length, Margins, Paper, PdfLayout, PrintScale};
+pub use self::request_rules::RequestRule;
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets, UploadUrl};
 pub use self::selector::Selector;
 pub use self::slices::{AttachmentName, SliceNumber};
@@ -132,6 +135,8 @@ pub struct CaptureSpec {
     pub thumbnail: Option<Thumbnail>,
     /// Long options that are no longer kept: their names, and the SHA-256 of their values. Empty unless it was stored.
     pub omitted: BTreeMap<String, String>,
+    /// Names of members of the request that are no options. They do not change the image.
+    pub unknown: Vec<String>,
 }
 
 /// What the page learns about its visitor.
@@ -194,10 +199,10 @@ impl CaptureSpec {
             if let Some(seen) = unparsed(option.name) {
                 return Err(fault(Field::new(option.name, &option.seen(seen), option.kind.allowed())));
             }
-            if let Some((member, seen)) = unparsed_member(request, option) {
-                return Err(fault(field(option.member_problem(member, seen))));
+            if let Some((member, seen)) = unparsed::member(request, option) {
+                return Err(fault(unparsed::field(option.member_problem(member, seen))));
             }
-            if let Some((seen, allowed)) = unparsed_part(request, option) {
+            if let Some((seen, allowed)) = unparsed::part(request, option) {
                 return Err(fault(Field::new(option.name, &option.seen(seen), allowed)));
             }
             if option.name == "url" {
@@ -215,7 +220,7 @@ impl CaptureSpec {
                     }
                 };
             } else if let Some(value) = request.get(option.name) {
-                combinations::check_value(option, &value).map_err(|problem| fault(field(problem)))?;
+                combinations::check_value(option, &value).map_err(|problem| fault(unparsed::field(problem)))?;
             }
         }
         combinations::check(request)?;
@@ -301,7 +306,10 @@ impl CaptureSpec {
             highlight,
             thumbnail,
             wait_for_expression: _,
+            fail_on_request: _,
+            wait_for_signal: _,
             unparsed: _,
+            unknown,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
         let (viewport, default_scale) = device.defaults();
@@ -374,13 +382,14 @@ impl CaptureSpec {
             viewports: viewports::read(viewports.as_deref().unwrap_or_default())?,
             content: content.as_deref().map_or(Some(Content::default()), Content::parse)?,
             mask: mask.clone().unwrap_or_default(),
-            conditions: Conditions::of(request),
+            conditions: Conditions::of(request)?,
             highlight: highlight::read(highlight.as_deref().unwrap_or_default())?,
             thumbnail: match thumbnail {
                 Some(object) => Some(Thumbnail::of(object)?),
                 None => None,
             },
             omitted: BTreeMap::new(),
+            unknown: unknown::shortened(unknown.iter().map(String::as_str)),
         })
     }
 
@@ -453,10 +462,20 @@ impl CaptureSpec {
             viewports,
             content,
             mask,
-            conditions: Conditions { fail_if_selector, fail_if_text, wait_for_text, fail_if_blank, wait_for_expression },
+            conditions:
+                Conditions {
+                    fail_if_selector,
+                    fail_if_text,
+                    wait_for_text,
+                    fail_if_blank,
+                    wait_for_expression,
+                    fail_on_request,
+                    wait_for_signal,
+                },
             highlight,
             thumbnail,
             omitted: _,
+            unknown: _,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
         let list = |texts: &Vec<String>| (!texts.is_empty()).then(|| texts.clone());
@@ -528,7 +547,10 @@ impl CaptureSpec {
             highlight: highlight::to_objects(highlight),
             thumbnail: thumbnail.map(Thumbnail::to_object),
             wait_for_expression: wait_for_expression.clone(),
+            fail_on_request: request_rules::to_objects(fail_on_request),
+            wait_for_signal: wait_for_signal.then_some(true),
             unparsed: Vec::new(),
+            unknown: Vec::new(),
         }
     }
 
@@ -565,24 +587,6 @@ const DEFAULT_BASE_URL: &str = "https://html.example/";
 fn base_url(request: &CaptureRequest) -> Result<TargetUrl, Fault> {
     let text = request.base_url.as_deref().unwrap_or(DEFAULT_BASE_URL);
     TargetUrl::parse(text).map_err(|fault| fault.renamed("base_url"))
-}
-
-/// The member of an option that could not be read, and its value.
-fn unparsed_member<'a>(request: &'a CaptureRequest, option: &CaptureOption) -> Option<(&'static Member, &'a str)> {
-    request.unparsed.iter().find_map(|(name, seen)| {
-        let member = name.strip_prefix(option.name)?.strip_prefix('.')?;
-        Some((option.member(member)?, seen.as_str()))
-    })
-}
-
-fn field(Problem { name, member, seen, allowed }: Problem) -> Field {
-    Field::new(name, &seen, allowed).in_member(member)
-}
-
-/// A part of an option that had the wrong type on its wire: the value seen there, and what is allowed.
-fn unparsed_part<'a>(request: &'a CaptureRequest, option: &CaptureOption) -> Option<(&'a str, String)> {
-    let allowed = |field: &str| option.kind.allowed_at(option.name, field.strip_prefix(option.name)?);
-    request.unparsed.iter().find_map(|(field, seen)| Some((seen.as_str(), allowed(field)?)))
 }
 
 #[cfg(test)]

@@ -134,7 +134,7 @@ impl Blocking {
 }
 
 /// Whether the whole text matches the pattern, in which `*` stands for any characters. In linear time for each part.
-fn matches(pattern: &str, text: &str) -> bool {
+pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
     let Some(last) = parts.next_back() else { return rest.is_empty() };

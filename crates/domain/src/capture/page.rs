@@ -39,7 +39,7 @@ const DENIED_STATUSES: [u16; 5] = [401, 403, 407, 429, 503];
 
 /// An HTTP status of a failure, or all of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum FailureStatus {
+pub(super) enum FailureStatus {
     /// All with this first digit.
     Class(u16),
     /// This one.
@@ -47,7 +47,15 @@ enum FailureStatus {
 }
 
 impl FailureStatus {
-    fn parse(text: &str) -> Option<Self> {
+    /// Whether it is this status, or its class.
+    pub(super) const fn has(self, status: u16) -> bool {
+        match self {
+            Self::Class(digit) => status / 100 == digit,
+            Self::Exact(exact) => status == exact,
+        }
+    }
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
         if STATUS_CLASSES.contains(&text) {
             return text.get(..1)?.parse().ok().map(Self::Class);
         }

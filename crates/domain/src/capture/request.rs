@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use grabd_options::unknown;
+
 use super::class::Class;
 use super::{CaptureSpec, FileKind};
 use crate::faults::{Fault, Field};
@@ -12,7 +14,18 @@ impl CaptureSpec {
     /// The same spec without what does not change the image. Two grabs show the same if these specs are equal.
     #[must_use]
     pub fn image_options(&self) -> Self {
-        Self { max_age: Duration::ZERO, metadata: BTreeMap::new(), ..self.clone() }
+        Self { max_age: Duration::ZERO, metadata: BTreeMap::new(), unknown: Vec::new(), ..self.clone() }
+    }
+
+    /// The same spec without the names of unknown members, with which it would be another request.
+    #[must_use]
+    pub fn without_unknown(&self) -> Self {
+        Self { unknown: Vec::new(), ..self.clone() }
+    }
+
+    /// A warning for each unknown member of the request.
+    pub fn unknown_warnings(&self) -> impl Iterator<Item = String> {
+        self.unknown.iter().map(|name| unknown::warning(name))
     }
 
     /// Time limit of one render attempt.

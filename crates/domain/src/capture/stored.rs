@@ -18,6 +18,9 @@ const ALWAYS_KEPT: [&str; 3] = ["url", "selector", "metadata"];
 /// The member with the names and digests of options that are no longer kept.
 const OMITTED: &str = "omitted_options";
 
+/// The member with the names of members of the request that are no options.
+const UNKNOWN: &str = "unknown_members";
+
 /// Options that are stored even if they have no value. Later options are left out if they have their default. The
 /// fingerprints of idempotency keys depend on the stored form, so this list never changes.
 const ALWAYS_STORED: [&str; 7] = ["url", "width", "height", "format", "full_page", "delay_ms", "selector"];
@@ -40,6 +43,9 @@ impl Serialize for CaptureSpec {
         if !self.omitted.is_empty() {
             map.serialize_entry(OMITTED, &self.omitted)?;
         }
+        if !self.unknown.is_empty() {
+            map.serialize_entry(UNKNOWN, &self.unknown)?;
+        }
         map.end()
     }
 }
@@ -53,6 +59,10 @@ impl<'de> Deserialize<'de> for CaptureSpec {
         for (name, value) in stored {
             if name == OMITTED {
                 omitted = value.map_or(BTreeMap::new(), digests);
+            } else if name == UNKNOWN {
+                if let Some(Value::Texts(names)) = value {
+                    request.unknown = names;
+                }
             } else if let Some(option) = grabd_options::find(&name).filter(|option| option.is_secret) {
                 secrets.push(option.name);
             } else if let Some(value) = value
@@ -94,7 +104,8 @@ impl CaptureSpec {
         if omitted.len() == self.omitted.len() {
             return None;
         }
-        Some(Self { secrets: self.secrets.clone(), omitted, ..Self::restore(&kept)? })
+        let (secrets, unknown) = (self.secrets.clone(), self.unknown.clone());
+        Some(Self { secrets, omitted, unknown, ..Self::restore(&kept)? })
     }
 }
 
@@ -161,6 +172,23 @@ mod tests {
         let short = spec(|request| request.css = Some("a {}".into()));
         assert_eq!(short.without_long_options(digest), None);
         assert!(!serde_json::to_string(&short).unwrap().contains(OMITTED));
+    }
+
+    #[test]
+    fn names_of_unknown_members_are_stored() {
+        let named = spec(|request| request.unknown = vec!["widht".into(), "foo".into(), "x".repeat(100)]);
+        assert_eq!(named.unknown, ["foo".to_owned(), "widht".to_owned(), "x".repeat(64)]);
+        let warnings: Vec<String> = named.unknown_warnings().take(2).collect();
+        assert_eq!(warnings, ["unknown_option:foo", "unknown_option:widht (did you mean width?)"]);
+        let stored = serde_json::to_string(&named).unwrap();
+        assert_eq!(serde_json::from_str::<CaptureSpec>(&stored).unwrap(), named);
+        let plain = spec(|_| ());
+        assert!(!serde_json::to_string(&plain).unwrap().contains(UNKNOWN));
+        assert_eq!((named.image_options(), named.without_unknown()), (plain.clone(), plain));
+        let long = spec(|request| {
+            (request.script, request.unknown) = (Some("x".repeat(300)), vec!["foo".into()]);
+        });
+        assert_eq!(long.without_long_options(digest).unwrap().unknown, ["foo"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use grabd_options::{CaptureRequest, HIDDEN, TABLE};
+use grabd_options::{CaptureRequest, HIDDEN, LinkBar, TABLE};
 use url::form_urlencoded;
 use uuid::Uuid;
 
@@ -26,10 +26,6 @@ const SIGNATURE: &str = "&sig=";
 const SIGNATURE_CHARS: usize = 64;
 /// The largest number of seconds that can be converted to a time.
 const MAX_SECONDS: i64 = 253_402_300_799;
-/// Options that links may not have besides the secret ones: a link is made to be published.
-const REFUSED: [&str; 2] = ["script", "wait_for_expression"];
-/// An option that links may not have, because what it adds is not in their answer, which is an image.
-const USELESS: &str = "compare_to";
 
 /// The public name of an API key in links: `lk_` and its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,13 +145,16 @@ fn known(name: &str) -> Option<&'static str> {
 
 fn read_option(name: &'static str, text: &str, capture: &mut CaptureRequest) -> Result<(), Fault> {
     let Some(option) = grabd_options::find(name) else { return Ok(()) };
-    if option.is_secret || REFUSED.contains(&name) {
-        let allowed = "left out of links, which are made to be published";
-        return Err(Fault::BadRequest(Field::new(name, HIDDEN, allowed)));
-    }
-    if name == USELESS {
-        let allowed = "left out of links, whose answer is only an image";
-        return Err(Fault::BadRequest(Field::new(name, &format!("\"{text}\""), allowed)));
+    match option.refused_in_links() {
+        Some(LinkBar::Published) => {
+            let allowed = "left out of links, which are made to be published";
+            return Err(Fault::BadRequest(Field::new(name, HIDDEN, allowed)));
+        }
+        Some(LinkBar::OnlyImage) => {
+            let allowed = "left out of links, whose answer is only an image";
+            return Err(Fault::BadRequest(Field::new(name, &format!("\"{text}\""), allowed)));
+        }
+        None => {}
     }
     match option.kind.parse(text) {
         Some(value) => _ = capture.set(name, value),

@@ -131,6 +131,10 @@ async fn create_all(core: &mut Core, parts: &Parts, captures: &Captures<'_>) -> 
             break;
         }
     }
+    let named = |(index, result): (usize, Result<Grab, ApiError>)| {
+        result.map_err(|error| error.with_ignored(&captures.unknown(index)))
+    };
+    created.results = created.results.into_iter().enumerate().map(named).collect();
     Ok(created)
 }
 

@@ -1,5 +1,6 @@
 //! The captures of a batch, read from its body.
 
+use grabd_options::unknown;
 use grabd_proto::v1::CreateGrabRequest;
 use http::HeaderMap;
 use serde_json::value::RawValue;
@@ -8,6 +9,8 @@ use super::fields::Fields;
 use super::json::{self, Members};
 use super::{idempotency_key, options};
 
+/// The members of a batch.
+const MEMBERS: [&str; 2] = ["grabs", "options"];
 /// Maximum number of captures in one request.
 pub(super) const MAX_GRABS: usize = 50;
 /// Maximum length of the idempotency key, to which the position of the capture is appended.
@@ -18,6 +21,8 @@ pub(super) struct Captures<'a> {
     key: Option<String>,
     shared: Members<'a>,
     pub(super) own: Vec<Members<'a>>,
+    /// Names of unknown members of the batch itself.
+    unknown: Vec<String>,
 }
 
 impl<'a> Captures<'a> {
@@ -39,21 +44,40 @@ impl<'a> Captures<'a> {
         let own = own?;
         let shared =
             members.get("options").map_or_else(|| Ok(Members::default()), |member| object(member, "options"))?;
-        Ok(Self { key, shared, own })
+        let names = members.keys().map(String::as_str);
+        let unknown = unknown::shortened(names.filter(|name| !MEMBERS.contains(name)));
+        Ok(Self { key, shared, own, unknown })
     }
 
     /// The create of one capture.
     pub(super) fn request(&self, index: usize) -> CreateGrabRequest {
-        let own = self.own.get(index).into_iter().flatten();
-        let all: Members<'_> = self.shared.iter().chain(own).map(|(name, value)| (name.clone(), *value)).collect();
-        let mut fields = Fields::from(all);
+        let mut fields = self.fields(index);
         let options = options::read(&mut fields);
+        let unknown = self.unknown_of(&fields);
         CreateGrabRequest {
             options: Some(options),
             idempotency_key: self.key.as_ref().map(|key| format!("{key}#{index}")),
             unparsed: fields.unparsed,
+            unknown,
             ..CreateGrabRequest::default()
         }
+    }
+
+    /// Names of members of one capture that are no options, and of such members of the batch.
+    pub(super) fn unknown(&self, index: usize) -> Vec<String> {
+        self.unknown_of(&self.fields(index))
+    }
+
+    /// The members of one capture, which win over the shared ones.
+    fn fields(&self, index: usize) -> Fields<'a> {
+        let own = self.own.get(index).into_iter().flatten();
+        let all: Members<'a> = self.shared.iter().chain(own).map(|(name, value)| (name.clone(), *value)).collect();
+        Fields::from(all)
+    }
+
+    fn unknown_of(&self, fields: &Fields<'_>) -> Vec<String> {
+        let own = fields.no_options();
+        unknown::shortened(self.unknown.iter().chain(&own).map(String::as_str))
     }
 }
 

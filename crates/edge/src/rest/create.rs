@@ -50,13 +50,15 @@ pub(super) async fn create(State(edge): State<Arc<Edge>>, request: Request) -> R
     };
     message.set_mode(mode);
     message.idempotency_key = idempotency_key::from_headers(&parts.headers, &mut message.unparsed);
+    let unknown = message.unknown.clone();
 
     let mut core = GrabServiceClient::new(edge.transport.clone());
     let sent = call::request(&parts.headers, message, call::CREATE_DEADLINE);
     let outcome = call::send(&parts.headers, call::CREATE_DEADLINE, core.create_grab(sent)).await;
     // Grabs of test keys are never queued.
     let queued = mode == CreateMode::Async && outcome.as_ref().ok().and_then(is_live).unwrap_or(true);
-    let mut response = outcome.and_then(|reply| respond(reply, &prefer, &parts.headers)).into_response();
+    let outcome = outcome.and_then(|reply| respond(reply, &prefer, &parts.headers, &unknown));
+    let mut response = outcome.map_err(|error| error.with_ignored(&unknown)).into_response();
     if queued {
         rate_limit_headers::add_async_queue(response.headers_mut(), edge.async_queue_limit);
     }
@@ -76,6 +78,7 @@ fn respond(
     reply: CoreResponse<CreateGrabResponse>,
     prefer: &Prefer,
     request: &HeaderMap,
+    unknown: &[String],
 ) -> Result<Response, ApiError> {
     let CoreResponse { message: CreateGrabResponse { grab, replayed }, metadata } = reply;
     let incomplete = || ApiError::internal("the core returned an incomplete grab", call::request_id(request));
@@ -87,7 +90,7 @@ fn respond(
         GrabStatus::Failed => {
             let mut failure = ApiError::from_grab(grab, location);
             rate_limit_headers::copy(&metadata, &mut failure.headers);
-            failure.into_response()
+            failure.with_ignored(unknown).into_response()
         }
         GrabStatus::Pending | GrabStatus::Processing => {
             let mut response =
@@ -122,14 +125,15 @@ fn unparsed_body(seen: &str) -> CreateGrabRequest {
     CreateGrabRequest { unparsed: vec![unparsed("body", seen)], ..CreateGrabRequest::default() }
 }
 
-/// Parses a body. Unknown members are ignored.
+/// Parses a body. Unknown members are ignored, and named.
 pub(super) fn parse_body(body: &[u8]) -> CreateGrabRequest {
     let mut fields = match Fields::parse(body) {
         Ok(fields) => fields,
         Err(seen) => return unparsed_body(&seen),
     };
     let options = options::read(&mut fields);
-    CreateGrabRequest { options: Some(options), unparsed: fields.unparsed, ..CreateGrabRequest::default() }
+    let unknown = fields.no_options();
+    CreateGrabRequest { options: Some(options), unparsed: fields.unparsed, unknown, ..CreateGrabRequest::default() }
 }
 
 fn boolean(text: &str) -> Option<bool> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::response::{IntoResponse, Response};
 use grabd_api::{ErrorBody, ErrorMembers};
 use grabd_limiters::{Window, whole_seconds};
+use grabd_options::unknown;
 use grabd_proto::v1::{BatchError, ErrorCause, ErrorCode, Grab};
 use grabd_proto::{credential, reason};
 use http::header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -52,6 +53,19 @@ impl ApiError {
             ErrorCause::Unspecified => self,
             ErrorCause::Request | ErrorCause::Target | ErrorCause::Service => Self { cause, ..self },
         }
+    }
+
+    /// The same error; if the request or its capture caused it, the message also names the members that were ignored.
+    pub(super) fn with_ignored(mut self, unknown: &[String]) -> Self {
+        let is_of_capture = matches!(
+            self.code,
+            ErrorCode::BadRequest | ErrorCode::InvalidViewport | ErrorCode::RenderBlocked | ErrorCode::RenderFailed
+        );
+        if is_of_capture && !unknown.is_empty() {
+            let names = unknown.iter().map(|name| unknown::described(name)).collect::<Vec<_>>().join(", ");
+            self.message = format!("{} Ignored, since no such option exists: {names}.", self.message).into();
+        }
+        self
     }
 
     /// The object that describes the error.
@@ -200,6 +214,19 @@ mod tests {
             let (status, name) = status_and_code(code);
             assert_eq!((status.as_u16(), name), (reason::http_status(code), &*reason::name(code)));
         }
+    }
+
+    #[test]
+    fn ignored_members_are_named_where_they_may_be_the_cause() {
+        let message = |code, unknown: &[&str]| {
+            let unknown: Vec<String> = unknown.iter().map(|name| (*name).to_owned()).collect();
+            ApiError::new(code, "No.").with_ignored(&unknown).message.into_owned()
+        };
+        let named = "No. Ignored, since no such option exists: foo, ulr (did you mean url?).";
+        assert_eq!(message(ErrorCode::BadRequest, &["foo", "ulr"]), named);
+        assert_eq!(message(ErrorCode::RenderFailed, &["foo", "ulr"]), named);
+        assert_eq!(message(ErrorCode::BadRequest, &[]), "No.");
+        assert_eq!(message(ErrorCode::Unauthorized, &["foo"]), "No.");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Typed access to the members of a JSON body. Members that are not read are ignored.
 
+use grabd_options::unknown;
 use grabd_proto::v1::Unparsed;
 use serde_json::value::RawValue;
 
@@ -31,6 +32,12 @@ impl<'a> Fields<'a> {
     /// The alphabetically first member that is not in `known`.
     pub(crate) fn unknown_member(&self, known: &[&str]) -> Option<&str> {
         self.members.keys().map(String::as_str).filter(|name| !known.contains(name)).min()
+    }
+
+    /// The names of members that are no capture options, as warnings name them.
+    pub(crate) fn no_options(&self) -> Vec<String> {
+        let names = self.members.keys().map(String::as_str);
+        unknown::shortened(names.filter(|name| grabd_options::find(name).is_none()))
     }
 
     /// Parses a member. If `parse` fails, the member is added to `unparsed`.

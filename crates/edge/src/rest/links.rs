@@ -180,9 +180,7 @@ pub(super) fn operation() -> OperationBuilder {
         .securities(Some([SecurityRequirement::new::<_, [&str; 0], _>(SIGNATURE, [])]))
         .response("202", open)
         .response("302", redirect);
-    // `base_url` belongs to `html`, which is secret.
-    let left_out = ["script", "wait_for_expression", "base_url", "compare_to"];
-    let options = TABLE.iter().filter(|option| !option.is_secret && !left_out.contains(&option.name));
+    let options = TABLE.iter().filter(|option| option.refused_in_links().is_none());
     let key = text().pattern(Some("^lk_[0-9a-f]{32}$"));
     let others = [
         member("key", "The `link_key` of the API key that signed the link.", key.into(), true),
@@ -225,6 +223,7 @@ fn of_option(option: &CaptureOption) -> Parameter {
         | Kind::Selector
         | Kind::TimeZone
         | Kind::Locale
+        | Kind::RequestFailure
         | Kind::PageRanges
         | Kind::GrabId
         | Kind::Chars { .. } => options::schema(option),

@@ -1,8 +1,8 @@
 //! Capture options in JSON: how they are read, and their schemas for OpenAPI and MCP.
 
 use grabd_options::{
-    CaptureOption, CaptureRequest, FAILURE_STATUSES, HIDDEN, Kind, Member, RECTANGLE_MAX_SIDE, RECTANGLE_MAX_START,
-    Rectangle, STATUS_CLASSES, TABLE, Value,
+    CaptureOption, CaptureRequest, FAILURE_STATUSES, HIDDEN, Kind, Member, NO_ANSWER, RECTANGLE_MAX_SIDE,
+    RECTANGLE_MAX_START, Rectangle, STATUS_CLASSES, TABLE, Value,
 };
 use grabd_proto::options;
 use grabd_proto::v1::CaptureOptions;
@@ -68,12 +68,28 @@ fn read_value(kind: Kind, member: &RawValue) -> Option<Option<Value>> {
         Kind::Object { .. } | Kind::Headers { .. } | Kind::Labels { .. } => {
             json::members(member).map(Value::Object).map(Some)
         }
-        Kind::Objects { .. } | Kind::Sizes { .. } | Kind::Choices { .. } => {
-            json::objects(member).map(Value::Objects).map(Some)
+        Kind::Objects { members, .. } | Kind::Sizes { members, .. } | Kind::Choices { members, .. } => {
+            let objects = json::objects(member)?;
+            Some(Some(Value::Objects(objects.into_iter().map(|object| with_statuses(members, object)).collect())))
+        }
+        Kind::RequestFailure => {
+            json::string(member).or_else(|| Some(json::integer(member)?.to_string())).map(Value::Text).map(Some)
         }
         Kind::Statuses { .. } => json::strings_and_integers(member).map(Value::Texts).map(Some),
         Kind::Rectangle => rectangle(member).map(Value::Rectangle).map(Some),
     }
+}
+
+/// An object whose members with statuses are texts, as messages have them.
+fn with_statuses(members: &[Member], mut object: grabd_options::Object) -> grabd_options::Object {
+    for member in members.iter().filter(|member| member.kind == Kind::RequestFailure) {
+        if let Some(status) = object.get_mut(member.name)
+            && let Value::Integer(number) = *status
+        {
+            *status = Value::Text(number.to_string());
+        }
+    }
+    object
 }
 
 /// A rectangle: an object with four integers and nothing else.
@@ -150,7 +166,11 @@ fn schema_of(kind: Kind, description: &str, default: &str, example: &str) -> Sch
             let headers = ObjectBuilder::new().schema_type(Type::Object).max_properties(Some(max));
             common(headers.additional_properties(Some(AdditionalProperties::RefOr(value.into()))))
         }
-        Kind::Statuses { max } => list(Schema::from(status().build()).into(), max).into(),
+        Kind::Statuses { max } => list(Schema::from(status(&STATUS_CLASSES).build()).into(), max).into(),
+        Kind::RequestFailure => {
+            let words = [&STATUS_CLASSES[..], &[NO_ANSWER]].concat();
+            status(&words).description(Some(description)).build().into()
+        }
         Kind::Rectangle => {
             let side = |min: i64, max: i64| {
                 ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(min)).maximum(Some(max))
@@ -178,9 +198,9 @@ fn object(members: &[Member]) -> ObjectBuilder {
     })
 }
 
-/// A failure status or a class of them.
-fn status() -> OneOfBuilder {
-    let class = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(STATUS_CLASSES));
+/// A failure status, or one of these words.
+fn status(words: &[&'static str]) -> OneOfBuilder {
+    let class = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words.iter().copied()));
     let number = ObjectBuilder::new()
         .schema_type(Type::Integer)
         .minimum(Some(*FAILURE_STATUSES.start()))
@@ -215,6 +235,19 @@ mod tests {
         assert_eq!(options.basic_auth.unwrap().password.as_deref(), Some("p"));
         assert_eq!(options.geolocation.unwrap().latitude, Some(48.0));
         assert_eq!(options.block_types, ["image"]);
+    }
+
+    #[test]
+    fn statuses_of_requests_are_words_or_numbers() {
+        let (options, unparsed) = read_body(
+            r#"{"fail_on_request": [{"url": "*/api/*", "status": 404}, {"url": "*", "status": "5xx"}, {"url": "*.js"}]}"#,
+        );
+        assert_eq!(unparsed, []);
+        let seen: Vec<_> = options.fail_on_request.iter().map(|of| (of.url.as_deref(), of.status.as_deref())).collect();
+        assert_eq!(seen, [(Some("*/api/*"), Some("404")), (Some("*"), Some("5xx")), (Some("*.js"), None)]);
+        let (options, unparsed) = read_body(r#"{"fail_on_request": [{"url": "*", "status": true}]}"#);
+        assert_eq!(options, CaptureOptions::default());
+        assert_eq!(unparsed, [("fail_on_request".to_owned(), r#"[{"status": true, "url": "*"}]"#.to_owned())]);
     }
 
     #[test]

@@ -57,6 +57,19 @@ async fn captures_are_sent_together_with_their_own_keys_and_the_shared_options()
 }
 
 #[tokio::test]
+async fn unknown_members_of_each_capture_and_of_the_batch_are_named() {
+    let app = TestApp::new();
+    respond_with(&app, vec![queued(), refused(ErrorCode::BadRequest)], false);
+    let body = r#"{"grabs":[{"url":"a","widht":1},{"ulr":"b"}],"options":{"foo":1},"full_page":true}"#;
+    let response = send(&app, None, body).await;
+    let expected = "Refused. Ignored, since no such option exists: foo, full_page, ulr (did you mean url?).";
+    assert_eq!(response.json()["results"][1]["error"]["message"], expected);
+    let sent = app.core.batch.take_request().1.requests;
+    assert_eq!(sent[0].unknown, ["foo", "full_page", "widht"]);
+    assert_eq!(sent[1].unknown, ["foo", "full_page", "ulr"]);
+}
+
+#[tokio::test]
 async fn one_refused_capture_is_reported_in_its_place() {
     let app = TestApp::new();
     for code in [ErrorCode::BadRequest, ErrorCode::SsrfDetected, ErrorCode::InvalidViewport] {

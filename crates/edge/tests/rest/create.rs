@@ -124,7 +124,10 @@ async fn members_of_the_wrong_type_are_forwarded_as_unparsed() {
         ),
         ("{}", without_url(vec![])),
         (r#"{"url":"u","selector":null}"#, create_request("u")),
-        (r#"{"url":"u","Width":"x","other":{"a":[null]},"async":"x"}"#, create_request("u")),
+        (
+            r#"{"url":"u","Width":"x","other":{"a":[null]},"async":"x"}"#,
+            CreateGrabRequest { unknown: ["Width", "async", "other"].map(str::to_owned).into(), ..create_request("u") },
+        ),
         (
             r#"{"url":"u","width":0,"delay_ms":-1}"#,
             with_options(CaptureOptions { width: Some(0), delay_ms: Some(-1), ..url() }),
@@ -170,6 +173,32 @@ async fn members_of_the_wrong_type_are_forwarded_as_unparsed() {
     let long = "x".repeat(1000);
     app.create(&format!(r#"{{"url":"u","width":"{long}"}}"#)).await;
     assert_eq!(app.core.create.take_request().1.unparsed[0].seen.len(), 200);
+}
+
+#[tokio::test]
+async fn unknown_members_are_named_to_the_core_and_in_errors() {
+    let app = TestApp::new();
+    let body = r#"{"ulr":"https://example.com/","b\nc":1,"g":1,"f":1,"e":1,"d":1}"#;
+    app.core.create.respond_with(|| Err(error_status(ErrorCode::BadRequest, "`url` must be present.", None)));
+    let message = app.create(body).await.assert_error(400, "bad_request");
+    assert_eq!(message, "`url` must be present. Ignored, since no such option exists: bc, d, e, f, g.");
+    assert_eq!(app.core.create.take_request().1.unknown, ["bc", "d", "e", "f", "g"]);
+    let message = app.create(r#"{"ulr":"https://example.com/"}"#).await.assert_error(400, "bad_request");
+    assert_eq!(message, "`url` must be present. Ignored, since no such option exists: ulr (did you mean url?).");
+    app.core.create.respond_with(|| Err(error_status(ErrorCode::CreditsExhausted, "No live credits left.", None)));
+    let message = app.create(body).await.assert_error(402, "credits_exhausted");
+    assert_eq!(message, "No live credits left.");
+}
+
+#[tokio::test]
+async fn warnings_about_unknown_members_come_before_the_end() {
+    let app = TestApp::new();
+    let warning = "unknown_option:widht (did you mean width?)";
+    let pending = move || Grab { warnings: vec![warning.to_owned()], ..grab(GrabStatus::Pending, 1) };
+    app.core.create.respond_with(move || with_limit_headers(created(pending(), false)));
+    let response = app.create(r#"{"url":"u","widht":800}"#).await;
+    assert_eq!(response.status, 202);
+    assert_eq!(response.json()["warnings"], serde_json::json!([warning]));
 }
 
 #[tokio::test]

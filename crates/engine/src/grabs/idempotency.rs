@@ -37,13 +37,14 @@ pub(super) fn new_record(
 }
 
 /// Fingerprint of the effective options: an omitted option equals one set to its default. Of secret options it has a
-/// keyed digest, since their values could be guessed from another one.
+/// keyed digest, since their values could be guessed from another one. Unknown members have no effect.
 fn fingerprint(vault: &Vault, spec: &CaptureSpec, class: Class) -> Result<Fingerprint, Error> {
     let mode = match class {
         Class::Sync => "sync",
         Class::Async => "async",
     };
-    let mut effective = serde_json::to_vec(&(spec, mode))?;
+    let known = (!spec.unknown.is_empty()).then(|| spec.without_unknown());
+    let mut effective = serde_json::to_vec(&(known.as_ref().unwrap_or(spec), mode))?;
     if let Some(secrets) = secrets::to_json(spec)? {
         effective.extend(vault.digest(&secrets));
     }
@@ -120,7 +121,8 @@ mod tests {
     #[test]
     fn fingerprint_depends_on_the_effective_options_only() {
         let plain = fingerprint_of(&request_with(|_| ()));
-        let same: [fn(&mut CaptureRequest); 4] = [
+        let same: [fn(&mut CaptureRequest); 5] = [
+            |r| r.unknown = vec!["widht".into()],
             |r| (r.width, r.height) = (Some(1280), Some(720)),
             |r| (r.format, r.full_page) = (Some("png".into()), Some(false)),
             |r| r.delay_ms = Some(0),

@@ -47,10 +47,11 @@ impl CreateResult {
         Self { grab, replayed: false, cached: false }
     }
 
-    /// An earlier grab answers the create. The labels are those of the request, since those of the earlier grab may be of
-    /// somebody else.
+    /// An earlier grab answers the create. The labels and the unknown members are those of the request, since those of the
+    /// earlier grab may be of somebody else.
     pub(super) fn cached(mut grab: Grab, spec: &CaptureSpec, replayed: bool) -> Self {
         grab.spec.metadata = spec.metadata.clone();
+        grab.spec.unknown = spec.unknown.clone();
         Self { grab, replayed, cached: true }
     }
 }

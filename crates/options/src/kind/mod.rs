@@ -24,6 +24,9 @@ const NAME_CHARS: usize = 64;
 /// The classes of HTTP statuses that stand for all their statuses.
 pub const STATUS_CLASSES: [&str; 2] = ["4xx", "5xx"];
 
+/// How a request failed that got no answer.
+pub const NO_ANSWER: &str = "failed";
+
 /// HTTP statuses of failures.
 pub const FAILURE_STATUSES: RangeInclusive<u16> = 400..=599;
 
@@ -147,6 +150,8 @@ pub enum Kind {
         /// The most of them.
         max: usize,
     },
+    /// How a request failed: the HTTP status of a failure, a class of them, or [`NO_ANSWER`]. Its value is a text.
+    RequestFailure,
     /// A rectangle on the page.
     Rectangle,
     /// Numbers and ranges of pages of a document, such as `1-3, 5`.
@@ -217,6 +222,10 @@ impl Kind {
                 let (first, last) = (FAILURE_STATUSES.start(), FAILURE_STATUSES.end());
                 format!("an array of at most {max} of \"4xx\", \"5xx\" and integers from {first} to {last}")
             }
+            Self::RequestFailure => {
+                let (first, last) = (FAILURE_STATUSES.start(), FAILURE_STATUSES.end());
+                format!("\"4xx\", \"5xx\", an integer from {first} to {last}, or \"{NO_ANSWER}\"")
+            }
             Self::PageRanges => format!(
                 "page numbers from 1 to {MAX_PAGE} and ranges of them, such as \"1-3, 5\", of at most {PAGES_CHARS} \
                  characters"
@@ -251,6 +260,7 @@ impl Kind {
             | Self::Sizes { .. }
             | Self::Choices { .. }
             | Self::Statuses { .. }
+            | Self::RequestFailure
             | Self::Rectangle => None,
         }
     }
@@ -298,6 +308,7 @@ impl Kind {
             (Self::Statuses { max }, Value::Texts(texts)) => {
                 texts.len() <= *max && texts.iter().all(|text| is_failure_status(text))
             }
+            (Self::RequestFailure, Value::Text(text)) => text == NO_ANSWER || is_failure_status(text),
             (Self::PageRanges, Value::Text(text)) => are_page_ranges(text),
             (Self::GrabId, Value::Text(text)) => is_grab_id(text),
             (Self::Rectangle, Value::Rectangle(Rectangle { x, y, width, height })) => {

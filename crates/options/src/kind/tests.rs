@@ -47,6 +47,15 @@ fn statuses_are_failures_or_classes_of_them() {
 }
 
 #[test]
+fn requests_fail_with_a_status_or_without_an_answer() {
+    let accepted = ["5xx", "404", "failed", "", "3xx", "200", "600", "Failed", "4xx, 5xx"]
+        .map(|value| Kind::RequestFailure.accepts(&text(value)));
+    assert_eq!(accepted, [true, true, true, false, false, false, false, false, false]);
+    assert!(!Kind::RequestFailure.accepts(&Value::Integer(404)), "interfaces convert it to a text");
+    assert_eq!(Kind::RequestFailure.parse(" 5xx "), Some(text("5xx")));
+}
+
+#[test]
 fn page_ranges_ascend_and_have_no_other_characters() {
     let accepted = ["1", "1-3, 5", "7-7,9999", "", "0", "3-1", "1-", "-2", "+1", "1;2", "10000", "1-2-3"]
         .map(|value| Kind::PageRanges.accepts(&text(value)));

@@ -13,6 +13,8 @@ macro_rules! options {
             $($(#[$doc])* pub $name: Option<$type>,)*
             /// Fields whose value had the wrong type on the wire it came by, with the value seen there.
             pub unparsed: Vec<(String, String)>,
+            /// Names of members that are no options, and are ignored.
+            pub unknown: Vec<String>,
         }
 
         impl CaptureRequest {

@@ -61,6 +61,7 @@ macro_rules! first_rows {
                 default: "0",
                 group: Group::Timing,
                 label: "Delay",
+                brief: "Extra wait after load, in milliseconds.",
                 help: "Extra wait after load, for late content or animations, in milliseconds.",
                 example: "500"
             }
@@ -82,6 +83,7 @@ macro_rules! first_rows {
                 group: Group::Image,
                 form: FormDetails { defaults: &[("phone", "3"), ("tablet", "2")], tag: "{}×", ..FORM },
                 label: "Scale",
+                brief: "Image pixels per CSS pixel: 2 for a sharp image.",
                 help: "Image pixels per CSS pixel, rounded to two decimals: 2 for a sharp image on high-resolution screens.",
                 description: "The image may be at most 16384 pixels high and as large as a full page of the widest viewport; \
                               `truncated` says whether it was cut.",
@@ -122,6 +124,7 @@ macro_rules! first_rows {
                 group: Group::Appearance,
                 form: FormDetails { tag: "{}", ..FORM },
                 label: "Locale",
+                brief: "Language tag of the visitor.",
                 help: "Language of the visitor: for Accept-Language, dates and numbers.",
                 example: "\"de-AT\""
             }
@@ -202,6 +205,7 @@ macro_rules! first_rows {
                 group: Group::Image,
                 form: FormDetails { tag: "transparent", ..FORM },
                 label: "Transparent",
+                brief: "Leave out the browser's white background.",
                 help: "Leave out the browser's white background, so that pages without a background of their own are transparent.",
                 description: "Not for JPEG, which has no transparency.",
                 example: "true"
@@ -267,6 +271,7 @@ macro_rules! first_rows {
                 kind: Kind::Headers { max: 32, max_chars: 4096 },
                 group: Group::Network,
                 label: "Headers",
+                brief: "Headers of the requests to the origin of the URL.",
                 help: "Headers of the requests to the origin of the URL: the same scheme, host and port.",
                 description: "They are not sent to other origins, not even after a redirect there, and not for requests that pages \
                               of other origins make. The value is kept encrypted, deleted when the grab has ended, and never \
@@ -291,6 +296,7 @@ macro_rules! first_rows {
                 kind: Kind::Object { members: BASIC_AUTH, separator: ':' },
                 group: Group::Network,
                 label: "Basic authentication",
+                brief: "Sent to the origin of the URL.",
                 help: "User name and password, which are sent to the origin of the URL.",
                 description: "Not together with a header `Authorization`. The value is kept encrypted, deleted when the grab has \
                               ended, and never shown.",
@@ -302,6 +308,7 @@ macro_rules! first_rows {
                 kind: Kind::Object { members: GEOLOCATION, separator: ',' },
                 group: Group::Appearance,
                 label: "Geolocation",
+                brief: "Position of the visitor.",
                 help: "Position of the visitor, which the page may then read without asking.",
                 description: "Pages can read it over HTTPS only. It does not change the address that requests come from.",
                 example: "{\"latitude\": 48.2082, \"longitude\": 16.3738}"
@@ -324,6 +331,7 @@ macro_rules! first_rows {
                 group: Group::Timing,
                 form: FormDetails { words: &["Settled", "Parsed", "Loaded", "Idle"], ..FORM },
                 label: "Wait until",
+                brief: "`auto`: the page has settled; `dom`: it is parsed; `load`: its load event; `idle`: hardly any open requests.",
                 help: "What is waited for: `auto` until the page has settled, `dom` until it is parsed, `load` until its load \
                        event, `idle` until at most 2 requests have been open for 500 ms.",
                 description: "With `dom` and `load`, the image may lack what the page loads later. Every wait ends with the \
@@ -336,6 +344,7 @@ macro_rules! first_rows {
                 default: "25000",
                 group: Group::Timing,
                 label: "Time limit",
+                brief: "Time limit in milliseconds; more than 25000 only with async.",
                 help: "How long the capture may take in the browser, in milliseconds; more than 25000 only asynchronously.",
                 description: "A page that is still loading near the end is captured as it is. The capture fails, without \
                               charge, if there is no page by then.",
@@ -346,6 +355,7 @@ macro_rules! first_rows {
                 kind: Kind::Statuses { max: 32 },
                 group: Group::Page,
                 label: "Fail on status",
+                brief: "Fail if the HTTP status of the page is one of these, such as 404 or 5xx.",
                 help: "Fail, without charge, if the HTTP status of the page is one of these.",
                 description: "In gRPC, all of them are strings. A status that is listed by its number fails even with \
                               `allow_blocked`.",
@@ -357,6 +367,7 @@ macro_rules! first_rows {
                 default: "false",
                 group: Group::Page,
                 label: "Allow blocked pages",
+                brief: "Capture pages that deny access, and bot challenges.",
                 help: "Capture pages that deny access, with status 401, 403, 407, 429 or 503, and bot challenges.",
                 description: "Such a grab is done and charged. Without it, the capture fails without charge.",
                 example: "true"
@@ -396,6 +407,7 @@ macro_rules! first_rows {
                 kind: Kind::Selectors { max: 10 },
                 group: Group::Changes,
                 label: "Click",
+                brief: "Click the first match of each of these CSS selectors in turn.",
                 help: "Click the first element that matches each of these CSS selectors, one after the other.",
                 description: "Each click is followed by a wait until the page has settled, and may lead to another page. The \
                               capture fails, without charge, if nothing visible matches.",
@@ -406,10 +418,12 @@ macro_rules! first_rows {
                 kind: Kind::Text { max: 16_384, is_multiline: true },
                 group: Group::Changes,
                 label: "Script",
+                brief: "JavaScript to run before the image, as the body of an async function.",
                 help: "JavaScript that is run in the page before the image is taken, as the body of an async function.",
                 description: "It is waited for, for up to 5 seconds. The capture fails, without charge, if it throws or takes \
                               longer. Not without `javascript`.",
-                example: "\"document.querySelector('details').open = true\""
+                example: "\"document.querySelector('details').open = true\"",
+                link_bar: Some(LinkBar::Published)
             }
             /// Stop everything that moves.
             freeze: bool = {
@@ -417,6 +431,7 @@ macro_rules! first_rows {
                 default: "false",
                 group: Group::Changes,
                 label: "Freeze",
+                brief: "Stop animations, carets, videos and animated images.",
                 help: "Stop animations, transitions, carets, videos and animated images, so that repeated captures are equal.",
                 description: "Finite animations are shown at their end, all else at its beginning. The page is asked for less \
                               motion. Images in style sheets, frames of other origins and what scripts draw are not stopped.",

@@ -10,6 +10,7 @@ macro_rules! later_rows {
                 kind: Kind::Text { max: 1 << 20, is_multiline: true },
                 group: Group::Page,
                 label: "HTML",
+                brief: "Capture this HTML document instead of a URL.",
                 help: "Capture this HTML document instead of the page at a URL: at most 1 MiB in UTF-8.",
                 description: "Not together with `url`. Its own request is answered by the service; what the document loads is requested as usual. The \
                               value is kept encrypted, deleted when the grab has ended, and never shown.",
@@ -22,6 +23,7 @@ macro_rules! later_rows {
                 default: "\"https://html.example/\"",
                 group: Group::Page,
                 label: "Base URL",
+                brief: "The URL that the HTML document has.",
                 help: "The URL that the HTML document has: its origin, and the base of its relative URLs.",
                 description: "It must be a URL of a public host, and is not requested.",
                 example: "\"https://example.com/invoices/42\"",
@@ -37,6 +39,7 @@ macro_rules! later_rows {
                     ..FORM
                 },
                 label: "Also",
+                brief: "Files to make beside the image, for the same credit.",
                 help: "Files that are made of the same page, beside the image and for the same credit.",
                 description: "They are in `files` of the grab. The capture fails, without charge, if one of them cannot be made. \
                               docs/FILES.md describes them.",
@@ -59,6 +62,7 @@ macro_rules! later_rows {
                 default: "0",
                 group: Group::Timing,
                 label: "Maximum age",
+                brief: "Answer with an earlier image of the same options, at most this many seconds old, for free.",
                 help: "Answer with an earlier image of the same options that is at most this old, in seconds, without charge.",
                 description: "Only images of the same team and environment are used, and only if they were not deleted; by a key \
                               without the scope `read`, only those that it has made itself. Such a grab has `cached: true` and \
@@ -71,6 +75,7 @@ macro_rules! later_rows {
                 kind: Kind::Labels { max: 8, max_chars: 256 },
                 group: Group::Page,
                 label: "Metadata",
+                brief: "Texts of yours that are returned with the grab.",
                 help: "Texts of yours that are stored with the grab, and returned with it and in webhooks.",
                 description: "They do not change the image. Not for secrets: they are stored as they are.",
                 example: "{\"order\": \"8421\"}"
@@ -83,6 +88,7 @@ macro_rules! later_rows {
                     rank: 7, label: "Leave out", words: &["Ads", "Trackers", "Cookie banners"], tag: "without {}", ..FORM
                 },
                 label: "Block",
+                brief: "Keep this content out of the page.",
                 help: "Keep this content out of the page: `ads` and `trackers` by the filter lists of the service, \
                        `cookie_banners` by refusing consent, or by hiding the dialog.",
                 description: "The document itself is always loaded. `consent` and `blocked` of the grab report what was done. A \
@@ -94,6 +100,7 @@ macro_rules! later_rows {
                 kind: Kind::Integer { min: 256, max: 8000, unit: "pixels" },
                 group: Group::Files,
                 label: "Slice height",
+                brief: "Also cut the image into slices of at most this height, in image pixels.",
                 help: "Also cut the image into slices of at most this height, in image pixels, for models that cannot read a tall \
                        image.",
                 description: "They are in `files` of the grab, from top to bottom, for the same credit. docs/FILES.md describes them.",
@@ -105,12 +112,14 @@ macro_rules! later_rows {
                 group: Group::Files,
                 form: FormDetails { tag: "comparison", ..FORM },
                 label: "Compare to",
+                brief: "Id of an earlier grab: report what changed since its image.",
                 help: "Id of an earlier grab of the same team and environment: report what changed since its image.",
                 description: "The result is in `difference` of the grab, see docs/FILES.md. The capture fails, without charge, if \
                               the images cannot be compared, for example because the earlier one is deleted meanwhile. A key \
                               without the scope `read` can name only grabs that it has created itself. Such a capture is always \
                               new. Not in signed links.",
-                example: "\"01993e1c-7b1a-7000-8000-0123456789ab\""
+                example: "\"01993e1c-7b1a-7000-8000-0123456789ab\"",
+                link_bar: Some(LinkBar::OnlyImage)
             }
             /// Whether the perceptual hash of the image is computed.
             phash: bool = {
@@ -118,6 +127,7 @@ macro_rules! later_rows {
                 default: "false",
                 group: Group::Files,
                 label: "Perceptual hash",
+                brief: "Compute a perceptual hash of the image.",
                 help: "Compute a hash of the image that is similar for images that look alike.",
                 description: "It is in `phash` of the grab, see docs/FILES.md.",
                 example: "true"
@@ -127,6 +137,7 @@ macro_rules! later_rows {
                 kind: Kind::Sizes { max: 6, members: VIEWPORT },
                 group: Group::Files,
                 label: "Further viewports",
+                brief: "Also capture the page in windows of these sizes.",
                 help: "Also capture the page in windows of these sizes, in CSS pixels, for the same credit.",
                 description: "Their images are in `files` of the grab, from the same load: the page is resized. Everything else is as \
                               for the image. The capture fails, without charge, if one of them cannot be taken in time. \
@@ -138,6 +149,7 @@ macro_rules! later_rows {
                 kind: Kind::Url,
                 group: Group::Files,
                 label: "Upload URL",
+                brief: "Also upload the image to this URL by PUT.",
                 help: "Also upload the image to this URL by PUT, such as a presigned URL of an object store.",
                 description: "HTTPS on a public address; redirects are not followed. The capture fails, without charge, if the upload \
                               is refused or takes more than 20 seconds. Nothing is uploaded with test keys. docs/FILES.md describes \
@@ -151,6 +163,7 @@ macro_rules! later_rows {
                 default: "\"main\"",
                 group: Group::Files,
                 label: "Content",
+                brief: "Which part of the page its text and Markdown are.",
                 help: "Which part of the page the text and the Markdown are: the article, or all of it.",
                 description: "Only for the files `text` and `markdown` of `also`. `main` leaves out navigation, footers, comments, \
                               related links and the like. A page without an article is read as with `page`, and the grab has the \
@@ -163,6 +176,7 @@ macro_rules! later_rows {
                 kind: Kind::Choices { max: 20, members: STEP },
                 group: Group::Changes,
                 label: "Steps",
+                brief: "Act on the page before the image, one step after the other.",
                 help: "Act on the loaded page before the image: steps that are done one after the other, such as `click`, `type` \
                        and `press`.",
                 description: "Each is an object with one member. It is followed by a wait until the page has settled, and may lead to another page. A selector is \
@@ -239,6 +253,7 @@ macro_rules! later_rows {
                 kind: Kind::Object { members: THUMBNAIL, separator: ',' },
                 group: Group::Files,
                 label: "Thumbnail",
+                brief: "Also make a smaller copy of the image, at most of this size.",
                 help: "Also make a smaller copy of the image, as a JPEG of at most this size.",
                 description: "It is in `files` of the grab, for the same credit. With `contain`, it shows all of the image; with `cover`, it is cut to the shape of \
                               the given size, from the top. It is never enlarged. Forms and the command line take `width,height,fit`.",
@@ -253,7 +268,35 @@ macro_rules! later_rows {
                 description: "It is evaluated about 20 times a second, and promises are awaited. An exception counts as false. The capture \
                               fails, without charge, if the expression does not become true in time. Not without `javascript`, and not \
                               in signed links.",
-                example: "\"window.chart?.isDrawn\""
+                example: "\"window.chart?.isDrawn\"",
+                link_bar: Some(LinkBar::Published)
+            }
+            /// Requests of the page with which the capture fails.
+            fail_on_request: Vec<Object> = {
+                kind: Kind::Objects { max: 20, members: REQUEST_RULE },
+                group: Group::Page,
+                label: "Fail on request",
+                brief: "Fail if a request to such a URL failed; status is 4xx, 5xx, 404 or failed.",
+                help: "Fail if a request of the page to one of these URLs failed, or was answered with the status of a failure.",
+                description: "`url` is a pattern as in `block_urls`. `status` is `4xx`, `5xx`, a number, or `failed` for a request \
+                              without an answer; without it, all of these count. The requests of the captured document, its \
+                              frames and its workers count, and so does its own. Requests that the page cancels, that are \
+                              blocked, or that have no answer yet do not count, nor do WebSockets. A capture that fails is not \
+                              charged; the message names the URL without its query.",
+                example: "[{\"url\": \"*/api/*\", \"status\": \"5xx\"}]"
+            }
+            /// Whether the page says when it is ready.
+            wait_for_signal: bool = {
+                kind: Kind::Flag,
+                default: "false",
+                group: Group::Timing,
+                label: "Wait for signal",
+                brief: "Wait until the page sets `window.grabReady = true` or dispatches `grabReady`.",
+                help: "Wait until the page says that it is ready.",
+                description: "It does so with `window.grabReady = true`, or with an event of the type `grabReady` on `window` or \
+                              `document`, which may come before it is waited for. The capture fails, without charge, if the page \
+                              does neither in time. Not without `javascript`.",
+                example: "true"
             }
         }
     };

@@ -196,6 +196,21 @@ pub(super) const HIGHLIGHT: &[Member] = &[
     },
 ];
 
+pub(super) const REQUEST_RULE: &[Member] = &[
+    Member {
+        name: "url",
+        kind: Kind::Text { max: 512, is_multiline: false },
+        is_required: true,
+        help: "Pattern of the URLs; `*` stands for any characters.",
+    },
+    Member {
+        name: "status",
+        kind: Kind::RequestFailure,
+        is_required: false,
+        help: "`4xx`, `5xx`, a number from 400 to 599, or `failed` without an answer; any of these by default.",
+    },
+];
+
 pub(super) const BASIC_AUTH: &[Member] = &[
     Member {
         name: "username",

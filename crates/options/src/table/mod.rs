@@ -9,9 +9,9 @@ mod first_rows;
 mod members;
 mod row;
 
-use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, HIGHLIGHT, PDF, STEP, THUMBNAIL, VIEWPORT};
+use self::members::{BASIC_AUTH, COOKIE, GEOLOCATION, HIGHLIGHT, PDF, REQUEST_RULE, STEP, THUMBNAIL, VIEWPORT};
 use self::row::{FORM, OPTION};
-use crate::{CaptureOption, FormDetails, Group, Kind, Object, OptionType, Rectangle, Secret, Value};
+use crate::{CaptureOption, FormDetails, Group, Kind, LinkBar, Object, OptionType, Rectangle, Secret, Value};
 
 first_rows! { $ }
 

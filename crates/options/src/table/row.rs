@@ -11,11 +11,13 @@ pub(super) const OPTION: CaptureOption = CaptureOption {
     group: Group::Page,
     label: "",
     help: "",
+    brief: "",
     description: "",
     example: "",
     excludes: &[],
     requires: "",
     is_secret: false,
+    link_bar: None,
     form: FORM,
     since: "0.1",
 };

@@ -22,6 +22,13 @@ fn every_row_is_complete_and_its_default_and_example_are_valid() {
 }
 
 #[test]
+fn lines_for_agents_are_short_sentences() {
+    for option in TABLE.iter().filter(|option| !option.brief.is_empty()) {
+        assert!(option.brief.ends_with('.') && option.brief.len() <= 120, "{}: {}", option.name, option.brief);
+    }
+}
+
+#[test]
 fn secret_options_are_not_in_debug_output() {
     for option in TABLE {
         let mut request = CaptureRequest::default();

@@ -34,6 +34,7 @@ __all__ = [
     "ERROR_CLASSES",
     "ErrorCode",
     "Evidence",
+    "FailOnRequest",
     "ForbiddenError",
     "Geolocation",
     "Grab",
@@ -293,6 +294,20 @@ class Thumbnail(_ThumbnailRequired, total=False):
 
     fit: Literal["contain", "cover"]
     """What it shows; `contain` by default."""
+
+
+class _FailOnRequestRequired(TypedDict):
+    """`FailOnRequest` of the REST API."""
+
+    url: str
+    """Pattern of the URLs; `*` stands for any characters."""
+
+
+class FailOnRequest(_FailOnRequestRequired, total=False):
+    """`FailOnRequest` of the REST API."""
+
+    status: Literal["4xx", "5xx", "failed"] | int
+    """`4xx`, `5xx`, a number from 400 to 599, or `failed` without an answer; any of these by default."""
 
 
 class CaptureOptions(TypedDict, total=False):
@@ -573,6 +588,19 @@ class CaptureOptions(TypedDict, total=False):
     are awaited. An exception counts as false. The capture fails, without charge, if the expression does not become
     true in time. Not without `javascript`, and not in signed links. Example: `"window.chart?.isDrawn"`.
     """
+    fail_on_request: Sequence[FailOnRequest]
+    """Fail if a request of the page to one of these URLs failed, or was answered with the status of a failure. `url` is
+    a pattern as in `block_urls`. `status` is `4xx`, `5xx`, a number, or `failed` for a request without an answer;
+    without it, all of these count. The requests of the captured document, its frames and its workers count, and so
+    does its own. Requests that the page cancels, that are blocked, or that have no answer yet do not count, nor do
+    WebSockets. A capture that fails is not charged; the message names the URL without its query. At most 20.
+    Example: `[{"url": "*/api/*", "status": "5xx"}]`.
+    """
+    wait_for_signal: bool
+    """Wait until the page says that it is ready. It does so with `window.grabReady = true`, or with an event of the
+    type `grabReady` on `window` or `document`, which may come before it is waited for. The capture fails, without
+    charge, if the page does neither in time. Not without `javascript`. Default: `false`. Example: `true`.
+    """
 
 
 class CreateWebhookOptions(TypedDict, total=False):
@@ -783,8 +811,9 @@ class Grab(Model):
     """What may be missing from the image, as machine-readable values, some with a count: `requests_in_flight:N`,
     `images_failed:N`, `images_missing:N`, `fonts_failed:N`, `spinner_visible`, `blank`, `wide_cut`, `endless`,
     `virtual_list`, `frame_unfinished`, `documents_denied:N`, `document_incomplete`, `work_pending`, `scroller_cut`,
-    `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`, `no_main_content`. Null before
-    the grab has ended; later versions may add values.
+    `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`, `no_main_content`; and
+    `unknown_option:NAME` for a member of the request that is no option, also before the grab has ended. Otherwise
+    null until then; later versions may add values.
     """
     error_code: Literal["render_blocked", "render_failed", "ssrf_detected", "internal_error"] | None = None
     """The error code of the failure, which a synchronous create returns. Only present if the grab has failed."""
@@ -1313,6 +1342,8 @@ CAPTURE_OPTIONS: frozenset[str] = frozenset(
         "highlight",
         "thumbnail",
         "wait_for_expression",
+        "fail_on_request",
+        "wait_for_signal",
     }
 )
 """The names of all capture options."""

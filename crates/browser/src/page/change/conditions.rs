@@ -5,7 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
+use crate::page::findings::secret_filter::SecretFilter;
+use crate::page::load::watch::FailedRequest;
 use crate::page::script::millis_until;
+
+/// The most characters of a URL in a message.
+const MAX_URL_CHARS: usize = 200;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -59,14 +64,14 @@ pub(in crate::page) async fn wait_for_text(context: &CaptureContext<'_>) -> Resu
     }
 }
 
-/// Checks that the page shows nothing with which the capture fails. Returns false if the page does not answer, so that it must
-/// not be captured.
+/// Checks that the page shows nothing with which the capture fails, and that its requests have not failed. Returns false if the
+/// page does not answer, so that it must not be captured.
 ///
 /// # Errors
-/// If it shows that, or if the selector is invalid.
+/// If it shows that, if a request has failed, or if the selector is invalid.
 pub(in crate::page) async fn check(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
-    let Conditions { fail_if_selector, fail_if_text, wait_for_text: _, fail_if_blank: _, wait_for_expression: _ } =
-        &context.spec.conditions;
+    check_requests(context)?;
+    let Conditions { fail_if_selector, fail_if_text, .. } = &context.spec.conditions;
     let (selector, text) = (fail_if_selector.as_ref().map(Selector::as_str), fail_if_text.as_deref());
     if selector.is_none() && text.is_none() {
         return Ok(true);
@@ -88,7 +93,51 @@ pub(in crate::page) async fn check(context: &CaptureContext<'_>) -> Result<bool,
     }))
 }
 
+/// Checks that no request of the page has failed in a way that the caller does not accept.
+///
+/// # Errors
+/// If one has.
+pub(in crate::page) fn check_requests(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+    let failed: Option<FailedRequest> = context.tab.watch.read(|seen| seen.failing.as_ref()?.first().cloned());
+    match failed {
+        None => Ok(()),
+        Some(FailedRequest { url, status, .. }) => {
+            let url = SecretFilter::of(&context.spec.secrets).url(without_query(&url));
+            Err(CaptureError::failed(request_failure(&url, status)))
+        }
+    }
+}
+
+/// A URL without its query and its fragment, which may have secrets of the page.
+fn without_query(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or_default()
+}
+
+/// The message about a request that failed. `status` is that of its answer, if it has one.
+fn request_failure(url: &str, status: Option<u16>) -> String {
+    let url: String = url.chars().filter(|char| !char.is_control()).take(MAX_URL_CHARS).collect();
+    let end = status.map_or_else(|| "failed".to_owned(), |status| format!("was answered with status {status}"));
+    format!("The request of the page to \"{url}\" {end}, with which `fail_on_request` fails.")
+}
+
 /// The failure of an image of one colour.
 pub(in crate::page) fn blank_failure() -> CaptureError {
     CaptureError::failed("All of the image has one colour, with which `fail_if_blank` fails.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_about_a_request_has_no_query_and_is_short() {
+        assert_eq!(without_query("https://a.example/b?token=c#d"), "https://a.example/b");
+        assert_eq!(without_query("https://a.example/b#d?e"), "https://a.example/b");
+        let message = request_failure("https://a.example/b", Some(503));
+        let expected = "The request of the page to \"https://a.example/b\" was answered with status 503, with which `fail_on_request` fails.";
+        assert_eq!(message, expected);
+        assert!(request_failure("https://a.example/b", None).contains("b\" failed, with which"));
+        let long = request_failure(&format!("https://a.example/\n{}", "é".repeat(1000)), None);
+        assert!(long.chars().count() < 300 && !long.contains('\n'), "{long}");
+    }
 }

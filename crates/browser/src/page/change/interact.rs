@@ -1,10 +1,10 @@
-//! Clicks elements, runs the caller's script in the page, and waits for the caller's expression.
+//! Clicks elements, runs the caller's script in the page, and waits for the caller's expression and the page's signal.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::input::{DispatchMouseEventParams, DispatchMouseEventType, MouseButton};
-use chromiumoxide::cdp::browser_protocol::page::NavigateParams;
+use chromiumoxide::cdp::browser_protocol::page::{AddScriptToEvaluateOnNewDocumentParams, NavigateParams};
 use chromiumoxide::cdp::js_protocol::runtime::{EvaluateParams, TimeDelta};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -23,6 +23,12 @@ const SCRIPT_GRACE: Duration = Duration::from_millis(500);
 
 /// Milliseconds between two evaluations of an expression that is waited for.
 const POLL_MS: u64 = 50;
+
+/// Notes the event with which a page says that it is ready.
+const SIGNAL_LISTENER: &str = include_str!("../scripts/signal.js");
+
+/// Whether the page has said so. An element with this id would also be a property of the window.
+const SIGNAL: &str = "globalThis.grabReady === true || globalThis[Symbol.for('grabReady')] === true";
 
 /// The most characters of a script's error that are reported.
 const MAX_ERROR_CHARS: usize = 200;
@@ -250,6 +256,14 @@ for (;;) {{
     )
 }
 
+/// Why an expression that was waited for is not true.
+enum Unmet {
+    /// It cannot be evaluated.
+    Invalid(ExceptionDetails),
+    /// It did not become true in time. The last time, it threw this.
+    Late(Option<String>),
+}
+
 /// Waits until the caller's expression is true, in the page's own world. Returns whether there is any.
 ///
 /// # Errors
@@ -260,6 +274,48 @@ pub(in crate::page) async fn wait_for_expression(context: &CaptureContext<'_>) -
     if context.interactions.have_begun() {
         return Ok(false);
     }
+    match wait_until_true(context, expression).await? {
+        None => Ok(true),
+        Some(Unmet::Invalid(thrown)) => {
+            let line = first_line(thrown, &context.spec.secrets.hidden_texts());
+            Err(CaptureError::failed(format!("`wait_for_expression` failed: {line}")))
+        }
+        Some(Unmet::Late(thrown)) => Err(not_true(context, thrown)),
+    }
+}
+
+/// Notes the page's event `grabReady` in every document from now on, if it is waited for. It may come before the wait.
+///
+/// # Errors
+/// If the browser does not answer.
+pub(in crate::page) async fn listen_for_signal(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+    if context.spec.conditions.wait_for_signal {
+        let listen = AddScriptToEvaluateOnNewDocumentParams::new(SIGNAL_LISTENER);
+        context.tab.client.call(Some(&context.tab.session), listen).await?;
+    }
+    Ok(())
+}
+
+/// Waits until the page says that it is ready, if the caller asks for that. Returns whether the caller does.
+///
+/// # Errors
+/// If the page does not say so in time.
+pub(in crate::page) async fn wait_for_signal(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
+    // A click has led to another page: the signal was waited for on the former one.
+    if !context.spec.conditions.wait_for_signal || context.interactions.have_begun() {
+        return Ok(false);
+    }
+    match wait_until_true(context, SIGNAL).await? {
+        None => Ok(true),
+        Some(Unmet::Invalid(_) | Unmet::Late(_)) => Err(CaptureError::failed(
+            "`wait_for_signal`: the page neither set `window.grabReady = true` nor dispatched the event `grabReady` in time.",
+        )),
+    }
+}
+
+/// Waits until an expression is true in the page's own world. Returns why it is not. `None` also if the document was replaced,
+/// which the caller notices by itself.
+async fn wait_until_true(context: &CaptureContext<'_>, expression: &str) -> Result<Option<Unmet>, CaptureError> {
     let _fast = context.clock.draw_fast();
     let left = context.capture_by.saturating_duration_since(Instant::now());
     let params = EvaluateParams {
@@ -272,33 +328,29 @@ pub(in crate::page) async fn wait_for_expression(context: &CaptureContext<'_>) -
     let began = Instant::now();
     let limit = (left + SCRIPT_GRACE).min(context.remaining());
     match context.tab.client.call_as::<_, WaitResult>(limit, Some(&context.tab.session), params).await {
-        Ok(WaitResult { exception_details: Some(thrown), .. }) => {
-            let line = first_line(thrown, &context.spec.secrets.hidden_texts());
-            Err(CaptureError::failed(format!("`wait_for_expression` failed: {line}")))
-        }
+        Ok(WaitResult { exception_details: Some(thrown), .. }) => Ok(Some(Unmet::Invalid(thrown))),
         Ok(WaitResult { result: WaitValue { value }, exception_details: None }) => {
             let end = value.unwrap_or_default();
-            match end["found"].as_bool() {
-                Some(true) => Ok(true),
-                Some(false) | None => Err(not_true(context, end["thrown"].as_str())),
-            }
+            Ok(match end["found"].as_bool() {
+                Some(true) => None,
+                Some(false) | None => Some(Unmet::Late(end["thrown"].as_str().map(str::to_owned))),
+            })
         }
         // The page is kept busy, or its timers do not run.
-        Err(CallError::Timeout(_)) => Err(not_true(context, None)),
-        Err(CallError::Refused { .. }) if began.elapsed() >= SCRIPT_LIMIT.min(left) => Err(not_true(context, None)),
-        // The document was replaced, which the caller notices by itself.
+        Err(CallError::Timeout(_)) => Ok(Some(Unmet::Late(None))),
+        Err(CallError::Refused { .. }) if began.elapsed() >= SCRIPT_LIMIT.min(left) => Ok(Some(Unmet::Late(None))),
         Err(CallError::Refused { message, .. }) => {
-            tracing::debug!(message, "the wait for the caller's expression ended early");
-            Ok(true)
+            tracing::debug!(message, "a wait for an expression ended early");
+            Ok(None)
         }
         Err(error) => Err(error.into()),
     }
 }
 
 /// The failure of an expression that is not true in time, and that threw this the last time.
-fn not_true(context: &CaptureContext<'_>, thrown: Option<&str>) -> CaptureError {
+fn not_true(context: &CaptureContext<'_>, thrown: Option<String>) -> CaptureError {
     let reason = thrown.map_or(String::new(), |text| {
-        let details = ExceptionDetails { text: text.to_owned(), exception: None };
+        let details = ExceptionDetails { text, exception: None };
         let line = first_line(details, &context.spec.secrets.hidden_texts());
         format!(" The last time, it threw {}.", line.trim_end_matches('.'))
     });

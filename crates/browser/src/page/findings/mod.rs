@@ -9,6 +9,6 @@ mod mhtml;
 mod page_text;
 mod pdf;
 pub(super) mod report;
-mod secret_filter;
+pub(super) mod secret_filter;
 pub(super) mod state;
 pub(super) mod verdict;

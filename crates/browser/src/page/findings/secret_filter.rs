@@ -33,7 +33,7 @@ pub(super) struct Header {
 }
 
 /// The secrets of one grab.
-pub(super) struct SecretFilter {
+pub(in crate::page) struct SecretFilter {
     /// Names of the caller's headers, in lower case.
     names: Vec<String>,
     /// Values of the caller, also as they are written in URLs. Longer ones come first, since they may contain others.
@@ -41,7 +41,7 @@ pub(super) struct SecretFilter {
 }
 
 impl SecretFilter {
-    pub(super) fn of(secrets: &Secrets) -> Self {
+    pub(in crate::page) fn of(secrets: &Secrets) -> Self {
         let Secrets { headers, cookies, basic_auth, .. } = secrets;
         let mut plain: Vec<String> = headers.iter().map(|(_, value)| value.clone()).collect();
         // Pages write a token without its scheme.
@@ -74,7 +74,7 @@ impl SecretFilter {
     }
 
     /// A URL without user name, password and values of the caller.
-    pub(super) fn url(&self, url: &str) -> String {
+    pub(in crate::page) fn url(&self, url: &str) -> String {
         self.text(&without_user(url))
     }
 

@@ -1,13 +1,13 @@
 //! Schemas of the capture options for agents. The list of tools is part of every conversation, so each option has its type, its
-//! bounds if it is a number, and one line. The error for another value says what is allowed.
+//! bounds if it is a number, and one line. Members of objects are only named. The error for another value says what is allowed.
 
-use grabd_options::{CaptureOption, Kind};
-use serde_json::{Map, Value};
+use grabd_options::{CaptureOption, Kind, Member};
+use serde_json::{Map, Value, json};
 
 use crate::rest::options;
 
 /// Members of schemas that agents do without.
-const LEFT_OUT: [&str; 14] = [
+const LEFT_OUT: [&str; 15] = [
     "additionalProperties",
     "default",
     "description",
@@ -20,60 +20,65 @@ const LEFT_OUT: [&str; 14] = [
     "minLength",
     "minProperties",
     "pattern",
+    "properties",
     "required",
     "uniqueItems",
 ];
 
-/// Members that are left out of the schemas of what an option consists of, too.
-const BOUNDS: [&str; 2] = ["maximum", "minimum"];
-
-/// Members that are also left out of the schemas of the members of an object.
-const WORDS: [&str; 1] = ["enum"];
-
-/// Of objects with more members than this, agents get the names of the members only.
-const MOST_MEMBERS: usize = 7;
-
 /// The schema of an option.
 pub(super) fn option_schema(option: &CaptureOption) -> Value {
     let whole = serde_json::to_value(options::schema(option)).expect("a schema is JSON");
-    let mut short = shortened(whole, &LEFT_OUT);
-    let mut about = first_sentence(option.help);
-    if let Kind::Object { members, .. } | Kind::Objects { members, .. } = option.kind
-        && members.len() > MOST_MEMBERS
-    {
-        let names: Vec<&str> = members.iter().map(|member| member.name).collect();
-        about = format!("{about} Members: {}.", names.join(", "));
-        for path in ["", "/items"] {
-            if let Some(Value::Object(object)) = short.pointer_mut(path) {
-                object.shift_remove("properties");
-            }
-        }
+    let mut short = shortened(whole);
+    let mut about = if option.brief.is_empty() { first_sentence(option.help) } else { option.brief.to_owned() };
+    if let Some(names) = member_names(option.kind) {
+        about = format!("{about} {names}");
     }
     let members = short.as_object_mut().expect("a schema is an object");
     // Names and texts of the caller's own: their schema says nothing more.
     if matches!(option.kind, Kind::Headers { .. } | Kind::Labels { .. }) {
-        members.insert("additionalProperties".to_owned(), serde_json::json!({ "type": "string" }));
+        members.insert("additionalProperties".to_owned(), json!({ "type": "string" }));
+    }
+    // An agent leaves out an option rather than sending null.
+    if option.kind == Kind::Selector {
+        members.insert("type".to_owned(), json!("string"));
+    }
+    if matches!(option.kind, Kind::Statuses { .. }) {
+        members.insert("items".to_owned(), json!({ "type": ["string", "integer"] }));
     }
     members.insert("description".to_owned(), about.into());
     short
 }
 
-fn shortened(schema: Value, left_out: &[&str]) -> Value {
+/// The schema without [`LEFT_OUT`], and so are the schemas of its parts.
+fn shortened(schema: Value) -> Value {
     let Value::Object(members) = schema else { return schema };
-    let kept = members.into_iter().filter(|(name, _)| !left_out.contains(&name.as_str()));
-    let of_parts = &[&LEFT_OUT[..], &BOUNDS].concat();
-    let of_members = &[&LEFT_OUT[..], &BOUNDS, &WORDS].concat();
-    let short = kept.map(|(name, value)| match (name.as_str(), value) {
-        // Here the members are names of properties.
-        ("properties", Value::Object(properties)) => {
-            let properties: Map<_, _> =
-                properties.into_iter().map(|(name, schema)| (name, shortened(schema, of_members))).collect();
-            (name, properties.into())
+    let kept = members.into_iter().filter(|(name, _)| !LEFT_OUT.contains(&name.as_str()));
+    Value::Object(kept.map(|(name, value)| (name, shortened(value))).collect::<Map<_, _>>())
+}
+
+/// A sentence with the names of the members, for options that are objects or lists of them.
+fn member_names(kind: Kind) -> Option<String> {
+    if let Kind::Object { members, .. } | Kind::Objects { members, .. } | Kind::Sizes { members, .. } = kind {
+        Some(format!("Members: {}.", names(members)))
+    } else if let Kind::Choices { members, .. } = kind {
+        Some(format!("Each is an object with one of: {}.", names(members)))
+    } else if kind == Kind::Rectangle {
+        Some("Members: x, y, width, height.".to_owned())
+    } else {
+        None
+    }
+}
+
+/// The names of members. Those of an object within the object are in parentheses.
+fn names(members: &[Member]) -> String {
+    let name = |member: &Member| {
+        if let Kind::Object { members, .. } = member.kind {
+            format!("{} ({})", member.name, names(members))
+        } else {
+            member.name.to_owned()
         }
-        (_, Value::Array(schemas)) => (name, schemas.into_iter().map(|schema| shortened(schema, of_parts)).collect()),
-        (_, value) => (name, shortened(value, of_parts)),
-    });
-    Value::Object(short.collect())
+    };
+    members.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 fn first_sentence(help: &str) -> String {
@@ -82,8 +87,6 @@ fn first_sentence(help: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn schema(name: &str) -> Value {
@@ -91,23 +94,32 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_their_bounds_and_members_do_not() {
-        assert_eq!(schema("padding")["maximum"], json!(200));
-        let size = json!({ "type": "object", "properties": { "width": { "type": "integer" }, "height": { "type": "integer" } } });
-        assert_eq!(schema("viewports")["items"], size);
-        let words = json!(["light", "dark"]);
-        assert_eq!(
-            (&schema("color_scheme")["enum"], schema("thumbnail")["properties"]["fit"].get("enum")),
-            (&words, None)
-        );
+    fn options_have_their_type_bounds_words_and_one_line() {
+        let about = "Space around the captured element, in CSS pixels.";
+        let padding = json!({ "type": "integer", "minimum": 0, "maximum": 200, "description": about });
+        assert_eq!(schema("padding"), padding);
+        assert_eq!(schema("color_scheme")["enum"], json!(["light", "dark"]));
+        assert_eq!(schema("block")["items"]["enum"], json!(["ads", "trackers", "cookie_banners"]));
+        assert_eq!(schema("wait_for")["type"], "string");
+        assert_eq!(schema("fail_on_status")["items"], json!({ "type": ["string", "integer"] }));
+        assert_eq!(schema("headers")["additionalProperties"], json!({ "type": "string" }));
+        assert_eq!(schema("transparent")["description"], "Leave out the browser's white background.");
     }
 
     #[test]
-    fn objects_with_many_members_have_their_names_only() {
-        let (pdf, cookies) = (schema("pdf"), schema("cookies"));
-        assert_eq!((pdf.get("properties"), &cookies["items"]), (None, &json!({ "type": "object" })));
-        for (schema, names) in [(&pdf, "Members: format, landscape, "), (&cookies, "Members: name, value, domain, ")] {
-            assert!(schema["description"].as_str().unwrap().contains(names), "{schema}");
+    fn members_of_objects_are_named() {
+        let thumbnail = "Also make a smaller copy of the image, at most of this size. Members: width, height, fit.";
+        assert_eq!(schema("thumbnail"), json!({ "type": "object", "description": thumbnail }));
+        assert_eq!(schema("viewports")["items"], json!({ "type": "object" }));
+        for (name, part) in [
+            ("pdf", "Members: format, landscape, "),
+            ("cookies", "Members: name, value, domain, "),
+            ("clip", "Members: x, y, width, height."),
+            ("steps", "with one of: click, type (into, text, secret), press, "),
+        ] {
+            let schema = schema(name);
+            let about = schema["description"].as_str().unwrap();
+            assert!(about.contains(part) && schema.pointer("/items/properties").is_none(), "{schema}");
         }
     }
 }

@@ -11,7 +11,8 @@ use super::parts::text;
 
 /// What to capture.
 pub(super) fn create_grab() -> Object {
-    let body = ObjectBuilder::new().description(Some("What to capture. Unknown members are ignored."));
+    let body = ObjectBuilder::new()
+        .description(Some("What to capture. Unknown members are ignored, and named in `warnings` of the grab."));
     // Either `url` or `html` is required, which is said by their descriptions.
     TABLE.iter().fold(body, |body, option| body.property(option.name, options::schema(option))).build()
 }
@@ -25,7 +26,7 @@ pub(super) fn create_batch() -> Object {
         ));
     let shared = AllOfBuilder::new().item(object()).description(Some("Members that all captures share."));
     ObjectBuilder::new()
-        .description(Some("What to capture. Unknown members are ignored."))
+        .description(Some("What to capture. Unknown members are ignored, and named in `warnings` of the grabs."))
         .property("grabs", grabs)
         .property("options", shared)
         .required("grabs")

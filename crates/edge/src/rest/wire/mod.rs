@@ -94,7 +94,8 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
         image_width: *image_width,
         image_height: *image_height,
         truncated: *truncated,
-        warnings: truncated.map(|_| warnings.iter().map(Cow::from).collect()),
+        // Before the grab has ended, there are only those about unknown members.
+        warnings: (truncated.is_some() || !warnings.is_empty()).then(|| warnings.iter().map(Cow::from).collect()),
         error_code: failure.map(|failure| status_and_code(failure.0).1.into()),
         error_cause: failure.and_then(|failure| reason::cause_name(failure.1)).map(Cow::from),
         title: borrowed(title),

@@ -207,6 +207,7 @@ fn field(option: &CaptureOption, form: &Form, error: Option<String>) -> OptionFi
             (help, Input::Choice(words(all, &|word| word == selected)))
         }
         Kind::Url => (hint(), Input::Line { max_length: limits::URL_BYTES }),
+        Kind::RequestFailure => (hint(), Input::Line { max_length: STATUS_CHARS }),
         Kind::Selector | Kind::TimeZone | Kind::Locale | Kind::PageRanges | Kind::GrabId => {
             (hint(), Input::Line { max_length: option.kind.max_chars().unwrap_or_default() })
         }

@@ -8,7 +8,7 @@ use grabd_domain::grabs::{
     BlockedRequests, Challenge, Consent, ConsentResult, Findings, Grab, OpenGraph, PageInfo, RenderMetadata, SettledBy,
     State, Warning,
 };
-use grabd_options::{CaptureOption, Kind, TABLE, Value};
+use grabd_options::{CaptureOption, Kind, TABLE, Value, unknown};
 
 use super::units::{seconds, size};
 use crate::line_breaks::with_line_breaks;
@@ -87,7 +87,8 @@ pub(crate) fn outcome(grab: &Grab) -> Vec<Detail> {
         State::Pending | State::Processing => Vec::new(),
         // A placeholder has no information about the page.
         State::Done { size_bytes, metadata, .. } if grab.environment == Environment::Test => {
-            vec![detail("Image", image_summary(metadata, *size_bytes))]
+            let image = detail("Image", image_summary(metadata, *size_bytes));
+            [image].into_iter().chain(unknown_options(grab)).collect()
         }
         State::Done { finished_at, size_bytes, execution_ms, metadata, .. } => {
             let took = finished_at.since(grab.created_at);
@@ -96,6 +97,7 @@ pub(crate) fn outcome(grab: &Grab) -> Vec<Detail> {
             shown.push(detail("Total time", seconds(took)));
             shown.push(detail("Rendering time", seconds(rendered.min(took))));
             shown.extend(render_details(metadata, grab.spec.url.as_str()));
+            shown.extend(unknown_options(grab));
             shown
         }
         State::Failed { finished_at, failure, metadata } => {
@@ -104,9 +106,16 @@ pub(crate) fn outcome(grab: &Grab) -> Vec<Detail> {
                 detail("Time to failure", seconds(finished_at.since(grab.created_at))),
             ];
             shown.extend(render_details(metadata, grab.spec.url.as_str()));
+            shown.extend(unknown_options(grab));
             shown
         }
     }
+}
+
+/// Members of the request that are no options.
+fn unknown_options(grab: &Grab) -> Option<Detail> {
+    let names: Vec<String> = grab.spec.unknown.iter().map(|name| unknown::described(name)).collect();
+    (!names.is_empty()).then(|| detail("Unknown options", names.join(", ")))
 }
 
 fn image_summary(metadata: &RenderMetadata, size_bytes: u64) -> String {

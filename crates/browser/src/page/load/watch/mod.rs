@@ -1,6 +1,8 @@
 //! The state of one page, derived from its events in the order in which the browser sent them.
 
 mod document;
+mod end;
+mod failing;
 mod record;
 mod requesters;
 mod requests;
@@ -11,12 +13,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chromiumoxide::cdp::js_protocol::runtime::ExecutionContextId;
+use grabd_domain::capture::RequestRule;
 use grabd_domain::grabs::Challenge;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use url::Url;
 
 pub(crate) use self::document::{Document, Navigation};
+pub(crate) use self::end::{Excess, Gone};
+pub(crate) use self::failing::{FailedRequest, FailingRequests};
 pub(crate) use self::record::{Exchange, Record, RecordedRequest};
 pub(crate) use self::requesters::{DocumentOrigin, Requesters};
 pub(crate) use self::requests::{Hold, Requests, WaitLimit};
@@ -126,28 +131,12 @@ pub(crate) struct WatchState {
     pub(crate) gone: Option<Gone>,
     /// What the page requested and logged, if that is recorded.
     pub(crate) record: Option<Box<Record>>,
-}
-
-/// A limit that a page exceeded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Excess {
-    /// Bytes of responses or events.
-    Bytes,
-    /// The number of workers.
-    Workers,
+    /// The requests with which the capture fails, if there are rules about them.
+    pub(crate) failing: Option<Box<FailingRequests>>,
 }
 
 /// An isolated world: the page's own scripts cannot see or change what runs in it.
 pub(crate) type World = ExecutionContextId;
-
-/// How a page ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Gone {
-    /// Its process died.
-    Crashed,
-    /// It was closed.
-    Closed,
-}
 
 impl Watch {
     /// Creates the state of a page with this main frame.
@@ -218,6 +207,11 @@ impl Watch {
     /// Records from now on what the page requests and logs, and the heads of its requests if they are archived.
     pub(crate) fn start_record(&self, with_exchanges: bool) {
         self.lock().record = Some(Box::new(Record::new(with_exchanges)));
+    }
+
+    /// Notes from now on the requests with which the capture fails.
+    pub(crate) fn start_failing(&self, rules: &[RequestRule]) {
+        self.lock().failing = Some(Box::new(FailingRequests::new(rules)));
     }
 
     /// Records from now on which document causes which request.
@@ -424,6 +418,9 @@ impl WatchState {
         }
         if let Some(requesters) = &mut self.requesters {
             requesters.note(&event);
+        }
+        if let Some(failing) = &mut self.failing {
+            failing.note(&event);
         }
         match event {
             Event::FrameNavigated { is_main: true, frame: _, loader, url, unreachable_url } => {
