@@ -134,6 +134,14 @@ export interface StepSelect {
   option: string;
 }
 
+/** Drag an element to another one with the mouse. */
+export interface StepDrag {
+  /** The element to drag. */
+  from: string;
+  /** The element to drop it on. */
+  to: string;
+}
+
 /** `Step` of the REST API. */
 export interface Step {
   /** Click this element. */
@@ -154,6 +162,10 @@ export interface Step {
   wait_for_text?: string | undefined;
   /** Run this JavaScript in the page, as the body of an async function. */
   script?: string | undefined;
+  /** Drag an element to another one with the mouse. */
+  drag?: StepDrag | undefined;
+  /** Take a further image now, which has this name. */
+  capture?: string | undefined;
 }
 
 /** `Highlight` of the REST API. */
@@ -571,7 +583,7 @@ export interface GrabFileViewport {
 
 /** A file beside the image of a grab. */
 export interface GrabFile {
-  kind: "html" | "text" | "markdown" | "links" | "elements" | "accessibility" | "marks" | "pdf" | "report" | "mhtml" | "har" | "slice" | "viewport" | "difference" | "thumbnail";
+  kind: "html" | "text" | "markdown" | "links" | "elements" | "accessibility" | "marks" | "pdf" | "report" | "mhtml" | "har" | "slice" | "viewport" | "capture" | "difference" | "thumbnail";
   /** Its public, unguessable URL; for test keys a path relative to the API's origin. */
   url: string;
   /** Its media type. */
@@ -580,17 +592,22 @@ export interface GrabFile {
   bytes: number;
   /** The first row of a slice in the image. Absent unless it is one. */
   y?: number | undefined;
-  /** The number of rows of a slice, or of the image in a further viewport. Absent unless it is one. */
+  /**
+   * The number of rows of a slice, of the image in a further viewport, or of one that a step took. Absent unless it is
+   * one.
+   */
   height?: number | undefined;
   /**
    * The heading of the page that the first row of a slice belongs to. Absent if there is none, and in lists. Do not
    * trust it.
    */
   heading?: string | undefined;
-  /** The width of the image in a further viewport, in pixels. Absent unless it is one. */
+  /** The width in pixels of the image in a further viewport, or of one that a step took. Absent unless it is one. */
   width?: number | undefined;
   /** The further viewport. Absent unless it is the image in one. */
   viewport?: GrabFileViewport | undefined;
+  /** The name that a step gives the image that it takes. Absent unless it is one. */
+  name?: string | undefined;
 }
 
 /** The consent dialog that was found. Absent unless `block` has `cookie_banners`. */
@@ -737,8 +754,8 @@ export interface Grab {
   image_sha256?: string | null | undefined;
   /**
    * The files beside the image that `also`, `compare_to` and `thumbnail` asked for, the slices from top to bottom that
-   * `slice_height` asked for, and the images that `viewports` asked for. Left out where there are none, and after the
-   * image was deleted.
+   * `slice_height` asked for, the images that `viewports` asked for, and those that `steps` took. Left out where there
+   * are none, and after the image was deleted.
    */
   files?: GrabFile[] | null | undefined;
   /**

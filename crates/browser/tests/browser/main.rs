@@ -17,6 +17,8 @@ mod consent;
 #[cfg(test)]
 mod domains;
 #[cfg(test)]
+mod dragging;
+#[cfg(test)]
 mod failing;
 #[cfg(test)]
 mod files;
@@ -53,6 +55,10 @@ mod selftest;
 mod site;
 #[cfg(test)]
 mod slices;
+#[cfg(test)]
+mod step_frames;
+#[cfg(test)]
+mod step_images;
 #[cfg(test)]
 mod steps;
 #[cfg(test)]

@@ -67,6 +67,7 @@ __all__ = [
     "RenderFailedError",
     "SsrfDetectedError",
     "Step",
+    "StepDrag",
     "StepSelect",
     "StepType",
     "Thumbnail",
@@ -234,6 +235,18 @@ StepSelect = TypedDict(
 """Choose an option of a list."""
 
 
+StepDrag = TypedDict(
+    "StepDrag",
+    {
+        # The element to drag.
+        "from": str,
+        # The element to drop it on.
+        "to": str,
+    },
+)
+"""Drag an element to another one with the mouse."""
+
+
 class Step(TypedDict, total=False):
     """`Step` of the REST API."""
 
@@ -255,6 +268,10 @@ class Step(TypedDict, total=False):
     """Wait until the page shows this text."""
     script: str
     """Run this JavaScript in the page, as the body of an async function."""
+    drag: StepDrag
+    """Drag an element to another one with the mouse."""
+    capture: str
+    """Take a further image now, which has this name."""
 
 
 class _HighlightRequired(TypedDict):
@@ -645,7 +662,7 @@ class GrabFileViewport(Model):
 class GrabFile(Model):
     """A file beside the image of a grab."""
 
-    kind: Literal["html", "text", "markdown", "links", "elements", "accessibility", "marks", "pdf", "report", "mhtml", "har", "slice", "viewport", "difference", "thumbnail"]
+    kind: Literal["html", "text", "markdown", "links", "elements", "accessibility", "marks", "pdf", "report", "mhtml", "har", "slice", "viewport", "capture", "difference", "thumbnail"]
     url: str
     """Its public, unguessable URL; for test keys a path relative to the API's origin."""
     media_type: str
@@ -655,15 +672,19 @@ class GrabFile(Model):
     y: int | None = None
     """The first row of a slice in the image. Absent unless it is one."""
     height: int | None = None
-    """The number of rows of a slice, or of the image in a further viewport. Absent unless it is one."""
+    """The number of rows of a slice, of the image in a further viewport, or of one that a step took. Absent unless it
+    is one.
+    """
     heading: str | None = None
     """The heading of the page that the first row of a slice belongs to. Absent if there is none, and in lists. Do not
     trust it.
     """
     width: int | None = None
-    """The width of the image in a further viewport, in pixels. Absent unless it is one."""
+    """The width in pixels of the image in a further viewport, or of one that a step took. Absent unless it is one."""
     viewport: GrabFileViewport | None = None
     """The further viewport. Absent unless it is the image in one."""
+    name: str | None = None
+    """The name that a step gives the image that it takes. Absent unless it is one."""
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "viewport": GrabFileViewport,
@@ -824,8 +845,8 @@ class Grab(Model):
     """
     files: tuple[GrabFile, ...] | None = None
     """The files beside the image that `also`, `compare_to` and `thumbnail` asked for, the slices from top to bottom
-    that `slice_height` asked for, and the images that `viewports` asked for. Left out where there are none, and
-    after the image was deleted.
+    that `slice_height` asked for, the images that `viewports` asked for, and those that `steps` took. Left out where
+    there are none, and after the image was deleted.
     """
     challenge: str | None = None
     """The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,

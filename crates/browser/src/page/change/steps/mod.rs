@@ -1,5 +1,7 @@
 //! Does the caller's steps on the loaded page, one after the other.
 
+mod attach;
+mod drag;
 mod input;
 mod locate;
 
@@ -16,6 +18,7 @@ use crate::page::change::interact;
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::load::settle;
+use crate::page::picture::step_image;
 
 /// How much longer steps wait that do nothing else. An element to act on is waited for as long as a page may take to settle.
 const WAIT_FACTOR: u32 = 2;
@@ -70,10 +73,9 @@ async fn take(context: &CaptureContext<'_>, step: &Step, name: &str, number: usi
         selector,
         text,
         kind,
-        enabled: false,
         secrets: &secrets,
-        // Set by the wait.
-        budget_ms: 0,
+        // The budget is set by the wait.
+        ..Arguments::default()
     };
     let failed = |found: &Found, selector: &str, limit: Duration| {
         let why = found.problem.map(|problem| explain(problem, found, selector, limit, &secrets));
@@ -146,8 +148,37 @@ async fn take(context: &CaptureContext<'_>, step: &Step, name: &str, number: usi
             set_done();
             interact::run_in_page(context, script, name).await?;
         }
+        Step::Drag { from, to } => {
+            let (found, _) = locate::find(context, "target", arguments(from.as_str(), "", ""), step_limit).await?;
+            failed(&found, from, step_limit)?;
+            set_done();
+            let dropped = drag_to(context, &found, arguments(to.as_str(), "", ""), step_limit).await?;
+            failed(&dropped, to, step_limit)?;
+        }
+        Step::Capture(image) => {
+            step_image::take(context, image, name).await?;
+            set_done();
+        }
     }
     Ok(())
+}
+
+/// Drags an element that was found to another one, which may appear only then. Without it, the button is released at once.
+async fn drag_to(
+    context: &CaptureContext<'_>,
+    found: &Found,
+    target: Arguments<'_>,
+    limit: Duration,
+) -> Result<Found, CaptureError> {
+    let _fast = context.clock.draw_fast();
+    let Some(start) = found.point() else { return Ok(Found::default()) };
+    let at = drag::begin(context, start).await?;
+    let (found, _) = locate::find(context, "target", Arguments { is_dragging: true, ..target }, limit).await?;
+    match found.point() {
+        Some(end) => drag::finish(context, at, end).await?,
+        None => drag::release(context, at).await?,
+    }
+    Ok(found)
 }
 
 /// Why a step cannot be done, as a sentence without the secrets: a selector may name what another step types.
