@@ -214,8 +214,8 @@ export interface CaptureOptions {
    */
   delay_ms?: number | undefined;
   /**
-   * CSS selector: capture only the first element that it matches. The capture fails, without charge, if nothing
-   * matches. Example: `"main"`.
+   * CSS selector: capture only the first element that it matches. It may also begin with `text=` or `role=`, as in
+   * `steps`, but not lead into a frame. The capture fails, without charge, if nothing matches. Example: `"main"`.
    */
   selector?: string | null | undefined;
   /**
@@ -237,13 +237,13 @@ export interface CaptureOptions {
   /** Replaces the User-Agent of the browser. Example: `"ExampleBot/1.0 (+https://example.com/bot)"`. */
   user_agent?: string | undefined;
   /**
-   * Wait until an element that matches this CSS selector is visible. The capture fails, without charge, if none becomes
-   * visible in time. Example: `"#chart svg"`.
+   * Wait until an element that matches this CSS selector is visible. All selectors of `steps` are accepted. The capture
+   * fails, without charge, if none becomes visible in time. Example: `"#chart svg"`.
    */
   wait_for?: string | null | undefined;
   /**
-   * Wait until no element that matches this CSS selector is visible. The capture fails, without charge, if one stays
-   * visible. Example: `".spinner"`.
+   * Wait until no element that matches this CSS selector is visible. It may also begin with `text=` or `role=`, as in
+   * `steps`. The capture fails, without charge, if one stays visible. Example: `".spinner"`.
    */
   wait_for_gone?: string | null | undefined;
   /**
@@ -361,9 +361,10 @@ export interface CaptureOptions {
    */
   fit_height?: number | undefined;
   /**
-   * Click the first element that matches each of these CSS selectors, one after the other. Each click is followed by a
-   * wait until the page has settled, and may lead to another page. The capture fails, without charge, if nothing
-   * visible matches. At most 10. Example: `["#accept", ".tab:nth-child(2)"]`.
+   * Click the first element that matches each of these CSS selectors, one after the other. They may also begin with
+   * `text=` or `role=`, as in `steps`. Each click is followed by a wait until the page has settled, and may lead to
+   * another page. The capture fails, without charge, if nothing visible matches. At most 10. Example: `["#accept",
+   * ".tab:nth-child(2)"]`.
    */
   click?: readonly string[] | undefined;
   /**
@@ -480,8 +481,9 @@ export interface CaptureOptions {
    */
   mask?: readonly string[] | undefined;
   /**
-   * Fail if an element that matches this CSS selector is visible. It is looked for just before the image is taken. A
-   * capture that fails is not charged. Example: `".error-page"`.
+   * Fail if an element that matches this CSS selector is visible. It may also begin with `text=` or `role=`, as in
+   * `steps`. It is looked for just before the image is taken. A capture that fails is not charged. Example:
+   * `".error-page"`.
    */
   fail_if_selector?: string | null | undefined;
   /**

@@ -50,6 +50,8 @@ mod readiness;
 #[cfg(test)]
 mod rig;
 #[cfg(test)]
+mod selectors;
+#[cfg(test)]
 mod selftest;
 #[cfg(test)]
 mod site;

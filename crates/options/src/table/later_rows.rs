@@ -191,7 +191,8 @@ macro_rules! later_rows {
                 group: Group::Page,
                 label: "Fail if visible",
                 help: "Fail if an element that matches this CSS selector is visible.",
-                description: "It is looked for just before the image is taken. A capture that fails is not charged.",
+                description: "It may also begin with `text=` or `role=`, as in `steps`. It is looked for just before the image is taken. A \
+                              capture that fails is not charged.",
                 example: "\".error-page\""
             }
             /// A text with which the capture fails.

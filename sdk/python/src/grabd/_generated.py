@@ -332,8 +332,8 @@ class CaptureOptions(TypedDict, total=False):
     `500`.
     """
     selector: str | None
-    """CSS selector: capture only the first element that it matches. The capture fails, without charge, if nothing
-    matches. Example: `"main"`.
+    """CSS selector: capture only the first element that it matches. It may also begin with `text=` or `role=`, as in
+    `steps`, but not lead into a frame. The capture fails, without charge, if nothing matches. Example: `"main"`.
     """
     scale: float
     """Image pixels per CSS pixel, rounded to two decimals: 2 for a sharp image on high-resolution screens. The image
@@ -353,12 +353,12 @@ class CaptureOptions(TypedDict, total=False):
     user_agent: str
     """Replaces the User-Agent of the browser. Example: `"ExampleBot/1.0 (+https://example.com/bot)"`."""
     wait_for: str | None
-    """Wait until an element that matches this CSS selector is visible. The capture fails, without charge, if none
-    becomes visible in time. Example: `"#chart svg"`.
+    """Wait until an element that matches this CSS selector is visible. All selectors of `steps` are accepted. The
+    capture fails, without charge, if none becomes visible in time. Example: `"#chart svg"`.
     """
     wait_for_gone: str | None
-    """Wait until no element that matches this CSS selector is visible. The capture fails, without charge, if one stays
-    visible. Example: `".spinner"`.
+    """Wait until no element that matches this CSS selector is visible. It may also begin with `text=` or `role=`, as in
+    `steps`. The capture fails, without charge, if one stays visible. Example: `".spinner"`.
     """
     hide: Sequence[str]
     """Make elements that match these CSS selectors invisible. Their space stays empty. At most 20. Example:
@@ -456,9 +456,10 @@ class CaptureOptions(TypedDict, total=False):
     `400`.
     """
     click: Sequence[str]
-    """Click the first element that matches each of these CSS selectors, one after the other. Each click is followed by
-    a wait until the page has settled, and may lead to another page. The capture fails, without charge, if nothing
-    visible matches. At most 10. Example: `["#accept", ".tab:nth-child(2)"]`.
+    """Click the first element that matches each of these CSS selectors, one after the other. They may also begin with
+    `text=` or `role=`, as in `steps`. Each click is followed by a wait until the page has settled, and may lead to
+    another page. The capture fails, without charge, if nothing visible matches. At most 10. Example: `["#accept",
+    ".tab:nth-child(2)"]`.
     """
     script: str
     """JavaScript that is run in the page before the image is taken, as the body of an async function. It is waited for,
@@ -557,8 +558,9 @@ class CaptureOptions(TypedDict, total=False):
     most 20. Example: `[".account-number"]`.
     """
     fail_if_selector: str | None
-    """Fail if an element that matches this CSS selector is visible. It is looked for just before the image is taken. A
-    capture that fails is not charged. Example: `".error-page"`.
+    """Fail if an element that matches this CSS selector is visible. It may also begin with `text=` or `role=`, as in
+    `steps`. It is looked for just before the image is taken. A capture that fails is not charged. Example:
+    `".error-page"`.
     """
     fail_if_text: str
     """Fail if the page shows this text. It is looked for just before the image is taken. A capture that fails is not

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::script::millis_until;
+use crate::page::selectors;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -71,6 +72,7 @@ pub(in crate::page) async fn check(context: &CaptureContext<'_>) -> Result<bool,
     if selector.is_none() && text.is_none() {
         return Ok(true);
     }
+    selectors::prepare(context, selector.unwrap_or_default()).await?;
     let answer = context.call_script::<UnwantedResult>("findUnwanted", &UnwantedArguments { selector, text }).await?;
     let selector = selector.unwrap_or_default();
     Err(CaptureError::failed(match answer {

@@ -1,5 +1,6 @@
 // Finds the elements that the steps of a capture name. These scripts are one expression together with `common.js`, which is
-// sent only if there are steps, and runs in an isolated world of each frame that a step names.
+// sent only if there are steps, and runs in an isolated world of each frame that a step names; or if an option has a selector that
+// is none of CSS.
 
 const MAX_NAMES = 8;
 const MAX_NAME = 40;
@@ -391,4 +392,10 @@ steps.framePoint = async (point) => {
 steps.pause = async () => {
   await frame();
   return {};
+};
+
+// For options whose selectors do not lead into frames.
+steps.search = (selector) => {
+  if (selector.includes(' >> ')) throw new SyntaxError('no frame');
+  return search(selector);
 };

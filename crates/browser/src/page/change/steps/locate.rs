@@ -1,6 +1,6 @@
 //! Finds the elements that steps name, in the page and in its frames.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chromiumoxide::cdp::js_protocol::runtime::EvaluateParams;
@@ -13,25 +13,20 @@ use crate::page::context::{CaptureContext, SCRIPT_GRACE};
 use crate::page::error::CaptureError;
 use crate::page::frame_calls::{Evaluated, FrameCalls, OnTimeout};
 use crate::page::load::watch::{WatchState, World};
-use crate::page::script::{millis_until, without_comments};
+use crate::page::script::millis_until;
+use crate::page::selectors::LIBRARY;
 
 /// The name of the isolated world. Pages cannot see it.
 const WORLD: &str = "grabd steps";
 
 /// Between the selectors of frames and that of the element.
-const FRAME_SEPARATOR: &str = " >> ";
+pub(in crate::page) const FRAME_SEPARATOR: &str = " >> ";
 
 /// The most frames within each other.
 const MAX_FRAMES: usize = 4;
 
 /// The time until a frame whose document may have been replaced is looked at again.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
-
-/// An expression whose value has the functions.
-static LIBRARY: LazyLock<String> = LazyLock::new(|| {
-    let files = [include_str!("../../scripts/common.js"), include_str!("../../scripts/locate.js")];
-    format!("(globalThis.steps ??= (() => {{\n{}return steps;\n}})())", without_comments(&files))
-});
 
 /// Why an element cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -301,32 +296,4 @@ async fn call<T: DeserializeOwned>(
     let calls = calls(context, place.session.as_deref(), until);
     let evaluated: Option<Evaluated<T>> = calls.call(params).await?;
     Ok(evaluated.and_then(Evaluated::into_value))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn library_is_one_expression_without_comments() {
-        assert!(LIBRARY.starts_with("(globalThis.steps ??= (() => {") && LIBRARY.ends_with("})())"));
-        assert!(!LIBRARY.lines().any(|line| line.starts_with("//")));
-        for function in [
-            "target",
-            "field",
-            "setValue",
-            "list",
-            "choose",
-            "scrollToElement",
-            "scrollToEnd",
-            "wait",
-            "waitForText",
-            "frame",
-            "element",
-            "framePoint",
-            "pause",
-        ] {
-            assert!(LIBRARY.contains(&format!("steps.{function} =")), "{function}");
-        }
-    }
 }

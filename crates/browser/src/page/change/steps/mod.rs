@@ -12,6 +12,7 @@ use chromiumoxide::cdp::browser_protocol::emulation::SetFocusEmulationEnabledPar
 use grabd_domain::capture::{ScrollTarget, Step};
 use tokio::time::Instant;
 
+pub(in crate::page) use self::locate::FRAME_SEPARATOR;
 use self::locate::{Arguments, Found, Problem};
 use crate::cdp::CallError;
 use crate::page::change::interact;
@@ -161,6 +162,28 @@ async fn take(context: &CaptureContext<'_>, step: &Step, name: &str, number: usi
         }
     }
     Ok(())
+}
+
+/// Waits until an element in a frame is visible, before there are steps. Errors begin with `name`, the name of the option.
+///
+/// # Errors
+/// If none becomes visible in time.
+pub(in crate::page) async fn wait_in_frame(
+    context: &CaptureContext<'_>,
+    name: &str,
+    selector: &str,
+) -> Result<(), CaptureError> {
+    let limit = context.capture_by.saturating_duration_since(Instant::now());
+    let secrets = context.spec.secrets.hidden_texts();
+    let awaited = Arguments { selector, secrets: &secrets, ..Arguments::default() };
+    let (found, _) = locate::find(context, "wait", awaited, limit).await?;
+    match found.problem {
+        None => Ok(()),
+        Some(problem) => {
+            let why = explain(problem, &found, selector, limit, &secrets);
+            Err(CaptureError::failed(format!("`{name}`: {why}")))
+        }
+    }
 }
 
 /// Drags an element that was found to another one, which may appear only then. Without it, the button is released at once.
