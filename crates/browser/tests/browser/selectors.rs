@@ -54,7 +54,10 @@ async fn elements_are_named_by_text_and_role() {
         (element("role=button[label=x]"), "is not a valid CSS selector."),
         (element("iframe >> text=Done"), "is not a valid CSS selector."),
         (element("text=iframe >> b"), "is not a valid CSS selector."),
-        (awaited("#none >> text=Done"), "`wait_for`: nothing matches \"#none\" within"),
+        (
+            CaptureRequest { timeout_ms: Some(5000), ..awaited("#none >> text=Done") },
+            "`wait_for`: nothing matches \"#none\" within",
+        ),
     ] {
         let (failure, _) = rig.fails(refused).await;
         assert_eq!(failure.reason, RenderFailed, "{failure:?}");
