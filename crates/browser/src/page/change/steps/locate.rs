@@ -203,7 +203,7 @@ async fn attempt(
             Some(_) => {}
         }
         let Some(id) = frame_id(context, &place, until).await? else { return Ok(None) };
-        let Some(inner) = enter(context, place.session.as_ref(), id, until).await? else {
+        let Some(inner) = enter(context, place.session.as_ref(), &id, until).await? else {
             return Ok(in_frame(Found::with(Problem::OtherSite)));
         };
         parents.push((std::mem::replace(&mut place, inner), frame));
@@ -227,20 +227,20 @@ async fn attempt(
 async fn enter(
     context: &CaptureContext<'_>,
     around: Option<&Arc<str>>,
-    frame: String,
+    frame: &str,
     until: Instant,
 ) -> Result<Option<Place>, CaptureError> {
     let session = around.map(|session| &**session);
-    if let Some(world) = calls(context, session, until).world(frame.clone()).await? {
+    if let Some(world) = calls(context, session, until).world(frame.to_owned()).await? {
         return Ok(Some(Place { session: around.cloned(), world }));
     }
-    let Some(session) = attach::session_of(context, &frame).await? else { return Ok(None) };
-    if let Some(world) = calls(context, Some(&session), until).world(frame.clone()).await? {
-        return Ok(Some(Place { session: Some(session), world }));
+    let Some(session) = attach::session_of(context, frame).await? else { return Ok(None) };
+    let world = calls(context, Some(&session), until).world(frame.to_owned()).await?;
+    if world.is_none() {
+        // The session ends with the process of the frame.
+        context.frame_sessions.forget(frame);
     }
-    // The session ends with the process of the frame.
-    context.frame_sessions.forget(&frame);
-    Ok(None)
+    Ok(world.map(|world| Place { session: Some(session), world }))
 }
 
 /// Calls a function that uses the element that was found. `None` if its document was replaced.
