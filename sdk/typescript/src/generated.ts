@@ -464,11 +464,11 @@ export interface CaptureOptions {
    */
   content?: "main" | "page" | undefined;
   /**
-   * Act on the loaded page before the image: steps that are done one after the other, such as `click`, `type` and
-   * `press`. Each is an object with one member. It is followed by a wait until the page has settled, and may lead to
-   * another page. A selector is one of CSS, `text=Log in`, or `role=button[name="Log in"]`; `iframe >> button` looks in
-   * a frame. The capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for `wait_for`
-   * and `wait_for_text`; the message names the step. Steps are done after `click` and before `script`.
+   * Act on the loaded page before the image, one step after the other. Each step is an object with one member, such as
+   * `click`, `type` or `press`. It is followed by a wait until the page has settled, and may lead to another page. A
+   * selector is one of CSS, `text=Log in`, or `role=button[name="Log in"]`; `iframe >> button` looks in a frame. The
+   * capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for `wait_for` and
+   * `wait_for_text`; the message names the step. Steps are done after `click` and before `script`.
    * docs/guide/CAPTURES.md describes them. The value is kept encrypted, deleted when the grab has ended, and never
    * shown. Never returned. At most 20. Example: `[{"type": {"into": "#user", "text": "guest"}}, {"press": "Enter"}]`.
    */
