@@ -28,7 +28,8 @@ pub struct Attachment<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, minimum = 0)]
     pub y: Option<i32>,
-    /// The number of rows of a slice, or of the image in a further viewport. Absent unless it is one.
+    /// The number of rows of a slice, of the image in a further viewport, or of one that a step took. Absent unless it is
+    /// one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, minimum = 1)]
     pub height: Option<i32>,
@@ -37,7 +38,7 @@ pub struct Attachment<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, max_length = 200)]
     pub heading: Option<Cow<'a, str>>,
-    /// The width of the image in a further viewport, in pixels. Absent unless it is one.
+    /// The width in pixels of the image in a further viewport, or of one that a step took. Absent unless it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, minimum = 1)]
     pub width: Option<i32>,
@@ -45,6 +46,10 @@ pub struct Attachment<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(inline, nullable = false)]
     pub viewport: Option<Viewport>,
+    /// The name that a step gives the image that it takes. Absent unless it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, max_length = 40)]
+    pub name: Option<Cow<'a, str>>,
 }
 
 /// The size of a window in CSS pixels.

@@ -79,10 +79,10 @@ pub(crate) fn failure_cause_schema() -> Object {
     schema
 }
 
-/// OpenAPI schema of a kind of attachment: a word that the option takes, a slice, the image in a further viewport, that of
-/// a difference, or a thumbnail.
+/// OpenAPI schema of a kind of attachment: a word that the option takes, a slice, the image in a further viewport, that of a
+/// step, that of a difference, or a thumbnail.
 pub(crate) fn file_kind_schema() -> Object {
-    string_enum(also_words().iter().copied().chain([SLICE_KIND, "viewport", "difference", "thumbnail"]))
+    string_enum(also_words().iter().copied().chain([SLICE_KIND, "viewport", "capture", "difference", "thumbnail"]))
 }
 
 /// The words that the option `also` takes.

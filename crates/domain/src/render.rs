@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::capture::{CaptureSpec, FileKind};
 use crate::domains::DomainRules;
-use crate::grabs::{Failure, RenderMetadata, SlicePlace, Stage, ViewportSize};
+use crate::grabs::{Failure, RenderMetadata, SlicePlace, Stage, StepImage, ViewportSize};
 use crate::ids::GrabId;
 
 /// One attempt at a grab.
@@ -97,6 +97,8 @@ pub struct Capture {
     pub slices: Vec<CapturedSlice>,
     /// The images in further viewports: all that were asked for, in that order.
     pub viewports: Vec<CapturedViewport>,
+    /// The images that steps took: all that were asked for, in that order.
+    pub step_images: Vec<CapturedStepImage>,
 }
 
 /// An attachment.
@@ -122,6 +124,15 @@ pub struct CapturedSlice {
 pub struct CapturedViewport {
     /// Its size in pixels, and that of the viewport.
     pub size: ViewportSize,
+    /// The encoded file.
+    pub content: Bytes,
+}
+
+/// An image that a step took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapturedStepImage {
+    /// Its name, and its size in pixels.
+    pub image: StepImage,
     /// The encoded file.
     pub content: Bytes,
 }

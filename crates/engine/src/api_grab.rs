@@ -60,6 +60,7 @@ pub(crate) fn api_grab<'a>(grab: &'a Grab, public_url: &str) -> grabd_api::Grab<
         files: _,
         slices: _,
         viewports: _,
+        step_images: _,
         findings: Findings { blank, challenge, consent, blocked },
         difference,
         phash,
@@ -136,12 +137,13 @@ fn attachment(file: &ShownFile<'_>, public_url: &str) -> Attachment<'static> {
         media_type: file.media_type.to_owned().into(),
         bytes: i64::try_from(file.bytes).unwrap_or(i64::MAX),
         y: file.place.map(|place| to_i32(place.y)),
-        height: file.place.map(|place| place.height).or(file.viewport.map(|size| size.height)).map(to_i32),
+        height: file.height().map(to_i32),
         heading: file.place.and_then(|place| place.heading.clone()).map(Cow::from),
-        width: file.viewport.map(|size| to_i32(size.width)),
+        width: file.width().map(to_i32),
         viewport: file
             .viewport
             .map(|size| grabd_api::Viewport { width: size.viewport_width.into(), height: size.viewport_height.into() }),
+        name: file.step_image.map(|image| image.name.clone().into()),
     }
 }
 

@@ -29,6 +29,7 @@ impl FileName {
             Self::Attachment(AttachmentName::Also(kind)) => format!("{image}.{}", kind.as_str()),
             Self::Attachment(AttachmentName::Slice(number)) => format!("{image}.slice-{}", number.get()),
             Self::Attachment(AttachmentName::Viewport(number)) => format!("{image}.viewport-{}", number.get()),
+            Self::Attachment(AttachmentName::Step(number)) => format!("{image}.capture-{}", number.get()),
         }
     }
 

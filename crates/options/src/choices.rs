@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn objects_have_exactly_one_member_and_the_invalid_one_is_named() {
         let one_of = "an object with exactly one of `click`, `type`, `press`, `hover`, `select`, `scroll_to`, `wait_for`, \
-                      `wait_for_text`, `script`";
+                      `wait_for_text`, `script`, `drag`, `capture`";
         assert_eq!(check(r##"{"click": "#a"} {"type": {"into": "#b", "text": "c", "secret": true}}"##), Ok(()));
         assert_eq!(check(""), Ok(()));
         for (text, part, allowed) in [
@@ -105,6 +105,11 @@ mod tests {
             ),
             (r#"{"type": {"into": "a"}}"#, "steps[0].type.text", "a string of 1 to 4096 characters"),
             (r#"{"type": {"into": "a", "text": "b", "secret": 1}}"#, "steps[0].type.secret", "true or false"),
+            (
+                r#"{"drag": {"from": "a"}}"#,
+                "steps[0].drag.to",
+                "a string of 1 to 1024 characters without control characters",
+            ),
         ] {
             assert_eq!(check(text), Err(format!("an array whose `{part}` is {allowed}")), "{text}");
         }

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use grabd_options::{CaptureRequest, Object, OptionType, Rectangle, Secret, Value, for_each_option};
 
 use crate::v1::{
-    self, BasicAuth, CaptureOptions, Cookie, Geolocation, Highlight, Pdf, RequestRule, Step, StepSelect, StepType,
-    Thumbnail, Unparsed, Viewport,
+    self, BasicAuth, CaptureOptions, Cookie, Geolocation, Highlight, Pdf, RequestRule, Step, StepDrag, StepSelect,
+    StepType, Thumbnail, Unparsed, Viewport,
 };
 
 /// The type of an option, with the type `W` of its field in the message.
@@ -143,6 +143,7 @@ object_message!(Pdf {
 });
 object_message!(StepType { into: String, text: String, secret: bool });
 object_message!(StepSelect { r#in: String, option: String });
+object_message!(StepDrag { from: String, to: String });
 object_message!(Step {
     click: String,
     r#type: StepType,
@@ -152,7 +153,9 @@ object_message!(Step {
     scroll_to: String,
     wait_for: String,
     wait_for_text: String,
-    script: String
+    script: String,
+    drag: StepDrag,
+    capture: String
 });
 
 /// Messages of objects within objects.
@@ -169,7 +172,7 @@ macro_rules! inner_message {
         })*
     };
 }
-inner_message!(StepType, StepSelect);
+inner_message!(StepType, StepSelect, StepDrag);
 
 impl<M: ObjectMessage> WireField<Option<M>> for Object {
     fn encode(&self) -> Result<Option<M>, String> {
@@ -285,6 +288,8 @@ mod tests {
                 object(&[("type", Value::Object(object(&[("into", text("a")), ("text", text("b"))])))]),
                 object(&[("select", Value::Object(object(&[("in", text("a")), ("option", text("b"))])))]),
                 object(&[("scroll_to", text("bottom"))]),
+                object(&[("drag", Value::Object(object(&[("from", text("a")), ("to", text("b"))])))]),
+                object(&[("capture", text("menu"))]),
             ])),
             ..CaptureRequest::default()
         };

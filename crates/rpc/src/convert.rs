@@ -193,13 +193,14 @@ fn grab_file(file: &ShownFile<'_>, origin: &str) -> v1::GrabFile {
         media_type: file.media_type.to_owned(),
         bytes: i64::try_from(file.bytes).unwrap_or(i64::MAX),
         y: file.place.map(|place| to_i32(place.y)),
-        height: file.place.map(|place| place.height).or(file.viewport.map(|size| size.height)).map(to_i32),
+        height: file.height().map(to_i32),
         heading: file.place.and_then(|place| place.heading.clone()),
-        width: file.viewport.map(|size| to_i32(size.width)),
+        width: file.width().map(to_i32),
         viewport: file.viewport.map(|size| v1::Viewport {
             width: Some(size.viewport_width.into()),
             height: Some(size.viewport_height.into()),
         }),
+        name: file.step_image.map(|image| image.name.clone()),
     }
 }
 
@@ -233,6 +234,7 @@ fn add_facts(wire: &mut v1::Grab, metadata: &RenderMetadata) {
         files: _,
         slices: _,
         viewports: _,
+        step_images: _,
         findings,
         difference: _,
         phash: _,

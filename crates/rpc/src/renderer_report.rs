@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use grabd_domain::grabs::{SlicePlace, ViewportSize};
-use grabd_domain::render::{Capture, CapturedFile, CapturedSlice, CapturedViewport, RenderError};
+use grabd_domain::grabs::{SlicePlace, StepImage, ViewportSize};
+use grabd_domain::render::{Capture, CapturedFile, CapturedSlice, CapturedStepImage, CapturedViewport, RenderError};
 use grabd_proto::internal::v1::finish_picture_request::Message as Part;
 use grabd_proto::internal::v1::finish_request::Result as FinishResult;
 use grabd_proto::internal::v1::renderer_service_client::RendererServiceClient;
 use grabd_proto::internal::v1::{
-    FileHeader, FinishPictureRequest, FinishRequest, PageFailure, PictureHeader, Released, SliceHeader, ViewportHeader,
+    FileHeader, FinishPictureRequest, FinishRequest, PageFailure, PictureHeader, Released, SliceHeader,
+    StepImageHeader, ViewportHeader,
 };
 use tokio::time::Instant;
 use tonic::body::Body;
@@ -61,7 +62,7 @@ fn parts(
     capture: &Capture,
     uploaded: Option<&Uploaded>,
 ) -> impl Iterator<Item = FinishPictureRequest> + Send + use<> {
-    let Capture { image, metadata, execution_ms, files, slices, viewports } = capture;
+    let Capture { image, metadata, execution_ms, files, slices, viewports, step_images } = capture;
     let size = |content: &Bytes| u64::try_from(content.len()).unwrap_or(u64::MAX);
     let header = PictureHeader {
         grab_id: grab_id.to_owned(),
@@ -86,7 +87,11 @@ fn parts(
         let header = ViewportHeader { size_bytes: size(content), viewport_width, viewport_height, width, height };
         (Part::Viewport(header), content.clone())
     });
-    let headers: Vec<_> = files.chain(slices).chain(viewports).collect();
+    let step_images = step_images.iter().map(|CapturedStepImage { image, content }| {
+        let StepImage { name, width, height } = image.clone();
+        (Part::StepImage(StepImageHeader { size_bytes: size(content), name, width, height }), content.clone())
+    });
+    let headers: Vec<_> = files.chain(slices).chain(viewports).chain(step_images).collect();
     std::iter::once((Part::Header(Box::new(header)), image))
         .chain(headers)
         .flat_map(|(header, content)| std::iter::once(header).chain(content_parts(content)))

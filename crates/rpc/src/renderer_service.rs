@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::{Stream, StreamExt};
 use grabd_domain::capture::CaptureRequest;
 use grabd_domain::domains::{DomainRule, DomainRules};
-use grabd_domain::grabs::{Failure, FailureReason, SlicePlace, ViewportSize};
+use grabd_domain::grabs::{Failure, FailureReason, SlicePlace, StepImage, ViewportSize};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::limits::shortened;
 use grabd_domain::render::RendererStatus;
@@ -24,7 +24,7 @@ use grabd_proto::internal::v1::renderer_service_server::RendererService;
 use grabd_proto::internal::v1::{
     Assignment, AssignmentStage, AttachRequest, AttachResponse, Cancel, Condition as WireCondition,
     DomainRules as WireRules, FileHeader, FinishPictureRequest, FinishPictureResponse, FinishRequest, FinishResponse,
-    Hello, PageFailure, Picture, PictureHeader, Released, Returned, SliceHeader, UploadHeader,
+    Hello, PageFailure, Picture, PictureHeader, Released, Returned, SliceHeader, StepImageHeader, UploadHeader,
     UploadTarget as WireTarget, ViewportHeader,
 };
 use grabd_proto::options;
@@ -172,6 +172,9 @@ impl RendererSessions {
                 Part::Viewport(ViewportHeader { size_bytes, viewport_width, viewport_height, width, height }) => {
                     let size = ViewportSize { viewport_width, viewport_height, width, height };
                     receiver.next_viewport(size, size_bytes).await?;
+                }
+                Part::StepImage(StepImageHeader { size_bytes, name, width, height }) => {
+                    receiver.next_step_image(StepImage { name, width, height }, size_bytes).await?;
                 }
                 Part::Header(_) => return Err(ReceiveError::Invalid("a second header").into()),
             }

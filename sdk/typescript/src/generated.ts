@@ -134,6 +134,14 @@ export interface StepSelect {
   option: string;
 }
 
+/** Drag an element to another one with the mouse. */
+export interface StepDrag {
+  /** The element to drag. */
+  from: string;
+  /** The element to drop it on. */
+  to: string;
+}
+
 /** `Step` of the REST API. */
 export interface Step {
   /** Click this element. */
@@ -154,6 +162,10 @@ export interface Step {
   wait_for_text?: string | undefined;
   /** Run this JavaScript in the page, as the body of an async function. */
   script?: string | undefined;
+  /** Drag an element to another one with the mouse. */
+  drag?: StepDrag | undefined;
+  /** Take a further image now, which has this name. */
+  capture?: string | undefined;
 }
 
 /** `Highlight` of the REST API. */
@@ -210,8 +222,8 @@ export interface CaptureOptions {
    */
   delay_ms?: number | undefined;
   /**
-   * CSS selector: capture only the first element that it matches. The capture fails, without charge, if nothing
-   * matches. Example: `"main"`.
+   * CSS selector: capture only the first element that it matches. It may also begin with `text=` or `role=`, as in
+   * `steps`, but not lead into a frame. The capture fails, without charge, if nothing matches. Example: `"main"`.
    */
   selector?: string | null | undefined;
   /**
@@ -233,13 +245,13 @@ export interface CaptureOptions {
   /** Replaces the User-Agent of the browser. Example: `"ExampleBot/1.0 (+https://example.com/bot)"`. */
   user_agent?: string | undefined;
   /**
-   * Wait until an element that matches this CSS selector is visible. The capture fails, without charge, if none becomes
-   * visible in time. Example: `"#chart svg"`.
+   * Wait until an element that matches this CSS selector is visible. All selectors of `steps` are accepted. The capture
+   * fails, without charge, if none becomes visible in time. Example: `"#chart svg"`.
    */
   wait_for?: string | null | undefined;
   /**
-   * Wait until no element that matches this CSS selector is visible. The capture fails, without charge, if one stays
-   * visible. Example: `".spinner"`.
+   * Wait until no element that matches this CSS selector is visible. It may also begin with `text=` or `role=`, as in
+   * `steps`. The capture fails, without charge, if one stays visible. Example: `".spinner"`.
    */
   wait_for_gone?: string | null | undefined;
   /**
@@ -357,9 +369,10 @@ export interface CaptureOptions {
    */
   fit_height?: number | undefined;
   /**
-   * Click the first element that matches each of these CSS selectors, one after the other. Each click is followed by a
-   * wait until the page has settled, and may lead to another page. The capture fails, without charge, if nothing
-   * visible matches. At most 10. Example: `["#accept", ".tab:nth-child(2)"]`.
+   * Click the first element that matches each of these CSS selectors, one after the other. They may also begin with
+   * `text=` or `role=`, as in `steps`. Each click is followed by a wait until the page has settled, and may lead to
+   * another page. The capture fails, without charge, if nothing visible matches. At most 10. Example: `["#accept",
+   * ".tab:nth-child(2)"]`.
    */
   click?: readonly string[] | undefined;
   /**
@@ -459,11 +472,11 @@ export interface CaptureOptions {
    */
   content?: "main" | "page" | undefined;
   /**
-   * Act on the loaded page before the image: steps that are done one after the other, such as `click`, `type` and
-   * `press`. Each is an object with one member. It is followed by a wait until the page has settled, and may lead to
-   * another page. A selector is one of CSS, `text=Log in`, or `role=button[name="Log in"]`; `iframe >> button` looks in
-   * a frame. The capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for `wait_for`
-   * and `wait_for_text`; the message names the step. Steps are done after `click` and before `script`.
+   * Act on the loaded page before the image, one step after the other. Each step is an object with one member, such as
+   * `click`, `type` or `press`. It is followed by a wait until the page has settled, and may lead to another page. A
+   * selector is one of CSS, `text=Log in`, or `role=button[name="Log in"]`; `iframe >> button` looks in a frame. The
+   * capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for `wait_for` and
+   * `wait_for_text`; the message names the step. Steps are done after `click` and before `script`.
    * docs/guide/CAPTURES.md describes them. The value is kept encrypted, deleted when the grab has ended, and never
    * shown. Never returned. At most 20. Example: `[{"type": {"into": "#user", "text": "guest"}}, {"press": "Enter"}]`.
    */
@@ -476,8 +489,9 @@ export interface CaptureOptions {
    */
   mask?: readonly string[] | undefined;
   /**
-   * Fail if an element that matches this CSS selector is visible. It is looked for just before the image is taken. A
-   * capture that fails is not charged. Example: `".error-page"`.
+   * Fail if an element that matches this CSS selector is visible. It may also begin with `text=` or `role=`, as in
+   * `steps`. It is looked for just before the image is taken. A capture that fails is not charged. Example:
+   * `".error-page"`.
    */
   fail_if_selector?: string | null | undefined;
   /**
@@ -594,7 +608,7 @@ export interface GrabFileViewport {
 
 /** A file beside the image of a grab. */
 export interface GrabFile {
-  kind: "html" | "text" | "markdown" | "links" | "elements" | "accessibility" | "marks" | "pdf" | "report" | "mhtml" | "har" | "slice" | "viewport" | "difference" | "thumbnail";
+  kind: "html" | "text" | "markdown" | "links" | "elements" | "accessibility" | "marks" | "pdf" | "report" | "mhtml" | "har" | "slice" | "viewport" | "capture" | "difference" | "thumbnail";
   /** Its public, unguessable URL; for test keys a path relative to the API's origin. */
   url: string;
   /** Its media type. */
@@ -603,17 +617,22 @@ export interface GrabFile {
   bytes: number;
   /** The first row of a slice in the image. Absent unless it is one. */
   y?: number | undefined;
-  /** The number of rows of a slice, or of the image in a further viewport. Absent unless it is one. */
+  /**
+   * The number of rows of a slice, of the image in a further viewport, or of one that a step took. Absent unless it is
+   * one.
+   */
   height?: number | undefined;
   /**
    * The heading of the page that the first row of a slice belongs to. Absent if there is none, and in lists. Do not
    * trust it.
    */
   heading?: string | undefined;
-  /** The width of the image in a further viewport, in pixels. Absent unless it is one. */
+  /** The width in pixels of the image in a further viewport, or of one that a step took. Absent unless it is one. */
   width?: number | undefined;
   /** The further viewport. Absent unless it is the image in one. */
   viewport?: GrabFileViewport | undefined;
+  /** The name that a step gives the image that it takes. Absent unless it is one. */
+  name?: string | undefined;
 }
 
 /** The consent dialog that was found. Absent unless `block` has `cookie_banners`. */
@@ -761,8 +780,8 @@ export interface Grab {
   image_sha256?: string | null | undefined;
   /**
    * The files beside the image that `also`, `compare_to` and `thumbnail` asked for, the slices from top to bottom that
-   * `slice_height` asked for, and the images that `viewports` asked for. Left out where there are none, and after the
-   * image was deleted.
+   * `slice_height` asked for, the images that `viewports` asked for, and those that `steps` took. Left out where there
+   * are none, and after the image was deleted.
    */
   files?: GrabFile[] | null | undefined;
   /**

@@ -2,9 +2,10 @@
 
 use anyhow::{Context, Result};
 use grabd_tests::harness::TestApp;
+use image::GenericImageView as _;
 use serde_json::{Value, json};
 
-use super::files::credits;
+use super::files::{credits, fetch, files, stored};
 use super::secrets::check_files;
 
 /// Typed in these tests, and nowhere else.
@@ -71,6 +72,10 @@ async fn invalid_steps_are_refused_by_their_place_and_placeholders_ignore_steps(
             json!([{ "type": { "into": "a" } }]),
             "an array whose `steps[0].type.text` is a string of 1 to 4096 characters;",
         ),
+        (
+            json!([{ "capture": "a" }, { "capture": HIDDEN.to_owned() + "/" }]),
+            "an array whose `steps[1].capture` is a letter, followed by",
+        ),
         (json!(HIDDEN), "an array of at most 20 objects, each with exactly one of `click` ("),
         (Value::Array(vec![json!({ "press": "Tab" }); 21]), "an array of at most 20 objects"),
     ] {
@@ -79,8 +84,57 @@ async fn invalid_steps_are_refused_by_their_place_and_placeholders_ignore_steps(
         let message = answer["error"]["message"].as_str().context("a message")?;
         assert!(message.starts_with(&format!("`steps` must be {part}")) && !message.contains(HIDDEN), "{message}");
     }
-    let body = json!({ "url": "https://example.com/", "steps": [{ "click": "a" }] });
+    let body = json!({ "url": "https://example.com/", "steps": [{ "click": "a" }, { "capture": "menu" }] });
     let request = app.client.post(format!("{}/grabs", app.base())).bearer_auth(app.test()).json(&body);
-    assert_eq!(request.send().await?.status(), 200);
+    let response = request.send().await?;
+    assert_eq!(response.status(), 200);
+    check_images(&app, &response.json().await?, &[("menu", (1280, 720))]).await?;
+    app.finish().await
+}
+
+/// Fetches the images of steps and checks that they are as the grab says. Returns their bytes.
+async fn check_images(app: &TestApp, grab: &Value, expected: &[(&str, (u32, u32))]) -> Result<u64> {
+    let mut bytes = 0;
+    assert_eq!(files(grab).len(), expected.len(), "{grab}");
+    for (number, (file, (name, (width, height)))) in files(grab).into_iter().zip(expected).enumerate() {
+        assert_eq!((&file["kind"], &file["name"]), (&json!("capture"), &json!(name)), "{file}");
+        assert_eq!((&file["width"], &file["height"]), (&json!(width), &json!(height)), "{file}");
+        let url = file["url"].as_str().context("url")?;
+        assert!(url.ends_with(&format!("/capture-{}.png", number + 1)), "{file}");
+        let response = fetch(app, url).await?.error_for_status()?;
+        assert_eq!(response.headers()["content-type"], "image/png");
+        let content = response.bytes().await?;
+        assert_eq!(image::load_from_memory(&content)?.dimensions(), (*width, *height));
+        assert_eq!(file["bytes"], json!(content.len()));
+        bytes += u64::try_from(content.len())?;
+    }
+    Ok(bytes)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn images_of_steps_cost_one_credit_together_and_are_deleted_with_the_image() -> Result<()> {
+    let app = TestApp::start(2, &[]).await?;
+    let steps =
+        json!([{ "capture": "first" }, { "type": { "into": "#user", "text": "guest" } }, { "capture": "typed" }]);
+    let (status, grab) = app.create(json!({ "html": LOGIN, "width": 800, "steps": steps })).await?;
+    assert_eq!(status, 200, "{grab}");
+    assert_eq!(credits(&app).await?, json!(1));
+    let beside = check_images(&app, &grab, &[("first", (800, 720)), ("typed", (800, 720))]).await?;
+    let bytes = grab["bytes"].as_u64().context("bytes")? + beside;
+    assert_eq!(app.service.store().grabs().stored_bytes(app.team.team).await?, bytes);
+    let path = format!("/grabs/{}", grab["id"].as_str().context("id")?);
+    assert_eq!(app.get(&path, app.live()).await?.1["files"], grab["files"]);
+    assert_eq!(stored(&app.data_dir().join("images"))?.len(), 3);
+    let deleted = app.client.delete(format!("{}{path}", app.base())).bearer_auth(app.live()).send().await?;
+    assert_eq!(deleted.status(), 204);
+    assert_eq!(stored(&app.data_dir().join("images"))?, Vec::<std::path::PathBuf>::new());
+    assert_eq!(app.service.store().grabs().stored_bytes(app.team.team).await?, 0);
+
+    // What a failed capture had taken is not kept.
+    let failing = json!([{ "capture": "first" }, { "click": "#none" }]);
+    let (status, error) = app.create(json!({ "html": LOGIN, "steps": failing })).await?;
+    assert_eq!((status, &error["error"]["code"]), (500, &json!("render_failed")), "{error}");
+    assert_eq!(credits(&app).await?, json!(1));
+    assert_eq!(stored(&app.data_dir().join("images"))?, Vec::<std::path::PathBuf>::new());
     app.finish().await
 }

@@ -336,7 +336,8 @@ async fn take_image(
     // Last: they change the layout of the page.
     let viewports = viewports::take(context, document, &mut memory).await?;
     let execution_ms = millis_between(context.began, Instant::now());
-    Ok(Some(Capture { image: shot.image, metadata, execution_ms, files, slices, viewports }))
+    let step_images = context.step_images.images();
+    Ok(Some(Capture { image: shot.image, metadata, execution_ms, files, slices, viewports, step_images }))
 }
 
 /// The failure of a document that does not answer before its image is taken, unless it is about to be replaced.

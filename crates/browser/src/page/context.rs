@@ -18,10 +18,12 @@ use crate::blocklists::Blocklist;
 use crate::cdp::CallError;
 use crate::page::capture_limits::Limits;
 use crate::page::change::consent::ConsentProgress;
+use crate::page::change::frame_sessions::FrameSessions;
 use crate::page::error::CaptureError;
 use crate::page::load::clock::{Clock, TimeMode};
 use crate::page::load::intercept::Interception;
 use crate::page::load::watch::Document;
+use crate::page::picture::taken_images::TakenImages;
 use crate::page::script;
 use crate::page::tab::Tab;
 
@@ -46,6 +48,10 @@ pub(super) struct CaptureContext<'a> {
     pub(super) interception: Interception<'a>,
     /// The clicks, the steps and the script of the caller.
     pub(super) interactions: Interactions,
+    /// The sessions of frames of other sites that steps named.
+    pub(super) frame_sessions: FrameSessions,
+    /// The images that steps have taken.
+    pub(super) step_images: TakenImages,
     /// The viewport that the page is shown in: that of the spec, then further ones.
     viewport: Mutex<Viewport>,
     /// True once answers of storage, encryption and service workers were waited for.
@@ -103,6 +109,8 @@ impl<'a> CaptureContext<'a> {
             clock,
             interception,
             interactions,
+            frame_sessions: FrameSessions::default(),
+            step_images: TakenImages::default(),
             viewport: Mutex::new(spec.viewport),
             has_awaited_answers: AtomicBool::new(false),
             consent,

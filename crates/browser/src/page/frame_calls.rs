@@ -28,6 +28,8 @@ pub(super) enum OnTimeout {
 #[derive(Clone, Copy)]
 pub(super) struct FrameCalls<'a> {
     pub(super) tab: &'a Tab,
+    /// The session of the process that has the frames. That of the page, unless they are of another site.
+    pub(super) session: &'a str,
     /// The name of the isolated worlds. Pages cannot see it.
     pub(super) world_name: &'static str,
     /// The end of all calls.
@@ -117,7 +119,7 @@ impl FrameCalls<'_> {
         Ok(result.map(|result| result.frame_tree))
     }
 
-    /// The isolated world of a frame, which is created if there is none yet. `None` if the page's process has no such frame.
+    /// The isolated world of a frame, which is created if there is none yet. `None` if the process has no such frame.
     pub(super) async fn world(self, frame: String) -> Result<Option<World>, CaptureError> {
         let create = CreateIsolatedWorldParams {
             world_name: Some(self.world_name.to_owned()),
@@ -175,7 +177,7 @@ impl FrameCalls<'_> {
     /// Calls the browser. `None` if the frame is gone, or if it does not answer in time and may be left out.
     pub(super) async fn call<C: Command, T: DeserializeOwned>(self, command: C) -> Result<Option<T>, CaptureError> {
         let limit = self.until.saturating_duration_since(Instant::now());
-        match self.tab.client.call_as(limit, Some(&self.tab.session), command).await {
+        match self.tab.client.call_as(limit, Some(self.session), command).await {
             Ok(result) => Ok(Some(result)),
             Err(CallError::Closed) => Err(CallError::Closed.into()),
             Err(error @ CallError::Timeout(_)) if self.on_timeout == OnTimeout::Fail => Err(error.into()),

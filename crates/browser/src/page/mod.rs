@@ -14,6 +14,7 @@ mod identity;
 mod load;
 mod picture;
 mod script;
+mod selectors;
 mod tab;
 
 pub(crate) use capture::capture;

@@ -17,6 +17,8 @@ mod consent;
 #[cfg(test)]
 mod domains;
 #[cfg(test)]
+mod dragging;
+#[cfg(test)]
 mod failing;
 #[cfg(test)]
 mod files;
@@ -48,11 +50,17 @@ mod readiness;
 #[cfg(test)]
 mod rig;
 #[cfg(test)]
+mod selectors;
+#[cfg(test)]
 mod selftest;
 #[cfg(test)]
 mod site;
 #[cfg(test)]
 mod slices;
+#[cfg(test)]
+mod step_frames;
+#[cfg(test)]
+mod step_images;
 #[cfg(test)]
 mod steps;
 #[cfg(test)]

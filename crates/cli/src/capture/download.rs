@@ -21,8 +21,8 @@ pub(crate) async fn to_file(api: &Api, grab: &Grab, path: &Path) -> Result<(), F
     save(api, &image_url(api, grab)?, path).await
 }
 
-/// Downloads the attachments, named as the image with other extensions, its slices, which are numbered, and the
-/// images in further viewports, which have their size in the name.
+/// Downloads the attachments, named as the image with other extensions, its slices, which are numbered, the images in
+/// further viewports, which have their size in the name, and those that steps took, which have the name of the step.
 /// Returns the paths of the slices.
 pub(crate) async fn attachments(api: &Api, grab: &Grab, image: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut slices = Vec::new();
@@ -42,6 +42,10 @@ pub(crate) async fn attachments(api: &Api, grab: &Grab, image: &Path) -> Result<
             "slice" => names::slice_path(image, slices.len() + 1),
             "viewport" => match file.viewport {
                 Some(Viewport { width, height }) => names::beside_path(image, &format!("{width}x{height}")),
+                None => continue,
+            },
+            "capture" => match file.name.as_deref().filter(|name| names::is_image_name(name)) {
+                Some(name) => names::beside_path(image, name),
                 None => continue,
             },
             "difference" => image.with_extension("difference.png"),

@@ -43,6 +43,12 @@ pub(super) fn beside_path(image: &Path, ending: &str) -> PathBuf {
     image.with_file_name(name)
 }
 
+/// Whether a step may give an image this name: the service accepts no other ones, and a path is made of it.
+pub(super) fn is_image_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+}
+
 /// Host, path and query, reduced to characters that are safe in file systems and shells.
 fn name(url: &str) -> String {
     let text = match Url::parse(url) {
@@ -71,6 +77,10 @@ mod tests {
         assert_eq!(name("a.example.jpg", 64), "a.example-64.jpg");
         assert_eq!(name("page", 2), "page-02");
         assert_eq!(beside_path(Path::new("out/page.png"), "390x844"), Path::new("out/page-390x844.png"));
+        assert!(is_image_name("menu-2_b"));
+        for name in ["", "2", "-a", "a/b", "..", "a.png", "ä"] {
+            assert!(!is_image_name(name), "{name}");
+        }
     }
 
     #[test]

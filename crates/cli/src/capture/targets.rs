@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
+use grabd_options::{Object, Value};
 
 use super::names;
 use crate::args::{Args, CaptureArgs, Format};
@@ -96,7 +97,7 @@ pub(super) fn resolve(args: &CaptureArgs) -> Result<Targets, Failure> {
 }
 
 /// Checks that what is made beside the images can be saved there, before any is captured and charged: images are files,
-/// and no directory has the name of a slice or of an image in a further viewport, and no other image.
+/// and no directory has the name of a slice, of an image in a further viewport or of one that a step takes, and no other image.
 fn check_beside(args: &CaptureArgs, targets: &[Target]) -> Result<(), Failure> {
     let option = |name: &str| args.options.0.iter().find(|(of, _)| *of == name).map(|(_, value)| value);
     if targets.iter().any(|target| matches!(target.destination, Destination::Stdout)) {
@@ -107,6 +108,10 @@ fn check_beside(args: &CaptureArgs, targets: &[Target]) -> Result<(), Failure> {
                 return Err(Failure::Usage(reason));
             }
         }
+        if !step_images(args).is_empty() {
+            let reason = "--output - writes the image only, and none that a step takes; name a file";
+            return Err(Failure::Usage(reason.to_owned()));
+        }
     }
     let slices = option("slice_height").into_iter().flat_map(|_| 1..=MAX_SLICES);
     let slices = slices.map(|number| ("a slice", format!("{number:02}")));
@@ -114,7 +119,8 @@ fn check_beside(args: &CaptureArgs, targets: &[Target]) -> Result<(), Failure> {
     let sizes = sizes.map_or(String::new(), |(value, option)| option.kind.to_text(value));
     let viewports = sizes.split(", ").filter(|size| !size.is_empty());
     let viewports = viewports.map(|size| ("the image in a further viewport", size.to_owned()));
-    let endings: Vec<(&str, String)> = slices.chain(viewports).collect();
+    let step_images = step_images(args).into_iter().map(|name| ("the image that a step takes", name));
+    let endings: Vec<(&str, String)> = slices.chain(viewports).chain(step_images).collect();
     let image = |target: &Target| match &target.destination {
         Destination::File(path) => Some(path.clone()),
         Destination::Stdout | Destination::Nowhere => None,
@@ -131,6 +137,17 @@ fn check_beside(args: &CaptureArgs, targets: &[Target]) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// The names of the images that steps take.
+fn step_images(args: &CaptureArgs) -> Vec<String> {
+    let steps = args.options.0.iter().find(|(name, _)| *name == "steps").map(|(_, value)| value);
+    let Some(Value::Objects(steps)) = steps else { return Vec::new() };
+    let name = |step: &Object| match step.get("capture") {
+        Some(Value::Text(name)) if names::is_image_name(name) => Some(name.clone()),
+        _ => None,
+    };
+    steps.iter().filter_map(name).collect()
 }
 
 /// Adds the scheme to a URL without one, as browsers do. A single word is rejected, because it is more often a mistyped
@@ -305,6 +322,7 @@ mod tests {
             &["https://a.example", "https://b.example", "-o", "-"],
             &["https://a.example", "-o", "-", "--also", "pdf"],
             &["https://a.example", "-o", "-", "--slice-height", "2000"],
+            &["https://a.example", "-o", "-", "--step", r#"{"capture": "menu"}"#],
             &["https://a.example", "--async", "-o", "p.png"],
             &["https://a.example", "-o", "p.gif"],
             &["https://a.example", "-o", "p.2026"],

@@ -176,6 +176,11 @@ impl Secrets {
         self.steps.iter().filter_map(Step::hidden_text).collect()
     }
 
+    /// The names of the images that steps take, in the order of the steps.
+    pub fn image_names(&self) -> Vec<String> {
+        self.steps.iter().filter_map(Step::image_name).map(str::to_owned).collect()
+    }
+
     pub(super) fn headers_option(&self) -> Option<Secret<Object>> {
         let headers = self.headers.iter().map(|(name, value)| (name.clone(), Value::Text(value.clone())));
         (!self.headers.is_empty()).then(|| Secret(headers.collect()))

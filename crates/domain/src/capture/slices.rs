@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{FileKind, Format, ViewportNumber};
+use super::{FileKind, Format, StepImageNumber, ViewportNumber};
 
 /// The number of a slice, counted from the top of the image: 1 to 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,6 +37,8 @@ pub enum AttachmentName {
     Slice(SliceNumber),
     /// The image in a further viewport.
     Viewport(ViewportNumber),
+    /// An image that a step took.
+    Step(StepImageNumber),
 }
 
 impl AttachmentName {
@@ -44,11 +46,14 @@ impl AttachmentName {
     pub const SLICE: &str = "slice";
     /// The kind of all images in further viewports in the APIs.
     pub const VIEWPORT: &str = "viewport";
+    /// The kind of all images that steps took in the APIs.
+    pub const STEP: &str = "capture";
 
     /// All names.
     pub fn all() -> impl Iterator<Item = Self> {
         let also = FileKind::ALL.into_iter().map(Self::Also);
-        also.chain(SliceNumber::all().map(Self::Slice)).chain(ViewportNumber::all().map(Self::Viewport))
+        let images = ViewportNumber::all().map(Self::Viewport).chain(StepImageNumber::all().map(Self::Step));
+        also.chain(SliceNumber::all().map(Self::Slice)).chain(images)
     }
 
     /// The last part of the URL. `format` is that of the image.
@@ -57,6 +62,7 @@ impl AttachmentName {
             Self::Also(kind) => kind.file_name().into(),
             Self::Slice(number) => format!("slice-{:02}.{}", number.get(), format.as_str()).into(),
             Self::Viewport(number) => format!("viewport-{}.{}", number.get(), format.as_str()).into(),
+            Self::Step(number) => format!("capture-{}.{}", number.get(), format.as_str()).into(),
         }
     }
 
@@ -64,7 +70,7 @@ impl AttachmentName {
     pub const fn media_type(self, format: Format) -> &'static str {
         match self {
             Self::Also(kind) => kind.media_type(),
-            Self::Slice(_) | Self::Viewport(_) => format.media_type(),
+            Self::Slice(_) | Self::Viewport(_) | Self::Step(_) => format.media_type(),
         }
     }
 }
@@ -86,7 +92,7 @@ mod tests {
     #[test]
     fn attachments_an_image_have_different_names() {
         let names: HashSet<_> = AttachmentName::all().map(|name| name.file_name(Format::Png)).collect();
-        assert_eq!(names.len(), FileKind::ALL.len() + 64 + 6);
+        assert_eq!(names.len(), FileKind::ALL.len() + 64 + 6 + 5);
         let first = AttachmentName::Slice(SliceNumber(1));
         assert_eq!(
             (first.file_name(Format::Jpeg), first.media_type(Format::Jpeg)),

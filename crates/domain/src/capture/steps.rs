@@ -4,6 +4,7 @@ use std::fmt;
 
 use grabd_options::{CaptureRequest, HIDDEN, Object, Secret, Value};
 
+use super::StepImageNumber;
 use crate::faults::{Fault, Field};
 
 /// The most bytes of all steps together, in UTF-8.
@@ -73,6 +74,15 @@ pub enum Step {
     WaitForText(String),
     /// Run JavaScript: the body of an async function.
     Script(String),
+    /// Drag an element with the mouse.
+    Drag {
+        /// The element.
+        from: String,
+        /// The element on which it is dropped.
+        to: String,
+    },
+    /// Take a further image, which has this name.
+    Capture(String),
 }
 
 /// Where a page is scrolled to.
@@ -183,7 +193,14 @@ impl Step {
             Self::WaitFor(_) => "wait_for",
             Self::WaitForText(_) => "wait_for_text",
             Self::Script(_) => "script",
+            Self::Drag { .. } => "drag",
+            Self::Capture(_) => "capture",
         }
+    }
+
+    /// The name of the image that it takes, if it takes one.
+    pub fn image_name(&self) -> Option<&str> {
+        if let Self::Capture(name) = self { Some(name) } else { None }
     }
 
     /// Its text, if that must not be in error messages.
@@ -214,6 +231,10 @@ impl Step {
             ("wait_for", Value::Text(selector)) => Some(Self::WaitFor(selector.clone())),
             ("wait_for_text", Value::Text(text)) => Some(Self::WaitForText(text.clone())),
             ("script", Value::Text(script)) => Some(Self::Script(script.clone())),
+            ("drag", Value::Object(members)) => {
+                Some(Self::Drag { from: text(members, "from")?, to: text(members, "to")? })
+            }
+            ("capture", Value::Text(name)) => is_image_name(name).then(|| Self::Capture(name.clone())),
             (_, _) => None,
         }
     }
@@ -239,6 +260,10 @@ impl Step {
             Self::ScrollTo(ScrollTarget::Element(selector)) => text(selector),
             Self::WaitForText(shown) => text(shown),
             Self::Script(script) => text(script),
+            Self::Drag { from, to } => {
+                Value::Object(Object::from([("from".to_owned(), text(from)), ("to".to_owned(), text(to))]))
+            }
+            Self::Capture(name) => text(name),
         };
         Object::from([(self.name().to_owned(), value)])
     }
@@ -253,7 +278,36 @@ pub(super) fn read<'a>(objects: impl Iterator<Item = &'a Object>) -> Option<Vec<
     objects.map(Step::of).collect()
 }
 
-/// Checks the names of keys, how long all steps are, and that scripts may run.
+/// Whether this may be the name of an image: files are named after it, and a number is never the beginning of one.
+fn is_image_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+}
+
+/// Checks the names of the images that steps take, and how many there are. The error is what is accepted.
+fn check_images(steps: &[Object]) -> Result<(), String> {
+    let mut names = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        let Some(Value::Text(name)) = step.get("capture") else { continue };
+        if !is_image_name(name) {
+            return Err(format!(
+                "an array whose `steps[{at}].capture` is a letter, followed by letters, digits, `-` and `_`"
+            ));
+        }
+        // Files are named after them, and some systems do not distinguish cases.
+        if names.contains(&name.to_ascii_lowercase()) {
+            return Err(format!("an array whose `steps[{at}].capture` is not the name of another step's image"));
+        }
+        names.push(name.to_ascii_lowercase());
+    }
+    let most = StepImageNumber::MAX;
+    match names.len() <= usize::from(most) {
+        true => Ok(()),
+        false => Err(format!("an array of steps of which at most {most} are `capture`")),
+    }
+}
+
+/// Checks the names of keys and images, how long all steps are, and that scripts may run.
 pub(super) fn check(request: &CaptureRequest) -> Result<(), Fault> {
     let bad = |allowed: String| Err(Fault::BadRequest(Field::new("steps", HIDDEN, allowed)));
     let Some(Secret(steps)) = &request.steps else { return Ok(()) };
@@ -266,6 +320,9 @@ pub(super) fn check(request: &CaptureRequest) -> Result<(), Fault> {
         if step.contains_key("script") && request.javascript == Some(false) {
             return bad(format!("an array whose `steps[{at}]` has no `script` where `javascript` is false"));
         }
+    }
+    if let Err(allowed) = check_images(steps) {
+        return bad(allowed);
     }
     let bytes: usize = steps.iter().flat_map(Object::values).map(text_bytes).sum();
     match bytes <= MAX_BYTES {
@@ -306,7 +363,8 @@ mod tests {
         {"press": "Control+Shift+A"}, {"press": "Enter"}, {"hover": "nav"}, {"click": "text=Log in"},
         {"select": {"in": "select", "option": "Österreich"}},
         {"scroll_to": "bottom"}, {"scroll_to": "top"}, {"scroll_to": "iframe >> #a"},
-        {"wait_for_text": "Welcome"}, {"script": "await 1"}
+        {"wait_for_text": "Welcome"}, {"script": "await 1"},
+        {"drag": {"from": "#a", "to": "iframe >> #b"}}, {"capture": "menu"}
     ]"##;
 
     #[test]
@@ -334,6 +392,14 @@ mod tests {
             (r#"[{"click": "a"}, {"tap": "hidden"}]"#, "`steps[1]` is an object with exactly one of"),
             (r#"[{"type": {"into": "hidden", "text": ""}}]"#, "`steps[0].type.text` is a string of 1 to 4096"),
             (r#"[{"press": "hidden"}]"#, "`steps[0].press` is a letter, a digit or one of Enter, Tab"),
+            (r#"[{"drag": {"from": "hidden"}}]"#, "`steps[0].drag.to` is a string of 1 to 1024"),
+            (r#"[{"press": "A"}, {"capture": "hidden/a"}]"#, "`steps[1].capture` is a letter, followed by letters"),
+            (r#"[{"capture": "1hidden"}]"#, "`steps[0].capture` is a letter, followed by letters"),
+            (r#"[{"capture": "hidden"}, {"capture": "Hidden"}]"#, "`steps[1].capture` is not the name of another"),
+            (
+                r#"[{"capture": "a"}, {"capture": "b"}, {"capture": "c"}, {"capture": "d"}, {"capture": "e"}, {"capture": "f"}]"#,
+                "of which at most 5 are `capture`",
+            ),
             (&long, "whose texts have at most 65536 bytes"),
         ] {
             let fault = parse(json).unwrap_err();

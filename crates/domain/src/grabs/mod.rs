@@ -8,6 +8,7 @@ mod open_graph;
 mod phash;
 mod slice;
 mod stage;
+mod step_image;
 mod stored_files;
 mod viewport_image;
 mod warning;
@@ -25,11 +26,12 @@ use self::open_graph::{bounded_text, bounded_url};
 pub use self::phash::PerceptualHash;
 pub use self::slice::{GrabSlice, ShownFile, SlicePlace};
 pub use self::stage::{Stage, Stages};
+pub use self::step_image::{GrabStepImage, StepImage};
 pub use self::viewport_image::{GrabViewport, ViewportSize};
 pub use self::warning::Warning;
 use self::warning::words;
 pub use crate::capture::Class;
-use crate::capture::{AttachmentName, CaptureSpec, Format, SliceNumber, ViewportNumber};
+use crate::capture::{AttachmentName, CaptureSpec, Format, SliceNumber, StepImageNumber, ViewportNumber};
 use crate::credentials::Environment;
 use crate::faults::{Code, ErrorCause, Fault, Field};
 use crate::ids::{GrabId, TeamId};
@@ -135,6 +137,9 @@ pub struct RenderMetadata {
     /// The images in further viewports, in the order of the request. Set by the core.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub viewports: Vec<GrabViewport>,
+    /// The images that steps took, in the order of the steps. Set by the core.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub step_images: Vec<GrabStepImage>,
     /// What was found out about the page.
     #[serde(flatten)]
     pub findings: Findings,
@@ -237,7 +242,13 @@ impl RenderMetadata {
     /// Whether there are attachments.
     #[must_use]
     pub fn has_files(&self) -> bool {
-        !(self.files.is_empty() && self.slices.is_empty() && self.viewports.is_empty())
+        self.file_count() > 0
+    }
+
+    /// The number of attachments.
+    #[must_use]
+    pub fn file_count(&self) -> usize {
+        self.files.len() + self.slices.len() + self.viewports.len() + self.step_images.len()
     }
 
     /// The slices with their numbers, from the top of the image.
@@ -250,8 +261,13 @@ impl RenderMetadata {
         ViewportNumber::all().zip(&self.viewports)
     }
 
+    /// The images that steps took with their numbers, in the order of the steps.
+    pub fn numbered_step_images(&self) -> impl Iterator<Item = (StepImageNumber, &GrabStepImage)> {
+        StepImageNumber::all().zip(&self.step_images)
+    }
+
     /// The attachments of an image of this format: first those that `also` asks for, then the slices, then the images in
-    /// further viewports.
+    /// further viewports, and those that steps took.
     pub fn shown_files(&self, format: Format) -> impl Iterator<Item = ShownFile<'_>> {
         let shown = move |name: AttachmentName, key: &FileKey, bytes| ShownFile {
             name,
@@ -260,6 +276,7 @@ impl RenderMetadata {
             bytes,
             place: None,
             viewport: None,
+            step_image: None,
         };
         let also = self.files.iter().map(move |file| shown(AttachmentName::Also(file.kind), &file.key, file.bytes));
         let slices = self.numbered_slices().map(move |(number, slice)| ShownFile {
@@ -270,7 +287,11 @@ impl RenderMetadata {
             viewport: Some(&image.size),
             ..shown(AttachmentName::Viewport(number), &image.key, image.bytes)
         });
-        also.chain(slices).chain(viewports)
+        let step_images = self.numbered_step_images().map(move |(number, taken)| ShownFile {
+            step_image: Some(&taken.image),
+            ..shown(AttachmentName::Step(number), &taken.key, taken.bytes)
+        });
+        also.chain(slices).chain(viewports).chain(step_images)
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::file::FileKey;
+use super::step_image::StepImage;
 use super::viewport_image::ViewportSize;
 use crate::capture::AttachmentName;
 
@@ -57,6 +58,8 @@ pub struct ShownFile<'a> {
     pub place: Option<&'a SlicePlace>,
     /// Its sizes, if it is the image in a further viewport.
     pub viewport: Option<&'a ViewportSize>,
+    /// Its name and size, if it is an image that a step took.
+    pub step_image: Option<&'a StepImage>,
 }
 
 impl ShownFile<'_> {
@@ -66,7 +69,19 @@ impl ShownFile<'_> {
             AttachmentName::Also(kind) => kind.as_str(),
             AttachmentName::Slice(_) => AttachmentName::SLICE,
             AttachmentName::Viewport(_) => AttachmentName::VIEWPORT,
+            AttachmentName::Step(_) => AttachmentName::STEP,
         }
+    }
+
+    /// The pixels in a row of an image in a further viewport, or of one that a step took.
+    pub fn width(&self) -> Option<u32> {
+        self.viewport.map(|size| size.width).or(self.step_image.map(|image| image.width))
+    }
+
+    /// The number of rows of a slice, or of such an image.
+    pub fn height(&self) -> Option<u32> {
+        let of_image = self.viewport.map(|size| size.height).or(self.step_image.map(|image| image.height));
+        self.place.map(|place| place.height).or(of_image)
     }
 }
 

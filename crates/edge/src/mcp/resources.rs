@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use grabd_proto::called_as;
 use grabd_proto::v1::access_service_client::AccessServiceClient;
 use grabd_proto::v1::grab_service_client::GrabServiceClient;
-use grabd_proto::v1::{ErrorCode as Code, GetGrabRequest, Grab, TakeRequestRequest};
+use grabd_proto::v1::{ErrorCode as Code, GetGrabRequest, Grab, GrabFile, TakeRequestRequest};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use rmcp::model::{
@@ -148,13 +148,16 @@ async fn load(
     Ok((uri, file, metadata))
 }
 
-/// The URL of a file of a grab: by its kind, or by its name, of which there may be several of a kind.
+/// The URL of a file of a grab: by its kind, by its name, of which there may be several of a kind, or by the name that a step
+/// gives an image.
 fn url_of(grab: &Grab, file: &str) -> Option<String> {
     if file == IMAGE {
         return grab.image_url.clone();
     }
     let is_named = |url: &str| url.rsplit_once('/').is_some_and(|(_, name)| name == file);
-    grab.files.iter().find(|known| known.kind == file || is_named(&known.url)).map(|found| found.url.clone())
+    let is_image = |name: &Option<String>| name.as_deref() == Some(file);
+    let is_meant = |known: &&GrabFile| known.kind == file || is_named(&known.url) || is_image(&known.name);
+    grab.files.iter().find(is_meant).map(|found| found.url.clone())
 }
 
 /// What can be named of a grab.
@@ -215,8 +218,6 @@ fn file_response(era: Era, message: &RpcRequest<'_>, uri: String, file: LoadedFi
 
 #[cfg(test)]
 mod tests {
-    use grabd_proto::v1::GrabFile;
-
     use super::*;
 
     #[test]
@@ -229,6 +230,10 @@ mod tests {
                 file("markdown", "https://grabd.example/f/key/page.md"),
                 file("slice", "https://grabd.example/f/key/slice-01.png"),
                 file("slice", "https://grabd.example/f/key/slice-02.png"),
+                GrabFile {
+                    name: Some("menu".to_owned()),
+                    ..file("capture", "https://grabd.example/f/key/capture-1.png")
+                },
             ],
             ..Grab::default()
         };
@@ -236,8 +241,9 @@ mod tests {
         assert_eq!(url("image").as_deref(), Some("https://grabd.example/i/a/b/c.png"));
         assert_eq!(url("markdown").as_deref(), Some("https://grabd.example/f/key/page.md"));
         assert_eq!(url("slice-02.png").as_deref(), Some("https://grabd.example/f/key/slice-02.png"));
+        assert_eq!(url("menu").as_deref(), Some("https://grabd.example/f/key/capture-1.png"));
         assert_eq!((url("pdf"), url("")), (None, None));
-        assert_eq!(file_names(&grab), "image, markdown, slice");
+        assert_eq!(file_names(&grab), "image, markdown, slice, capture");
         assert_eq!(file_names(&Grab::default()), "no files");
     }
 }

@@ -6,7 +6,8 @@ use bytes::Bytes;
 use grabd_domain::capture::FileKind;
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{
-    Failure, FileKey, GrabFile, GrabSlice, GrabViewport, ImageKey, RenderMetadata, SlicePlace, ViewportSize,
+    Failure, FileKey, GrabFile, GrabSlice, GrabStepImage, GrabViewport, ImageKey, RenderMetadata, SlicePlace,
+    StepImage, ViewportSize,
 };
 use grabd_domain::ids::{GrabId, LeaseToken};
 use grabd_domain::limits::COMPARE_LIMIT;
@@ -73,6 +74,8 @@ pub struct ReceivedFiles {
     pub(crate) slices: Vec<ReceivedSlice>,
     /// In the order of the request.
     pub(crate) viewports: Vec<ReceivedViewport>,
+    /// In the order of the steps.
+    pub(crate) step_images: Vec<ReceivedStepImage>,
 }
 
 /// A file that `also` asked for.
@@ -90,6 +93,12 @@ pub(crate) struct ReceivedSlice {
 /// The image in a further viewport.
 pub(crate) struct ReceivedViewport {
     pub(crate) size: ViewportSize,
+    pub(crate) upload: Upload,
+}
+
+/// An image that a step took.
+pub(crate) struct ReceivedStepImage {
+    pub(crate) image: StepImage,
     pub(crate) upload: Upload,
 }
 
@@ -118,7 +127,7 @@ async fn store_files(
     core: &Core,
     key: &ImageKey,
     image: ReceivedImage,
-    ReceivedFiles { also, slices, viewports }: ReceivedFiles,
+    ReceivedFiles { also, slices, viewports, step_images }: ReceivedFiles,
     metadata: &mut RenderMetadata,
     limit: Duration,
 ) -> Result<(), grabd_images::Error> {
@@ -139,8 +148,15 @@ async fn store_files(
         size: *size,
     };
     metadata.viewports = viewports.iter().map(image_in).collect();
+    let image_of = |ReceivedStepImage { image, upload }: &ReceivedStepImage| GrabStepImage {
+        key: new_key(),
+        bytes: upload.bytes(),
+        image: image.clone(),
+    };
+    metadata.step_images = step_images.iter().map(image_of).collect();
     let beside = also.into_iter().map(|file| file.upload).chain(slices.into_iter().map(|slice| slice.upload));
     let beside = beside.chain(viewports.into_iter().map(|image| image.upload));
+    let beside = beside.chain(step_images.into_iter().map(|taken| taken.upload));
     metadata.image_sha256 = Some(match image {
         ReceivedImage::Whole(image) => {
             let sha256 = ImageDigest::of(&image);
@@ -223,6 +239,7 @@ pub(crate) async fn finish(
                         files: Vec::new(),
                         slices: Vec::new(),
                         viewports: Vec::new(),
+                        step_images: Vec::new(),
                         difference: None,
                         phash: None,
                         ..metadata

@@ -41,9 +41,10 @@ impl Core {
                 AttachmentName::Also(FileKind::Difference) => {
                     self.grabs.shown.differences.image(&self.store, &self.tasks, &spec).await?
                 }
-                AttachmentName::Also(_) | AttachmentName::Slice(_) | AttachmentName::Viewport(_) => {
-                    self.grabs.shown.images.file(&spec, name).await?
-                }
+                AttachmentName::Also(_)
+                | AttachmentName::Slice(_)
+                | AttachmentName::Viewport(_)
+                | AttachmentName::Step(_) => self.grabs.shown.images.file(&spec, name).await?,
             }
             .map(Image::Placeholder),
             None => Some(Image::Stored(self.grabs.images.attachment(&image, name))),

@@ -7,9 +7,10 @@ use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::{
-    Class, Failure, FailureReason, FileKey, Grab, GrabFile, GrabSlice, GrabViewport, ImageKey, RenderMetadata, State,
+    Class, Failure, FailureReason, FileKey, Grab, GrabFile, GrabSlice, GrabStepImage, GrabViewport, ImageKey,
+    RenderMetadata, State,
 };
-use grabd_domain::render::{Capture, CapturedFile, CapturedSlice, CapturedViewport};
+use grabd_domain::render::{Capture, CapturedFile, CapturedSlice, CapturedStepImage, CapturedViewport};
 use grabd_domain::storage::{Counted, StorageCeiling};
 use grabd_store::grabs::{NewPlaceholder, PlaceholderOutcome};
 
@@ -31,7 +32,8 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
     let ValidCreate { spec, record, fingerprint, .. } = create;
     storage::check_disk(core, storage::Creator::Test)?;
     let ceiling = storage::test_ceiling(core, caller.team).await?;
-    // A placeholder does not depend on secrets.
+    // A placeholder does not depend on secrets, apart from the names of the images that steps take.
+    let image_names = spec.secrets.image_names();
     let spec = spec.without_secrets();
     let (failure, duration) = requested_outcome(&spec, core.async_queue(caller.team))?;
     let now = core.clock.now();
@@ -40,11 +42,12 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
         Some(failure) => State::Failed { finished_at: now, failure, metadata: RenderMetadata::default() },
         None => {
             let image = ImageKey::new(random::random(), spec.format.as_str());
-            let Capture { image: file, mut metadata, execution_ms, files, slices, viewports } =
-                core.grabs.placeholder.capture(&spec).await?;
+            let Capture { image: file, mut metadata, execution_ms, files, slices, viewports, step_images } =
+                core.grabs.placeholder.capture(&spec, image_names).await?;
             metadata.files = files.iter().map(grab_file).collect();
             metadata.slices = slices.into_iter().map(grab_slice).collect();
             metadata.viewports = viewports.into_iter().map(grab_viewport).collect();
+            metadata.step_images = step_images.into_iter().map(grab_step_image).collect();
             let size_bytes = u64::try_from(file.len()).unwrap_or(0);
             match final_steps(core, &spec, file, &mut metadata).await {
                 Ok(()) => {
@@ -122,6 +125,11 @@ fn grab_slice(CapturedSlice { place, content }: CapturedSlice) -> GrabSlice {
 fn grab_viewport(CapturedViewport { size, content }: CapturedViewport) -> GrabViewport {
     let bytes = u64::try_from(content.len()).unwrap_or(0);
     GrabViewport { key: FileKey::new(random::random()), bytes, size }
+}
+
+fn grab_step_image(CapturedStepImage { image, content }: CapturedStepImage) -> GrabStepImage {
+    let bytes = u64::try_from(content.len()).unwrap_or(0);
+    GrabStepImage { key: FileKey::new(random::random()), bytes, image }
 }
 
 /// The outcome that a reserved `.test` name stands for: a failure, and a duration. `async_queue` is the limit of open

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use grabd_domain::capture::{AttachmentName, CaptureSpec, FileKind, Format, Viewport};
-use grabd_domain::grabs::{RenderMetadata, SettledBy, ViewportSize};
+use grabd_domain::grabs::{RenderMetadata, SettledBy, StepImage, ViewportSize};
 use grabd_domain::render::{
-    Capture, CapturedFile, CapturedSlice, CapturedViewport, RenderError, RenderTask, Renderer, RendererStatus,
+    Capture, CapturedFile, CapturedSlice, CapturedStepImage, CapturedViewport, RenderError, RenderTask, Renderer,
+    RendererStatus,
 };
 use grabd_memory::{MemoryBudget, Reservation};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -166,6 +167,8 @@ impl Placeholder {
                 Some(viewport) => self.draw(&in_viewport(spec, *viewport)).await.map(Some),
                 None => Ok(None),
             },
+            // No step is done, so that they show what the image shows.
+            AttachmentName::Step(_) => self.draw(spec).await.map(Some),
         }
     }
 
@@ -194,11 +197,12 @@ impl Placeholder {
         .await?
     }
 
-    /// The image with the metadata of a page that responded with 200 and settled at once.
+    /// The image with the metadata of a page that responded with 200 and settled at once. Steps would take images with these
+    /// names.
     ///
     /// # Errors
     /// As [`Placeholder::draw`].
-    pub(crate) async fn capture(&self, spec: &CaptureSpec) -> Result<Capture, Error> {
+    pub(crate) async fn capture(&self, spec: &CaptureSpec, image_names: Vec<String>) -> Result<Capture, Error> {
         let started = Instant::now();
         let (image_width, image_height) = Drawing::of(spec).image_size();
         let Drawn { file: image, sha256 } = self.drawn(spec).await?;
@@ -230,7 +234,12 @@ impl Placeholder {
             let size = ViewportSize { viewport_width, viewport_height, width, height };
             viewports.push(CapturedViewport { size, content: self.draw(&spec).await? });
         }
-        Ok(Capture { image, metadata, execution_ms, files, slices, viewports })
+        let step_image = |name: String| CapturedStepImage {
+            image: StepImage { name, width: image_width, height: image_height },
+            content: image.clone(),
+        };
+        let step_images = image_names.into_iter().map(step_image).collect();
+        Ok(Capture { image, metadata, execution_ms, files, slices, viewports, step_images })
     }
 }
 
@@ -295,7 +304,9 @@ impl Renderer for Placeholder {
     }
 
     async fn render(&self, task: RenderTask) -> Result<Capture, RenderError> {
-        self.capture(&task.spec).await.map_err(|error| RenderError::Lost(error.to_string()))
+        self.capture(&task.spec, task.spec.secrets.image_names())
+            .await
+            .map_err(|error| RenderError::Lost(error.to_string()))
     }
 }
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use grabd_domain::capture::{CaptureRequest, OptionValue, SliceNumber, ViewportNumber};
+use grabd_domain::capture::{CaptureRequest, OptionValue, SliceNumber, StepImageNumber, ViewportNumber};
 use grabd_domain::ids::GrabId;
 use grabd_domain::render::{SlotHold, StageReporter};
 use image::{ImageFormat, RgbImage};
@@ -61,7 +61,7 @@ async fn images_for_visitors_do_not_delay_creates() {
     let spec = spec("https://example.com/", |_| ());
     let shown = timeout(Duration::from_millis(100), visitors.draw(&spec)).await;
     assert!(shown.is_err(), "visitors wait for each other");
-    assert!(placeholder.capture(&spec).await.is_ok());
+    assert!(placeholder.capture(&spec, Vec::new()).await.is_ok());
 }
 
 #[tokio::test]
@@ -211,9 +211,9 @@ async fn render_reports_a_page_that_responded_at_once() {
 async fn slices_are_made_only_if_they_are_asked_for_and_are_always_the_same() {
     let placeholder = Placeholder::new(1 << 20, memory());
     let slice_height = |slice_height| spec("https://example.com/a", move |request| request.slice_height = slice_height);
-    let plain = placeholder.capture(&slice_height(None)).await.unwrap();
+    let plain = placeholder.capture(&slice_height(None), Vec::new()).await.unwrap();
     assert_eq!(plain.slices, []);
-    let sliced = placeholder.capture(&slice_height(Some(256))).await.unwrap();
+    let sliced = placeholder.capture(&slice_height(Some(256)), Vec::new()).await.unwrap();
     assert_eq!((plain.image, sliced.slices.len()), (sliced.image, 3));
     for (slice, number) in sliced.slices.iter().zip(SliceNumber::all()) {
         let name = AttachmentName::Slice(number);
@@ -234,7 +234,7 @@ async fn images_in_viewports_have_their_size_and_are_always_the_same() {
         request.viewports = Some(vec![size(390, 844).into(), size(768, 1024).into()]);
         request.scale = Some(2.0);
     });
-    let captured = placeholder.capture(&spec).await.unwrap();
+    let captured = placeholder.capture(&spec, Vec::new()).await.unwrap();
     let sizes: Vec<_> = captured.viewports.iter().map(|image| (image.size.width, image.size.height)).collect();
     assert_eq!(sizes, [(780, 1688), (1536, 2048)]);
     for (number, image) in ViewportNumber::all().zip(&captured.viewports) {
@@ -245,6 +245,21 @@ async fn images_in_viewports_have_their_size_and_are_always_the_same() {
     }
     let third = AttachmentName::Viewport(ViewportNumber::new(3).unwrap());
     assert_eq!(placeholder.file(&spec, third).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn images_of_steps_have_their_names_and_show_what_the_image_shows() {
+    let placeholder = Placeholder::new(1 << 20, memory());
+    let spec = spec("https://example.com/a", |request| request.scale = Some(2.0));
+    let captured = placeholder.capture(&spec, vec!["menu".to_owned(), "cart".to_owned()]).await.unwrap();
+    let shown: Vec<_> = captured.step_images.iter().map(|taken| (&*taken.image.name, taken.image.width)).collect();
+    assert_eq!(shown, [("menu", 2560), ("cart", 2560)]);
+    for (number, taken) in StepImageNumber::all().zip(&captured.step_images) {
+        assert_eq!(taken.content, captured.image);
+        // Steps are not stored.
+        let again = placeholder.file(&spec.without_secrets(), AttachmentName::Step(number)).await.unwrap();
+        assert_eq!(again.as_ref(), Some(&taken.content));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -270,7 +285,7 @@ async fn placeholder_has_a_smaller_copy() {
             request.format = Some(format.into());
             assert!(request.set("thumbnail", serde_json::from_str(&json).unwrap()));
         });
-        let capture = placeholder.capture(&spec).await.unwrap();
+        let capture = placeholder.capture(&spec, Vec::new()).await.unwrap();
         let [file] = &capture.files[..] else { panic!("{:?}", capture.files.len()) };
         assert_eq!((file.kind, decode(&file.content, ImageFormat::Jpeg).dimensions()), (FileKind::Thumbnail, size));
         let again = placeholder.file(&spec, AttachmentName::Also(FileKind::Thumbnail)).await.unwrap();

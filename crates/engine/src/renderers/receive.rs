@@ -1,18 +1,20 @@
 //! Receives an image and the attachments in parts, which are written to disk as they arrive.
 
 use bytes::Bytes;
-use grabd_domain::capture::{AttachmentName, FileKind, SliceNumber, Viewport, ViewportNumber};
-use grabd_domain::grabs::{ImageKey, SlicePlace, ViewportSize};
+use grabd_domain::capture::{AttachmentName, FileKind, SliceNumber, StepImageNumber, Viewport, ViewportNumber};
+use grabd_domain::grabs::{ImageKey, SlicePlace, StepImage, ViewportSize};
 use grabd_domain::ids::LeaseToken;
 use grabd_images::{Images, Upload};
 
-use crate::grabs::finish::{ReceivedFile, ReceivedFiles, ReceivedImage, ReceivedSlice, ReceivedViewport};
+use crate::grabs::finish::{
+    ReceivedFile, ReceivedFiles, ReceivedImage, ReceivedSlice, ReceivedStepImage, ReceivedViewport,
+};
 use crate::image_digest::ImageDigest;
 use crate::queue::RequestedFiles;
 use crate::service::Core;
 
-/// An image that is being received, followed by the files that its grab asks for, its slices from top to bottom, and the
-/// images in further viewports.
+/// An image that is being received, followed by the files that its grab asks for, its slices from top to bottom, the
+/// images in further viewports, and those that steps took.
 pub struct ImageReceiver {
     images: Images,
     key: ImageKey,
@@ -20,6 +22,7 @@ pub struct ImageReceiver {
     missing: Vec<FileKind>,
     slices: SliceCheck,
     viewports: ViewportCheck,
+    step_images: StepImageCheck,
     digest: ImageDigest,
     /// None before the first attachment is uploaded.
     current: Option<Receiving>,
@@ -64,6 +67,16 @@ struct ViewportCheck {
     bytes_left: u64,
 }
 
+/// What is expected of the images that steps take.
+struct StepImageCheck {
+    /// The names of all of them, in the order in which they come.
+    asked: Vec<String>,
+    /// Those that have begun.
+    begun: usize,
+    /// The bytes that they may still have.
+    bytes_left: u64,
+}
+
 /// What has been received.
 #[derive(Default)]
 struct Ended {
@@ -89,6 +102,7 @@ enum Part {
     File(FileKind),
     Slice(SlicePlace),
     Viewport(ViewportSize),
+    Step(StepImage),
 }
 
 /// Why an image was not received.
@@ -123,12 +137,15 @@ impl ImageReceiver {
 
     fn new(core: &Core, token: LeaseToken) -> Option<Self> {
         let key = core.queue.dispatcher.upload_key(token)?;
-        let RequestedFiles { also: missing, slice_height, viewports } = core.queue.dispatcher.requested_files(token);
-        let slices = SliceCheck { slice_height, begun: 0, y: 0, bytes_left: core.image_max_bytes() };
-        let viewports = ViewportCheck { asked: viewports, begun: 0, bytes_left: core.image_max_bytes() };
+        let RequestedFiles { also: missing, slice_height, viewports, step_images } =
+            core.queue.dispatcher.requested_files(token);
+        let bytes_left = core.image_max_bytes();
+        let slices = SliceCheck { slice_height, begun: 0, y: 0, bytes_left };
+        let viewports = ViewportCheck { asked: viewports, begun: 0, bytes_left };
+        let step_images = StepImageCheck { asked: step_images, begun: 0, bytes_left };
         let images = core.grabs.images.clone();
         let (digest, ended) = (ImageDigest::default(), Ended::default());
-        Some(Self { images, key, missing, slices, viewports, digest, current: None, ended })
+        Some(Self { images, key, missing, slices, viewports, step_images, digest, current: None, ended })
     }
 
     /// Writes the next part.
@@ -180,6 +197,15 @@ impl ImageReceiver {
         self.next(AttachmentName::Viewport(number), Part::Viewport(size), size_bytes).await
     }
 
+    /// Ends the current file, and begins the image that the next step took.
+    ///
+    /// # Errors
+    /// [`ReceiveError`].
+    pub async fn next_step_image(&mut self, image: StepImage, size_bytes: u64) -> Result<(), ReceiveError> {
+        let number = self.step_images.next(&image, size_bytes).map_err(ReceiveError::Invalid)?;
+        self.next(AttachmentName::Step(number), Part::Step(image), size_bytes).await
+    }
+
     async fn next(&mut self, name: AttachmentName, part: Part, size_bytes: u64) -> Result<(), ReceiveError> {
         let upload = self.images.begin_file(&self.key, name).await?;
         match self.current.replace(Receiving { part, size_bytes, upload }) {
@@ -193,11 +219,12 @@ impl ImageReceiver {
     /// # Errors
     /// [`ReceiveError`], also when something is missing.
     pub async fn finish(self, image_height: Option<u32>) -> Result<(ReceivedImage, ReceivedFiles), ReceiveError> {
-        let Self { images: _, key: _, missing, slices, viewports, digest, current, mut ended } = self;
+        let Self { images: _, key: _, missing, slices, viewports, step_images, digest, current, mut ended } = self;
         if let Some(current) = current {
             ended.add(current).await?;
         }
-        let is_complete = missing.is_empty() && slices.are_complete(image_height) && viewports.are_complete();
+        let are_images_complete = viewports.are_complete() && step_images.are_complete();
+        let is_complete = missing.is_empty() && slices.are_complete(image_height) && are_images_complete;
         let image = match ended.image.filter(|_| is_complete).ok_or(ReceiveError::Invalid("a file is missing"))? {
             EndedImage::Received(upload) => ReceivedImage::Parts(Box::new(upload), digest),
             EndedImage::Uploaded(UploadedImage { size_bytes, sha256 }) => {
@@ -249,6 +276,27 @@ impl ViewportCheck {
     }
 }
 
+impl StepImageCheck {
+    /// The number of the next image.
+    fn next(&mut self, image: &StepImage, size_bytes: u64) -> Result<StepImageNumber, &'static str> {
+        let name = self.asked.get(self.begun).ok_or("an image of a step that was not requested")?;
+        if *name != image.name {
+            return Err("an image of another step than requested");
+        }
+        if image.width == 0 || image.height == 0 {
+            return Err("an image of a step without a size");
+        }
+        self.bytes_left = self.bytes_left.checked_sub(size_bytes).ok_or("images of steps that are too large")?;
+        self.begun += 1;
+        StepImageNumber::new(self.begun).ok_or("too many images of steps")
+    }
+
+    /// Whether there is an image of each step that takes one.
+    fn are_complete(&self) -> bool {
+        self.begun == self.asked.len()
+    }
+}
+
 impl Ended {
     /// Adds a file that has ended.
     async fn add(&mut self, Receiving { part, size_bytes, mut upload }: Receiving) -> Result<(), ReceiveError> {
@@ -261,6 +309,7 @@ impl Ended {
             Part::File(kind) => self.files.also.push(ReceivedFile { kind, upload }),
             Part::Slice(place) => self.files.slices.push(ReceivedSlice { place, upload }),
             Part::Viewport(size) => self.files.viewports.push(ReceivedViewport { size, upload }),
+            Part::Step(image) => self.files.step_images.push(ReceivedStepImage { image, upload }),
         }
         Ok(())
     }
@@ -300,6 +349,24 @@ mod tests {
         assert!(viewports.next(&size(390, 844, 1), 41).is_err(), "more bytes than an image may have");
         assert_eq!(viewports.next(&size(390, 844, 1), 40).map(ViewportNumber::get), Ok(2));
         assert!(viewports.are_complete() && viewports.next(&size(390, 844, 1), 0).is_err());
+    }
+
+    #[test]
+    fn images_of_steps_are_accepted_only_as_requested() {
+        let image = |name: &str, width| StepImage { name: name.to_owned(), width, height: 9 };
+        let check = |asked: &[&str]| {
+            let asked = asked.iter().map(|name| (*name).to_owned()).collect();
+            StepImageCheck { asked, begun: 0, bytes_left: 100 }
+        };
+        assert!(check(&[]).are_complete() && check(&[]).next(&image("menu", 1), 1).is_err());
+        let mut images = check(&["menu", "cart"]);
+        for (refused, bytes) in [(image("cart", 1), 1), (image("menu", 0), 1), (image("menu", 1), 101)] {
+            assert!(images.next(&refused, bytes).is_err(), "{refused:?}");
+        }
+        assert_eq!(images.next(&image("menu", 1), 60).map(StepImageNumber::get), Ok(1));
+        assert!(!images.are_complete() && images.next(&image("cart", 1), 41).is_err());
+        assert_eq!(images.next(&image("cart", 1), 40).map(StepImageNumber::get), Ok(2));
+        assert!(images.are_complete() && images.next(&image("cart", 1), 0).is_err());
     }
 
     #[test]

@@ -169,6 +169,7 @@ mod tests {
                 .to_vec(),
             slices: vec![GrabSlice { key: FileKey::new(8), bytes: 80, place: SlicePlace::new(0, 256, Some("Prices")) }],
             viewports: vec![GrabViewport { key: FileKey::new(9), bytes: 90, size }],
+            step_images: Vec::new(),
             findings: Findings {
                 blank: Some(false),
                 challenge: Some(Challenge::parse("cloudflare")),

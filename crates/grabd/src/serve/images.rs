@@ -110,7 +110,8 @@ async fn attachment(
             | FileKind::Thumbnail,
         )
         | AttachmentName::Slice(_)
-        | AttachmentName::Viewport(_) => None,
+        | AttachmentName::Viewport(_)
+        | AttachmentName::Step(_) => None,
     };
     let request = FileRequest { headers: &headers, is_head: method == Method::HEAD, delivery };
     let disposition = attachment.map(HeaderValue::from_static);

@@ -72,7 +72,8 @@ macro_rules! first_rows {
                 form: FormDetails { if_empty: "The window", tag: "element", ..FORM },
                 label: "Element",
                 help: "CSS selector: capture only the first element that it matches.",
-                description: "The capture fails, without charge, if nothing matches.",
+                description: "It may also begin with `text=` or `role=`, as in `steps`, but not lead into a frame. The capture fails, without \
+                              charge, if nothing matches.",
                 example: "\"main\""
             }
             /// Device pixels per CSS pixel.
@@ -151,7 +152,7 @@ macro_rules! first_rows {
                 group: Group::Timing,
                 label: "Wait for",
                 help: "Wait until an element that matches this CSS selector is visible.",
-                description: "The capture fails, without charge, if none becomes visible in time.",
+                description: "All selectors of `steps` are accepted. The capture fails, without charge, if none becomes visible in time.",
                 example: "\"#chart svg\""
             }
             /// Wait until this element is gone.
@@ -160,7 +161,8 @@ macro_rules! first_rows {
                 group: Group::Timing,
                 label: "Wait until gone",
                 help: "Wait until no element that matches this CSS selector is visible.",
-                description: "The capture fails, without charge, if one stays visible.",
+                description: "It may also begin with `text=` or `role=`, as in `steps`. The capture fails, without charge, if one stays \
+                              visible.",
                 example: "\".spinner\""
             }
             /// Elements that are made invisible.
@@ -409,8 +411,9 @@ macro_rules! first_rows {
                 label: "Click",
                 brief: "Click the first match of each of these CSS selectors in turn.",
                 help: "Click the first element that matches each of these CSS selectors, one after the other.",
-                description: "Each click is followed by a wait until the page has settled, and may lead to another page. The \
-                              capture fails, without charge, if nothing visible matches.",
+                description: "They may also begin with `text=` or `role=`, as in `steps`. Each click is followed by a wait until the \
+                              page has settled, and may lead to another page. The capture fails, without charge, if nothing visible \
+                              matches.",
                 example: "[\"#accept\", \".tab:nth-child(2)\"]"
             }
             /// A script that is run in the page.

@@ -176,10 +176,8 @@ macro_rules! later_rows {
                 kind: Kind::Choices { max: 20, members: STEP },
                 group: Group::Changes,
                 label: "Steps",
-                brief: "Act on the page before the image, one step after the other.",
-                help: "Act on the loaded page before the image: steps that are done one after the other, such as `click`, `type` \
-                       and `press`.",
-                description: "Each is an object with one member. It is followed by a wait until the page has settled, and may lead to another page. A selector is \
+                help: "Act on the loaded page before the image, one step after the other.",
+                description: "Each step is an object with one member, such as `click`, `type` or `press`. It is followed by a wait until the page has settled, and may lead to another page. A selector is \
                               one of CSS, `text=Log in`, or `role=button[name=\"Log in\"]`; `iframe >> button` looks in a frame. \
                               The capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for \
                               `wait_for` and `wait_for_text`; the message names the step. Steps are done after `click` and before \
@@ -205,7 +203,8 @@ macro_rules! later_rows {
                 group: Group::Page,
                 label: "Fail if visible",
                 help: "Fail if an element that matches this CSS selector is visible.",
-                description: "It is looked for just before the image is taken. A capture that fails is not charged.",
+                description: "It may also begin with `text=` or `role=`, as in `steps`. It is looked for just before the image is taken. A \
+                              capture that fails is not charged.",
                 example: "\".error-page\""
             }
             /// A text with which the capture fails.

@@ -290,6 +290,18 @@ pub(super) const STEP: &[Member] = &[
         is_required: false,
         help: "Run this JavaScript in the page, as the body of an async function.",
     },
+    Member {
+        name: "drag",
+        kind: Kind::Object { members: STEP_DRAG, separator: ';' },
+        is_required: false,
+        help: "Drag an element to another one with the mouse.",
+    },
+    Member {
+        name: "capture",
+        kind: Kind::Chars { min: 1, max: 40, except: "" },
+        is_required: false,
+        help: "Take a further image now, which has this name.",
+    },
 ];
 
 const STEP_TYPE: &[Member] = &[
@@ -311,4 +323,9 @@ const STEP_SELECT: &[Member] = &[
         is_required: true,
         help: "The value of the option, or its label.",
     },
+];
+
+const STEP_DRAG: &[Member] = &[
+    Member { name: "from", kind: SELECTOR, is_required: true, help: "The element to drag." },
+    Member { name: "to", kind: SELECTOR, is_required: true, help: "The element to drop it on." },
 ];

@@ -23,11 +23,14 @@ impl ActiveModelBehavior for ActiveModel {}
 /// The number of the image in the first further viewport. Those of the others follow.
 const FIRST_VIEWPORT: i16 = 16;
 
+/// The number of the first image that a step took. Those of the others follow.
+const FIRST_STEP: i16 = 24;
+
 /// The number of the first slice. Those of the others follow.
 const FIRST_SLICE: i16 = 64;
 
-/// The stored number of a file: that of its kind, or of its place among the slices or viewports. A grab has at most one file of each
-/// number.
+/// The stored number of a file: that of its kind, or of its place among the slices, viewports or
+/// images of steps. A grab has at most one file of each number.
 pub(crate) fn kind(name: AttachmentName) -> i16 {
     match name {
         AttachmentName::Also(FileKind::Html) => 0,
@@ -45,6 +48,7 @@ pub(crate) fn kind(name: AttachmentName) -> i16 {
         AttachmentName::Also(FileKind::Thumbnail) => 13,
         AttachmentName::Slice(number) => FIRST_SLICE + i16::from(number.get()) - 1,
         AttachmentName::Viewport(number) => FIRST_VIEWPORT + i16::from(number.get()) - 1,
+        AttachmentName::Step(number) => FIRST_STEP + i16::from(number.get()) - 1,
     }
 }
 

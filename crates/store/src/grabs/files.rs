@@ -23,9 +23,12 @@ pub(super) async fn add_files(
     let slices = slices.map(|(number, slice)| (AttachmentName::Slice(number), &slice.key, slice.bytes));
     let viewports = metadata.numbered_viewports();
     let viewports = viewports.map(|(number, image)| (AttachmentName::Viewport(number), &image.key, image.bytes));
+    let step_images = metadata.numbered_step_images();
+    let step_images = step_images.map(|(number, taken)| (AttachmentName::Step(number), &taken.key, taken.bytes));
     let rows: Vec<_> = files
         .chain(slices)
         .chain(viewports)
+        .chain(step_images)
         .map(|(name, key, bytes)| grab_file::ActiveModel {
             key: Set(key.as_str().to_owned()),
             grab_id: Set(grab.0),

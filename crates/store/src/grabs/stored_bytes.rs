@@ -29,8 +29,7 @@ const BODY: usize = 20_000;
 
 /// What the row of an ended grab counts, as far as it is known to the program.
 pub(super) fn ended_bytes(facts: &str, message: &str, metadata: &RenderMetadata) -> i64 {
-    let files = metadata.files.len() + metadata.slices.len() + metadata.viewports.len();
-    let files = i64::try_from(files).unwrap_or(i64::MAX).saturating_mul(FILE);
+    let files = i64::try_from(metadata.file_count()).unwrap_or(i64::MAX).saturating_mul(FILE);
     ROW + length(facts) + length(message) + files
 }
 

@@ -68,6 +68,7 @@ __all__ = [
     "RenderFailedError",
     "SsrfDetectedError",
     "Step",
+    "StepDrag",
     "StepSelect",
     "StepType",
     "Thumbnail",
@@ -235,6 +236,18 @@ StepSelect = TypedDict(
 """Choose an option of a list."""
 
 
+StepDrag = TypedDict(
+    "StepDrag",
+    {
+        # The element to drag.
+        "from": str,
+        # The element to drop it on.
+        "to": str,
+    },
+)
+"""Drag an element to another one with the mouse."""
+
+
 class Step(TypedDict, total=False):
     """`Step` of the REST API."""
 
@@ -256,6 +269,10 @@ class Step(TypedDict, total=False):
     """Wait until the page shows this text."""
     script: str
     """Run this JavaScript in the page, as the body of an async function."""
+    drag: StepDrag
+    """Drag an element to another one with the mouse."""
+    capture: str
+    """Take a further image now, which has this name."""
 
 
 class _HighlightRequired(TypedDict):
@@ -330,8 +347,8 @@ class CaptureOptions(TypedDict, total=False):
     `500`.
     """
     selector: str | None
-    """CSS selector: capture only the first element that it matches. The capture fails, without charge, if nothing
-    matches. Example: `"main"`.
+    """CSS selector: capture only the first element that it matches. It may also begin with `text=` or `role=`, as in
+    `steps`, but not lead into a frame. The capture fails, without charge, if nothing matches. Example: `"main"`.
     """
     scale: float
     """Image pixels per CSS pixel, rounded to two decimals: 2 for a sharp image on high-resolution screens. The image
@@ -351,12 +368,12 @@ class CaptureOptions(TypedDict, total=False):
     user_agent: str
     """Replaces the User-Agent of the browser. Example: `"ExampleBot/1.0 (+https://example.com/bot)"`."""
     wait_for: str | None
-    """Wait until an element that matches this CSS selector is visible. The capture fails, without charge, if none
-    becomes visible in time. Example: `"#chart svg"`.
+    """Wait until an element that matches this CSS selector is visible. All selectors of `steps` are accepted. The
+    capture fails, without charge, if none becomes visible in time. Example: `"#chart svg"`.
     """
     wait_for_gone: str | None
-    """Wait until no element that matches this CSS selector is visible. The capture fails, without charge, if one stays
-    visible. Example: `".spinner"`.
+    """Wait until no element that matches this CSS selector is visible. It may also begin with `text=` or `role=`, as in
+    `steps`. The capture fails, without charge, if one stays visible. Example: `".spinner"`.
     """
     hide: Sequence[str]
     """Make elements that match these CSS selectors invisible. Their space stays empty. At most 20. Example:
@@ -454,9 +471,10 @@ class CaptureOptions(TypedDict, total=False):
     `400`.
     """
     click: Sequence[str]
-    """Click the first element that matches each of these CSS selectors, one after the other. Each click is followed by
-    a wait until the page has settled, and may lead to another page. The capture fails, without charge, if nothing
-    visible matches. At most 10. Example: `["#accept", ".tab:nth-child(2)"]`.
+    """Click the first element that matches each of these CSS selectors, one after the other. They may also begin with
+    `text=` or `role=`, as in `steps`. Each click is followed by a wait until the page has settled, and may lead to
+    another page. The capture fails, without charge, if nothing visible matches. At most 10. Example: `["#accept",
+    ".tab:nth-child(2)"]`.
     """
     script: str
     """JavaScript that is run in the page before the image is taken, as the body of an async function. It is waited for,
@@ -540,11 +558,11 @@ class CaptureOptions(TypedDict, total=False):
     Default: `"main"`. Example: `"page"`.
     """
     steps: Sequence[Step]
-    """Act on the loaded page before the image: steps that are done one after the other, such as `click`, `type` and
-    `press`. Each is an object with one member. It is followed by a wait until the page has settled, and may lead to
-    another page. A selector is one of CSS, `text=Log in`, or `role=button[name="Log in"]`; `iframe >> button` looks
-    in a frame. The capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for
-    `wait_for` and `wait_for_text`; the message names the step. Steps are done after `click` and before `script`.
+    """Act on the loaded page before the image, one step after the other. Each step is an object with one member, such
+    as `click`, `type` or `press`. It is followed by a wait until the page has settled, and may lead to another page.
+    A selector is one of CSS, `text=Log in`, or `role=button[name="Log in"]`; `iframe >> button` looks in a frame.
+    The capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for `wait_for` and
+    `wait_for_text`; the message names the step. Steps are done after `click` and before `script`.
     docs/guide/CAPTURES.md describes them. The value is kept encrypted, deleted when the grab has ended, and never
     shown. Never returned. At most 20. Example: `[{"type": {"into": "#user", "text": "guest"}}, {"press": "Enter"}]`.
     """
@@ -555,8 +573,9 @@ class CaptureOptions(TypedDict, total=False):
     most 20. Example: `[".account-number"]`.
     """
     fail_if_selector: str | None
-    """Fail if an element that matches this CSS selector is visible. It is looked for just before the image is taken. A
-    capture that fails is not charged. Example: `".error-page"`.
+    """Fail if an element that matches this CSS selector is visible. It may also begin with `text=` or `role=`, as in
+    `steps`. It is looked for just before the image is taken. A capture that fails is not charged. Example:
+    `".error-page"`.
     """
     fail_if_text: str
     """Fail if the page shows this text. It is looked for just before the image is taken. A capture that fails is not
@@ -673,7 +692,7 @@ class GrabFileViewport(Model):
 class GrabFile(Model):
     """A file beside the image of a grab."""
 
-    kind: Literal["html", "text", "markdown", "links", "elements", "accessibility", "marks", "pdf", "report", "mhtml", "har", "slice", "viewport", "difference", "thumbnail"]
+    kind: Literal["html", "text", "markdown", "links", "elements", "accessibility", "marks", "pdf", "report", "mhtml", "har", "slice", "viewport", "capture", "difference", "thumbnail"]
     url: str
     """Its public, unguessable URL; for test keys a path relative to the API's origin."""
     media_type: str
@@ -683,15 +702,19 @@ class GrabFile(Model):
     y: int | None = None
     """The first row of a slice in the image. Absent unless it is one."""
     height: int | None = None
-    """The number of rows of a slice, or of the image in a further viewport. Absent unless it is one."""
+    """The number of rows of a slice, of the image in a further viewport, or of one that a step took. Absent unless it
+    is one.
+    """
     heading: str | None = None
     """The heading of the page that the first row of a slice belongs to. Absent if there is none, and in lists. Do not
     trust it.
     """
     width: int | None = None
-    """The width of the image in a further viewport, in pixels. Absent unless it is one."""
+    """The width in pixels of the image in a further viewport, or of one that a step took. Absent unless it is one."""
     viewport: GrabFileViewport | None = None
     """The further viewport. Absent unless it is the image in one."""
+    name: str | None = None
+    """The name that a step gives the image that it takes. Absent unless it is one."""
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "viewport": GrabFileViewport,
@@ -853,8 +876,8 @@ class Grab(Model):
     """
     files: tuple[GrabFile, ...] | None = None
     """The files beside the image that `also`, `compare_to` and `thumbnail` asked for, the slices from top to bottom
-    that `slice_height` asked for, and the images that `viewports` asked for. Left out where there are none, and
-    after the image was deleted.
+    that `slice_height` asked for, the images that `viewports` asked for, and those that `steps` took. Left out where
+    there are none, and after the image was deleted.
     """
     challenge: str | None = None
     """The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,

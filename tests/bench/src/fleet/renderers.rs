@@ -44,8 +44,8 @@ impl Renderer for Script {
         self.rendered.fetch_add(1, Ordering::Relaxed);
         let metadata = RenderMetadata { image_width: Some(8), image_height: Some(8), ..RenderMetadata::default() };
         let execution_ms = u32::try_from(milliseconds).unwrap_or(u32::MAX);
-        let (files, slices, viewports) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Capture { image: self.image.clone(), metadata, execution_ms, files, slices, viewports })
+        let (files, slices, viewports, step_images) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Ok(Capture { image: self.image.clone(), metadata, execution_ms, files, slices, viewports, step_images })
     }
 
     fn status(&self) -> RendererStatus {

@@ -77,6 +77,7 @@ impl Renderer for Script {
             files: files.filter(|file| file.kind == FileKind::Text).collect(),
             slices: Vec::new(),
             viewports: Vec::new(),
+            step_images: Vec::new(),
         })
     }
 

@@ -8,6 +8,7 @@ use crate::page::error::CaptureError;
 use crate::page::findings::secret_filter::SecretFilter;
 use crate::page::load::watch::FailedRequest;
 use crate::page::script::millis_until;
+use crate::page::selectors;
 
 /// The most characters of a URL in a message.
 const MAX_URL_CHARS: usize = 200;
@@ -76,6 +77,7 @@ pub(in crate::page) async fn check(context: &CaptureContext<'_>) -> Result<bool,
     if selector.is_none() && text.is_none() {
         return Ok(true);
     }
+    selectors::prepare(context, selector.unwrap_or_default()).await?;
     let answer = context.call_script::<UnwantedResult>("findUnwanted", &UnwantedArguments { selector, text }).await?;
     let selector = selector.unwrap_or_default();
     Err(CaptureError::failed(match answer {

@@ -14,6 +14,7 @@ use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::load::settle;
 use crate::page::script::{millis, millis_until};
+use crate::page::selectors;
 
 /// How long a script may run.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(5);
@@ -169,6 +170,7 @@ pub(in crate::page) async fn follow(
 /// The centre of the element, or `None` if the document was replaced.
 async fn find_target(context: &CaptureContext<'_>, selector: &str) -> Result<Option<(f64, f64)>, CaptureError> {
     let _fast = context.clock.draw_fast();
+    selectors::prepare(context, selector).await?;
     let until = (Instant::now() + context.limits.settle_budget).min(context.capture_by);
     let arguments = TargetArguments { selector, budget_ms: millis_until(until) };
     let why = match context.call_script::<ClickTarget>("clickTarget", &arguments).await? {

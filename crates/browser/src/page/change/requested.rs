@@ -14,10 +14,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cdp::CallError;
+use crate::page::change::steps;
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::identity::accept_language;
 use crate::page::script::millis_until;
+use crate::page::selectors;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -201,10 +203,14 @@ pub(in crate::page) async fn enforce_changes(context: &CaptureContext<'_>) -> Re
 async fn wait(context: &CaptureContext<'_>, selector: &Selector, is_gone: bool) -> Result<(), CaptureError> {
     let _fast = context.clock.draw_fast();
     let (name, selector) = (if is_gone { "wait_for_gone" } else { "wait_for" }, selector.as_str());
+    selectors::prepare(context, selector).await?;
     let budget_ms = millis_until(context.capture_by);
     let waited = context.call_script::<WaitResult>("waitFor", &WaitArguments { selector, is_gone, budget_ms }).await?;
     match waited.and_then(|waited| waited.problem) {
         None => Ok(()),
+        Some(WaitProblem::Invalid) if !is_gone && selector.contains(steps::FRAME_SEPARATOR) => {
+            steps::wait_in_frame(context, name, selector).await
+        }
         Some(WaitProblem::Invalid) => {
             Err(CaptureError::failed(format!("`{name}` \"{selector}\" is not a valid CSS selector.")))
         }

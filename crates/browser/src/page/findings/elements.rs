@@ -159,6 +159,7 @@ async fn add_frames(context: &CaptureContext<'_>, found: &mut Found) -> Result<(
     let until = Instant::now() + FRAMES_LIMIT;
     let calls = FrameCalls {
         tab: context.tab,
+        session: &context.tab.session,
         world_name: WORLD,
         until: until.min(context.deadline),
         on_timeout: OnTimeout::Skip,

@@ -14,7 +14,7 @@ use crate::page::tab::Tab;
 const PROMPT: Duration = Duration::from_millis(30);
 
 /// The command that reports the workers of a page or of a worker. They wait until their requests are watched. Frames of
-/// other sites are left out: no command is ever sent to them.
+/// other sites are left out: only steps send commands to them, to those that they name.
 pub(crate) fn report_workers() -> SetAutoAttachParams {
     SetAutoAttachParams {
         flatten: Some(true),

@@ -7,4 +7,6 @@ pub(super) mod scripts_disabled;
 pub(super) mod shot;
 pub(super) mod shown;
 pub(super) mod slices;
+pub(super) mod step_image;
+pub(super) mod taken_images;
 pub(super) mod viewports;

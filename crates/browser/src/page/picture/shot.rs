@@ -84,9 +84,21 @@ pub(in crate::page) async fn take(
     // All memory of a capture is reserved at once: captures that wait for more while they hold some could wait for each
     // other.
     let most = max_file_bytes(max_size(context.spec, area.clip.as_ref())).min(context.limits.image_max_bytes);
-    let needed = base64_bytes(most) + for_files;
-    let memory = context.limits.memory.reserve_at_most(needed, context.remaining().min(MEMORY_WAIT)).await;
-    take_in(context, area, (memory.map_err(no_memory)?, for_files)).await
+    let memory = match context.step_images.take_memory() {
+        // Reserved before the first image of a step.
+        Some(kept) => kept,
+        None => reserve(context, base64_bytes(most) + for_files).await?,
+    };
+    take_in(context, area, (memory, for_files)).await
+}
+
+/// Reserves this much memory, or the whole budget if that is less. A capture does it once.
+///
+/// # Errors
+/// If other captures take the memory for too long.
+pub(in crate::page) async fn reserve(context: &CaptureContext<'_>, bytes: u64) -> Result<Reservation, CaptureError> {
+    let limit = context.remaining().min(MEMORY_WAIT);
+    context.limits.memory.reserve_at_most(bytes, limit).await.map_err(no_memory)
 }
 
 /// The same in `memory`, of which `for_files` bytes are left for what is made after it.

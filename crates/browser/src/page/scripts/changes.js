@@ -90,7 +90,7 @@ page.waitFor = async ({ selector, isGone, budgetMs }) => {
   for (;;) {
     let found;
     try {
-      found = elements(selector).some(isVisible);
+      found = selected(selector).some(isVisible);
     } catch {
       return { problem: 'invalid' };
     }

@@ -39,7 +39,7 @@ page.waitForText = async ({ text, budgetMs }) => {
 // Returns the option that the page is not captured with: `selector` or `text`, or `invalid` for a selector that is none.
 page.findUnwanted = ({ selector, text }) => {
   try {
-    if (selector !== null && elements(selector).some(isVisible)) return { unwanted: 'selector' };
+    if (selector !== null && selected(selector).some(isVisible)) return { unwanted: 'selector' };
   } catch {
     return { unwanted: 'invalid' };
   }

@@ -8,7 +8,7 @@ let matching = 0;
 const find = (selector) => {
   let all;
   try {
-    all = elements(selector);
+    all = selected(selector);
   } catch {
     return { problem: 'invalid' };
   }

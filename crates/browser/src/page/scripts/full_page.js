@@ -196,3 +196,14 @@ page.undoLayout = () => {
   scrollToTop(0);
   return {};
 };
+
+// Where the page was scrolled to before it was laid out for an image that a step takes.
+let keptScroll = [0, 0];
+page.keepScroll = () => {
+  keptScroll = [scrollX, scrollY];
+  return {};
+};
+page.restoreScroll = () => {
+  scrollTo({ left: keptScroll[0], top: keptScroll[1], behavior: 'instant' });
+  return {};
+};

@@ -6,7 +6,7 @@ page.clickTarget = async ({ selector, budgetMs }) => {
   for (;;) {
     let found;
     try {
-      found = elements(selector).find(isVisible);
+      found = selected(selector).find(isVisible);
     } catch {
       return { problem: 'invalid' };
     }

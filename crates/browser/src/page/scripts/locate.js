@@ -1,9 +1,12 @@
 // Finds the elements that the steps of a capture name. These scripts are one expression together with `common.js`, which is
-// sent only if there are steps, and runs in an isolated world of each frame that a step names.
+// sent only if there are steps, and runs in an isolated world of each frame that a step names; or if an option has a selector that
+// is none of CSS.
 
 const MAX_NAMES = 8;
 const MAX_NAME = 40;
 const MAX_BOXES = 4;
+// The frames that are waited for until an element does not move.
+const MAX_MOVES = 10;
 // Where an element is clicked: in its middle, or where nothing covers it.
 const PLACES = [[0.5, 0.5], [0.25, 0.5], [0.75, 0.5], [0.5, 0.25], [0.5, 0.75], [0.1, 0.1], [0.9, 0.1], [0.1, 0.9], [0.9, 0.9]];
 
@@ -212,23 +215,27 @@ const pointsOf = (element) => {
 // Does a click on `hit` act on the element? One on a label acts on its field.
 const isHit = (element, hit) => holds(element, hit) || [...(element.labels ?? [])].some((label) => holds(label, hit));
 
+// A point of the element that nothing covers.
+const freePoint = (element) => pointsOf(element).find(([x, y]) => isHit(element, elementAt(x, y)));
+
 const bringIntoView = (element) => {
   const target = getComputedStyle(element).display === 'contents' ? (element.firstElementChild ?? element) : element;
   target.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
 };
 
 // A point of the element that nothing covers, once the element does not move.
-steps.target = ({ enabled, ...args }) =>
+steps.target = ({ enabled, isDragging, ...args }) =>
   locate(args, async (element, isLast) => {
     if (enabled && isDisabled(element)) return { problem: 'disabled' };
-    bringIntoView(element);
+    // Scrolling moves what is dragged.
+    if (!isDragging || !freePoint(element)) bringIntoView(element);
     await frame();
     const before = boxOf(element);
     await frame();
     const box = boxOf(element);
     if (!isLast && (before.left !== box.left || before.top !== box.top)) return { problem: 'covered' };
     const points = pointsOf(element);
-    const free = points.find(([x, y]) => isHit(element, elementAt(x, y)));
+    const free = freePoint(element);
     if (free) return { x: free[0], y: free[1] };
     return { problem: 'covered', by: points.length > 0 ? describe(elementAt(...points[0])) : describe(null) };
   });
@@ -351,11 +358,44 @@ steps.frame = (args) =>
 
 steps.element = () => found;
 
-// Where a point of the frame that was found is in the window, unless something covers it there.
-steps.framePoint = ({ x, y }) => {
+// Where a point of the frame that was found is in the window.
+const fromFrame = ({ x, y }) => {
   const [across, down] = drawnScale(found);
   const corner = frameCorner(found);
-  const at = { x: corner.x + x * across, y: corner.y + y * down };
+  return { x: corner.x + x * across, y: corner.y + y * down };
+};
+
+// The same once the frame does not move: a frame of another site is scrolled to a moment after its element asks for that.
+const restingPoint = async (point) => {
+  let at = fromFrame(point);
+  for (let moves = 0; moves < MAX_MOVES; moves++) {
+    await frame();
+    const next = fromFrame(point);
+    const isAtRest = next.x === at.x && next.y === at.y;
+    at = next;
+    if (isAtRest) break;
+  }
+  return at;
+};
+
+// Where a point of the frame is, unless something covers it there.
+steps.framePoint = async (point) => {
+  let at = await restingPoint(point);
+  if (at.x < 0 || at.y < 0 || at.x >= innerWidth || at.y >= innerHeight) {
+    scrollBy({ left: at.x - innerWidth / 2, top: at.y - innerHeight / 2, behavior: 'instant' });
+    at = await restingPoint(point);
+  }
   const there = elementAt(at.x, at.y);
   return there === found ? at : { problem: 'covered', by: describe(there) };
+};
+
+steps.pause = async () => {
+  await frame();
+  return {};
+};
+
+// For options whose selectors do not lead into frames.
+steps.search = (selector) => {
+  if (selector.includes(' >> ')) throw new SyntaxError('no frame');
+  return search(selector);
 };

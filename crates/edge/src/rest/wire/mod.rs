@@ -140,7 +140,7 @@ fn failure(grab: &v1::Grab) -> Option<(v1::ErrorCode, v1::ErrorCause)> {
 }
 
 fn attachment(file: &v1::GrabFile, is_live: bool) -> Attachment<'_> {
-    let v1::GrabFile { kind, url, media_type, bytes, y, height, heading, width, viewport } = file;
+    let v1::GrabFile { kind, url, media_type, bytes, y, height, heading, width, viewport, name } = file;
     Attachment {
         kind: kind.into(),
         url: shown_url(url, is_live).into(),
@@ -151,6 +151,7 @@ fn attachment(file: &v1::GrabFile, is_live: bool) -> Attachment<'_> {
         heading: borrowed(heading),
         width: *width,
         viewport: viewport.and_then(|of| Some(Viewport { width: of.width?, height: of.height? })),
+        name: borrowed(name),
     }
 }
 

@@ -142,6 +142,8 @@ pub(crate) struct RequestedFiles {
     pub(crate) slice_height: Option<u32>,
     /// Further viewports.
     pub(crate) viewports: Vec<Viewport>,
+    /// The names of the images that steps take.
+    pub(crate) step_images: Vec<String>,
 }
 
 /// A message for a renderer.
@@ -534,9 +536,10 @@ impl Reservation<'_> {
         let lost = self.dispatcher.lock().ended.take_lost(lease.grab);
         let ended = EndedLease { payer: lease.payer, since: lease.since, attempt: lease.attempt, lost };
         let (token, grab, upload_key) = (lease.token, lease.grab, lease.upload_key.clone());
-        let CaptureSpec { also, slice_height, viewports, .. } = &lease.spec;
+        let CaptureSpec { also, slice_height, viewports, secrets, .. } = &lease.spec;
         let also = also.iter().copied().filter(|kind| kind.is_of_page()).collect();
-        let files = RequestedFiles { also, slice_height: *slice_height, viewports: viewports.clone() };
+        let step_images = secrets.image_names();
+        let files = RequestedFiles { also, slice_height: *slice_height, viewports: viewports.clone(), step_images };
         let final_steps = FinalSteps::of(&lease.spec);
         let stages = Stages::of_attempt(lease.attempt);
         // What is done with the image afterwards has its own part of the lease.

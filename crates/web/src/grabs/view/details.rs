@@ -144,6 +144,7 @@ pub(super) fn render_details(metadata: &RenderMetadata, requested: &str) -> Vec<
         files: _,
         slices: _,
         viewports: _,
+        step_images: _,
         findings,
         difference: _,
         phash: _,

@@ -45,6 +45,10 @@ fn file_link(grab: &Grab, metadata: &RenderMetadata, file: &ShownFile<'_>) -> Fi
             Some(size) => format!("{} × {}", size.viewport_width, size.viewport_height).into(),
             None => format!("Viewport {}", number.get()).into(),
         },
+        AttachmentName::Step(number) => match file.step_image {
+            Some(image) => image.name.clone().into(),
+            None => format!("Capture {}", number.get()).into(),
+        },
     };
     let name = file.name.file_name(grab.spec.format);
     let file_name = format!("{}-{}-{name}", grab.spec.url.host(), grab.id);
@@ -59,7 +63,7 @@ fn preview(grab: &Grab, metadata: &RenderMetadata, file: &ShownFile<'_>) -> Opti
     let height = metadata.image_height.unwrap_or_else(|| grab.spec.reported_height());
     match file.name {
         AttachmentName::Slice(_) => file.place.map(|place| (width, place.height)),
-        AttachmentName::Viewport(_) => file.viewport.map(|size| (size.width, size.height)),
+        AttachmentName::Viewport(_) | AttachmentName::Step(_) => file.width().zip(file.height()),
         AttachmentName::Also(FileKind::Marks) => Some((width, height)),
         AttachmentName::Also(
             FileKind::Html

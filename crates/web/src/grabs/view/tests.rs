@@ -3,8 +3,8 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec, Device, FileKind};
 use grabd_domain::grabs::{
-    BlockedRequests, Challenge, Class, Consent, ConsentResult, FileKey, Findings, GrabFile, GrabSlice, ImageKey,
-    PageInfo, PerceptualHash, RenderMetadata, SettledBy, SlicePlace, Warning,
+    BlockedRequests, Challenge, Class, Consent, ConsentResult, FileKey, Findings, GrabFile, GrabSlice, GrabStepImage,
+    ImageKey, PageInfo, PerceptualHash, RenderMetadata, SettledBy, SlicePlace, StepImage, Warning,
 };
 use grabd_domain::ids::{GrabId, TeamId};
 
@@ -104,6 +104,19 @@ fn slices_are_listed_after_the_files() {
     assert_eq!(previews, [("PDF", None), ("PNG", Some((1280, 256)))]);
     assert_eq!(files[1].path, format!("/f/{}/slice-01.png", FileKey::new(2).as_str()));
     assert!(files[1].file_name.starts_with("example.com-") && files[1].file_name.ends_with("-slice-01.png"));
+}
+
+#[test]
+fn images_of_steps_are_listed_with_their_names() {
+    let request = CaptureRequest { url: Some("https://example.com/".to_owned()), ..CaptureRequest::default() };
+    let image = StepImage { name: "menu".to_owned(), width: 780, height: 1688 };
+    let metadata = RenderMetadata {
+        step_images: vec![GrabStepImage { key: FileKey::new(2), bytes: 9, image }],
+        ..RenderMetadata::default()
+    };
+    let files = file_links(&grab_of(&request, State::Processing), &metadata);
+    assert_eq!((&*files[0].label, files[0].preview), ("menu", Some((780, 1688))));
+    assert!(files[0].file_name.ends_with("-capture-1.png"), "{}", files[0].file_name);
 }
 
 #[test]

@@ -142,7 +142,13 @@ impl ConsentFrames {
 
 /// How frames are called, until this time.
 fn calls<'a>(context: &CaptureContext<'a>, until: Instant) -> FrameCalls<'a> {
-    FrameCalls { tab: context.tab, world_name: WORLD, until: until.min(context.deadline), on_timeout: OnTimeout::Skip }
+    FrameCalls {
+        tab: context.tab,
+        session: &context.tab.session,
+        world_name: WORLD,
+        until: until.min(context.deadline),
+        on_timeout: OnTimeout::Skip,
+    }
 }
 
 /// Creates the isolated world of a frame and starts autoconsent in it.

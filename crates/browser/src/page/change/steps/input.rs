@@ -49,7 +49,14 @@ pub(super) async fn press(context: &CaptureContext<'_>, press: &KeyPress) -> Res
     Ok(())
 }
 
-async fn send<C: chromiumoxide::Command>(context: &CaptureContext<'_>, command: C) -> Result<(), CaptureError> {
+/// Sends a command to the page.
+///
+/// # Errors
+/// If the browser does not answer.
+pub(super) async fn send<C: chromiumoxide::Command>(
+    context: &CaptureContext<'_>,
+    command: C,
+) -> Result<(), CaptureError> {
     match context.tab.client.call(Some(&context.tab.session), command).await {
         // The document was replaced, which the caller notices by itself.
         Ok(_) | Err(CallError::Refused { .. }) => Ok(()),

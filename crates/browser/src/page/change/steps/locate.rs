@@ -1,6 +1,6 @@
 //! Finds the elements that steps name, in the page and in its frames.
 
-use std::sync::LazyLock;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chromiumoxide::cdp::js_protocol::runtime::EvaluateParams;
@@ -8,29 +8,25 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
+use super::attach;
 use crate::page::context::{CaptureContext, SCRIPT_GRACE};
 use crate::page::error::CaptureError;
 use crate::page::frame_calls::{Evaluated, FrameCalls, OnTimeout};
 use crate::page::load::watch::{WatchState, World};
-use crate::page::script::{millis_until, without_comments};
+use crate::page::script::millis_until;
+use crate::page::selectors::LIBRARY;
 
 /// The name of the isolated world. Pages cannot see it.
 const WORLD: &str = "grabd steps";
 
 /// Between the selectors of frames and that of the element.
-const FRAME_SEPARATOR: &str = " >> ";
+pub(in crate::page) const FRAME_SEPARATOR: &str = " >> ";
 
 /// The most frames within each other.
 const MAX_FRAMES: usize = 4;
 
 /// The time until a frame whose document may have been replaced is looked at again.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
-
-/// An expression whose value has the functions.
-static LIBRARY: LazyLock<String> = LazyLock::new(|| {
-    let files = [include_str!("../../scripts/common.js"), include_str!("../../scripts/locate.js")];
-    format!("(globalThis.steps ??= (() => {{\n{}return steps;\n}})())", without_comments(&files))
-});
 
 /// Why an element cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -97,7 +93,7 @@ impl Found {
 }
 
 /// The arguments of the functions. Each function takes some of them.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Copy, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Arguments<'a> {
     pub(super) selector: &'a str,
@@ -107,6 +103,8 @@ pub(super) struct Arguments<'a> {
     pub(super) kind: &'a str,
     /// Whether the element must be enabled.
     pub(super) enabled: bool,
+    /// Whether something is dragged to the element, so that the page is scrolled only if that is necessary.
+    pub(super) is_dragging: bool,
     /// What must not be in errors.
     pub(super) secrets: &'a [&'a str],
     pub(super) budget_ms: u64,
@@ -118,8 +116,12 @@ struct Point {
     y: f64,
 }
 
-/// The isolated world of the frame that an element is in.
-pub(super) struct Place(World);
+/// The frame that an element is in: the session of its process, and its isolated world.
+pub(super) struct Place {
+    /// `None` if it is in the process of the page.
+    session: Option<Arc<str>>,
+    world: World,
+}
 
 /// Calls a function with the element that a selector names, within the frames that it names before. Waits for it for up to
 /// `limit`, which the arguments get as their budget.
@@ -188,35 +190,59 @@ async fn attempt(
     arguments: Arguments<'_>,
     until: Instant,
 ) -> Result<Option<(Found, Option<Place>)>, CaptureError> {
-    let calls = calls(context);
     let (main, _) = context.tab.watch.frame_and_loader();
-    let Some(mut world) = calls.world(main).await? else { return Ok(None) };
+    let Some(world) = calls(context, None, until).world(main).await? else { return Ok(None) };
+    let mut place = Place { session: None, world };
     let mut parents = Vec::with_capacity(frames.len());
     for &frame in frames {
         let of_frame = Arguments { selector: frame, kind: "", budget_ms: millis_until(until), ..arguments };
         let in_frame = |found: Found| Some((Found { frame: Some(frame.to_owned()), ..found }, None));
-        match call::<Found>(calls, world, "frame", &of_frame).await? {
+        match call::<Found>(context, &place, until, "frame", &of_frame).await? {
             None => return Ok(None),
             Some(found) if found.problem.is_some() => return Ok(in_frame(found)),
             Some(_) => {}
         }
-        let Some(id) = frame_id(calls, world).await? else { return Ok(None) };
-        let Some(inner) = calls.world(id).await? else { return Ok(in_frame(Found::with(Problem::OtherSite))) };
-        parents.push((world, frame));
-        world = inner;
+        let Some(id) = frame_id(context, &place, until).await? else { return Ok(None) };
+        let Some(inner) = enter(context, place.session.as_ref(), &id, until).await? else {
+            // A frame that gets another document may be in no process for a moment.
+            let is_final = Instant::now() >= until;
+            return Ok(if is_final { in_frame(Found::with(Problem::OtherSite)) } else { None });
+        };
+        parents.push((std::mem::replace(&mut place, inner), frame));
     }
     let arguments = Arguments { budget_ms: millis_until(until), ..arguments };
-    let Some(mut found) = call::<Found>(calls, world, function, &arguments).await? else { return Ok(None) };
+    let Some(mut found) = call::<Found>(context, &place, until, function, &arguments).await? else { return Ok(None) };
     // From the innermost frame to the window.
     for (parent, frame) in parents.into_iter().rev() {
         let Some((x, y)) = found.point() else { break };
-        let Some(at) = call::<Found>(calls, parent, "framePoint", &Point { x, y }).await? else { return Ok(None) };
+        let at: Option<Found> = call(context, &parent, until, "framePoint", &Point { x, y }).await?;
+        let Some(at) = at else { return Ok(None) };
         if at.problem.is_some() {
             return Ok(Some((Found { frame: Some(frame.to_owned()), ..at }, None)));
         }
         found = at;
     }
-    Ok(Some((found, Some(Place(world)))))
+    Ok(Some((found, Some(place))))
+}
+
+/// The frame with this id, in the process of the document around it, or in one of its own. `None` if it is in neither.
+async fn enter(
+    context: &CaptureContext<'_>,
+    around: Option<&Arc<str>>,
+    frame: &str,
+    until: Instant,
+) -> Result<Option<Place>, CaptureError> {
+    let session = around.map(|session| &**session);
+    if let Some(world) = calls(context, session, until).world(frame.to_owned()).await? {
+        return Ok(Some(Place { session: around.cloned(), world }));
+    }
+    let Some(session) = attach::session_of(context, frame).await? else { return Ok(None) };
+    let world = calls(context, Some(&session), until).world(frame.to_owned()).await?;
+    if world.is_none() {
+        // The session ends with the process of the frame.
+        context.frame_sessions.forget(frame);
+    }
+    Ok(world.map(|world| Place { session: Some(session), world }))
 }
 
 /// Calls a function that uses the element that was found. `None` if its document was replaced.
@@ -229,68 +255,47 @@ pub(super) async fn apply(
     function: &str,
     arguments: &Arguments<'_>,
 ) -> Result<Option<Found>, CaptureError> {
-    call(calls(context), place.0, function, arguments).await
+    call(context, place, Instant::now() + context.limits.settle_budget, function, arguments).await
 }
 
-/// How frames are called. A page that does not answer fails the capture.
-fn calls<'a>(context: &CaptureContext<'a>) -> FrameCalls<'a> {
+/// How frames are called. A page that does not answer fails the capture, and a frame of another site the step: the answer to a
+/// call never comes if its process ends.
+fn calls<'a>(context: &'a CaptureContext<'_>, session: Option<&'a str>, until: Instant) -> FrameCalls<'a> {
+    let latest = context.deadline + SCRIPT_GRACE;
     FrameCalls {
         tab: context.tab,
+        session: session.unwrap_or(&context.tab.session),
         world_name: WORLD,
-        until: context.deadline + SCRIPT_GRACE,
-        on_timeout: OnTimeout::Fail,
+        until: if session.is_some() { latest.min(until + SCRIPT_GRACE) } else { latest },
+        on_timeout: if session.is_some() { OnTimeout::Skip } else { OnTimeout::Fail },
     }
 }
 
 /// The id of the frame whose element was found last. `None` if it is gone.
-async fn frame_id(calls: FrameCalls<'_>, world: World) -> Result<Option<String>, CaptureError> {
-    let element = calls.object(world, format!("{}.element()", *LIBRARY)).await?;
+async fn frame_id(context: &CaptureContext<'_>, place: &Place, until: Instant) -> Result<Option<String>, CaptureError> {
+    let calls = calls(context, place.session.as_deref(), until);
+    let element = calls.object(place.world, format!("{}.element()", *LIBRARY)).await?;
     let Some(element) = element else { return Ok(None) };
     Ok(calls.describe(element).await?.and_then(|node| node.frame_id))
 }
 
 /// The result of a function. `None` if it throws, or if the world is gone.
 async fn call<T: DeserializeOwned>(
-    calls: FrameCalls<'_>,
-    world: World,
+    context: &CaptureContext<'_>,
+    place: &Place,
+    until: Instant,
     function: &str,
     arguments: &impl Serialize,
 ) -> Result<Option<T>, CaptureError> {
     let arguments = serde_json::to_string(arguments).unwrap_or_else(|_| "{}".into());
     let params = EvaluateParams {
-        context_id: Some(world),
+        context_id: Some(place.world),
         await_promise: Some(true),
         return_by_value: Some(true),
         silent: Some(true),
         ..EvaluateParams::new(format!("{}.{function}({arguments})", *LIBRARY))
     };
+    let calls = calls(context, place.session.as_deref(), until);
     let evaluated: Option<Evaluated<T>> = calls.call(params).await?;
     Ok(evaluated.and_then(Evaluated::into_value))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn library_is_one_expression_without_comments() {
-        assert!(LIBRARY.starts_with("(globalThis.steps ??= (() => {") && LIBRARY.ends_with("})())"));
-        assert!(!LIBRARY.lines().any(|line| line.starts_with("//")));
-        for function in [
-            "target",
-            "field",
-            "setValue",
-            "list",
-            "choose",
-            "scrollToElement",
-            "scrollToEnd",
-            "wait",
-            "waitForText",
-            "frame",
-            "element",
-            "framePoint",
-        ] {
-            assert!(LIBRARY.contains(&format!("steps.{function} =")), "{function}");
-        }
-    }
 }

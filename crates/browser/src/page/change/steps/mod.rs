@@ -1,5 +1,7 @@
 //! Does the caller's steps on the loaded page, one after the other.
 
+mod attach;
+mod drag;
 mod input;
 mod locate;
 
@@ -10,12 +12,14 @@ use chromiumoxide::cdp::browser_protocol::emulation::SetFocusEmulationEnabledPar
 use grabd_domain::capture::{ScrollTarget, Step};
 use tokio::time::Instant;
 
-use self::locate::{Arguments, Found, Problem};
+pub(in crate::page) use self::locate::FRAME_SEPARATOR;
+use self::locate::{Arguments, Found, Place, Problem};
 use crate::cdp::CallError;
 use crate::page::change::interact;
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::load::settle;
+use crate::page::picture::step_image;
 
 /// How much longer steps wait that do nothing else. An element to act on is waited for as long as a page may take to settle.
 const WAIT_FACTOR: u32 = 2;
@@ -48,7 +52,7 @@ pub(in crate::page) async fn take_all(context: &CaptureContext<'_>) -> Result<bo
             return Err(CaptureError::failed(format!("{name}: the time of the capture was over before.")));
         }
         drop(context.tab.watch.take_prevented_window());
-        take(context, step, &name, at + 1).await?;
+        StepRun::new(context, &name, at + 1).take(step).await?;
         let limit = if at + 1 < steps.len() { SETTLE_LIMIT } else { context.limits.settle_budget };
         settle::settle_within(context, limit).await?;
         if let Some(url) = context.tab.watch.take_prevented_window() {
@@ -58,96 +62,187 @@ pub(in crate::page) async fn take_all(context: &CaptureContext<'_>) -> Result<bo
     Ok(true)
 }
 
-/// Does a step. `number` is the number of steps that are done with it.
-async fn take(context: &CaptureContext<'_>, step: &Step, name: &str, number: usize) -> Result<(), CaptureError> {
-    // What leads to another document must not be repeated there, but what was waited for until then is waited for there.
-    let set_done = || context.interactions.steps.store(number, Ordering::Relaxed);
-    let left = context.capture_by.saturating_duration_since(Instant::now());
-    let step_limit = context.limits.settle_budget.min(left);
-    let wait_limit = (context.limits.settle_budget * WAIT_FACTOR).min(left);
-    let secrets = context.spec.secrets.hidden_texts();
-    let arguments = |selector, text, kind| Arguments {
-        selector,
-        text,
-        kind,
-        enabled: false,
-        secrets: &secrets,
-        // Set by the wait.
-        budget_ms: 0,
-    };
-    let failed = |found: &Found, selector: &str, limit: Duration| {
-        let why = found.problem.map(|problem| explain(problem, found, selector, limit, &secrets));
-        why.map_or(Ok(()), |why| Err(CaptureError::failed(format!("{name}: {why}"))))
-    };
-    match step {
-        Step::Click(selector) | Step::Hover(selector) => {
-            let is_click = matches!(step, Step::Click(_));
-            let target = Arguments { enabled: is_click, ..arguments(selector.as_str(), "", "buttons") };
-            let (found, _) = locate::find(context, "target", target, step_limit).await?;
-            failed(&found, selector, step_limit)?;
-            set_done();
-            if let Some(point) = found.point() {
-                interact::move_mouse(context, point, is_click).await?;
-            }
-        }
-        Step::Type { into, text, is_secret: _ } => {
-            let field = arguments(into.as_str(), "", "fields");
-            let (found, place) = locate::find(context, "field", field, step_limit).await?;
-            failed(&found, into, step_limit)?;
-            set_done();
-            match place.filter(|_| found.is_value) {
-                Some(place) => {
-                    let value = arguments(into.as_str(), text.as_str(), "");
-                    let set = locate::apply(context, &place, "setValue", &value).await?;
-                    failed(&set.unwrap_or_default(), into, step_limit)?;
-                }
-                None => input::insert_text(context, text).await?,
-            }
-        }
-        Step::Press(press) => {
-            set_done();
-            input::press(context, press).await?;
-        }
-        Step::Select { list, option } => {
-            let wanted = arguments(list.as_str(), option.as_str(), "lists");
-            let (found, place) = locate::find(context, "list", wanted, step_limit).await?;
-            failed(&found, list, step_limit)?;
-            set_done();
-            if let Some(place) = place {
-                locate::apply(context, &place, "choose", &wanted).await?;
-            }
-        }
-        Step::ScrollTo(ScrollTarget::Element(selector)) => {
-            let target = arguments(selector.as_str(), "", "");
-            let (found, _) = locate::find(context, "scrollToElement", target, step_limit).await?;
-            failed(&found, selector, step_limit)?;
-            set_done();
-        }
-        Step::ScrollTo(ScrollTarget::Top | ScrollTarget::Bottom) => {
-            let is_bottom = *step == Step::ScrollTo(ScrollTarget::Bottom);
-            let end = arguments("", if is_bottom { "bottom" } else { "top" }, "");
-            let found = locate::find_in_page(context, "scrollToEnd", end, step_limit).await?;
-            failed(&found, "", step_limit)?;
-            set_done();
-        }
-        Step::WaitFor(selector) => {
-            let awaited = arguments(selector.as_str(), "", "");
-            let (found, _) = locate::find(context, "wait", awaited, wait_limit).await?;
-            failed(&found, selector, wait_limit)?;
-            set_done();
-        }
-        Step::WaitForText(text) => {
-            let awaited = arguments("", text.as_str(), "");
-            let found = locate::find_in_page(context, "waitForText", awaited, wait_limit).await?;
-            failed(&found, text, wait_limit)?;
-            set_done();
-        }
-        Step::Script(script) => {
-            set_done();
-            interact::run_in_page(context, script, name).await?;
+/// A step that is being done.
+struct StepRun<'a> {
+    context: &'a CaptureContext<'a>,
+    /// The beginning of errors: its number and its kind.
+    name: &'a str,
+    /// The number of steps that are done with it.
+    number: usize,
+    /// What must not be in errors.
+    secrets: Vec<&'a str>,
+    /// How long an element to act on is waited for.
+    step_limit: Duration,
+    /// How long a step waits that does nothing else.
+    wait_limit: Duration,
+}
+
+impl<'a> StepRun<'a> {
+    fn new(context: &'a CaptureContext<'a>, name: &'a str, number: usize) -> Self {
+        let left = context.capture_by.saturating_duration_since(Instant::now());
+        let settle_budget = context.limits.settle_budget;
+        Self {
+            context,
+            name,
+            number,
+            secrets: context.spec.secrets.hidden_texts(),
+            step_limit: settle_budget.min(left),
+            wait_limit: (settle_budget * WAIT_FACTOR).min(left),
         }
     }
-    Ok(())
+
+    /// The arguments for a selector. The budget is set by the wait.
+    fn arguments<'s>(&'s self, selector: &'s str, text: &'s str, kind: &'s str) -> Arguments<'s> {
+        Arguments { selector, text, kind, secrets: &self.secrets, ..Arguments::default() }
+    }
+
+    /// What leads to another document must not be repeated there, but what was waited for until then is waited for there.
+    fn set_done(&self) {
+        self.context.interactions.steps.store(self.number, Ordering::Relaxed);
+    }
+
+    /// The error of a function that has a problem.
+    fn check(&self, found: &Found, named: &str, limit: Duration) -> Result<(), CaptureError> {
+        let Some(problem) = found.problem else { return Ok(()) };
+        let why = explain(problem, found, named, limit, &self.secrets);
+        Err(CaptureError::failed(format!("{}: {why}", self.name)))
+    }
+
+    /// Calls a function with an element, and checks that it has no problem.
+    async fn find(
+        &self,
+        function: &str,
+        arguments: Arguments<'_>,
+        limit: Duration,
+    ) -> Result<(Found, Option<Place>), CaptureError> {
+        let (found, place) = locate::find(self.context, function, arguments, limit).await?;
+        self.check(&found, arguments.selector, limit)?;
+        Ok((found, place))
+    }
+
+    async fn take(&self, step: &Step) -> Result<(), CaptureError> {
+        match step {
+            Step::Click(selector) => self.point_at(selector, true).await,
+            Step::Hover(selector) => self.point_at(selector, false).await,
+            Step::Type { into, text, is_secret: _ } => self.type_text(into, text).await,
+            Step::Press(press) => {
+                self.set_done();
+                input::press(self.context, press).await
+            }
+            Step::Select { list, option } => self.select(list, option).await,
+            Step::ScrollTo(target) => self.scroll_to(target).await,
+            Step::WaitFor(selector) => {
+                self.find("wait", self.arguments(selector, "", ""), self.wait_limit).await?;
+                self.set_done();
+                Ok(())
+            }
+            Step::WaitForText(text) => {
+                let awaited = self.arguments("", text, "");
+                let found = locate::find_in_page(self.context, "waitForText", awaited, self.wait_limit).await?;
+                self.check(&found, text, self.wait_limit)?;
+                self.set_done();
+                Ok(())
+            }
+            Step::Script(script) => {
+                self.set_done();
+                interact::run_in_page(self.context, script, self.name).await
+            }
+            Step::Drag { from, to } => self.drag(from, to).await,
+            Step::Capture(image) => {
+                step_image::take(self.context, image, self.name).await?;
+                self.set_done();
+                Ok(())
+            }
+        }
+    }
+
+    /// Moves the mouse over an element, and clicks it if `is_click`.
+    async fn point_at(&self, selector: &str, is_click: bool) -> Result<(), CaptureError> {
+        let target = Arguments { enabled: is_click, ..self.arguments(selector, "", "buttons") };
+        let (found, _) = self.find("target", target, self.step_limit).await?;
+        self.set_done();
+        match found.point() {
+            Some(point) => interact::move_mouse(self.context, point, is_click).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn type_text(&self, into: &str, text: &str) -> Result<(), CaptureError> {
+        let (found, place) = self.find("field", self.arguments(into, "", "fields"), self.step_limit).await?;
+        self.set_done();
+        match place.filter(|_| found.is_value) {
+            Some(place) => {
+                let value = self.arguments(into, text, "");
+                let set = locate::apply(self.context, &place, "setValue", &value).await?;
+                self.check(&set.unwrap_or_default(), into, self.step_limit)
+            }
+            None => input::insert_text(self.context, text).await,
+        }
+    }
+
+    async fn select(&self, list: &str, option: &str) -> Result<(), CaptureError> {
+        let wanted = self.arguments(list, option, "lists");
+        let (_, place) = self.find("list", wanted, self.step_limit).await?;
+        self.set_done();
+        if let Some(place) = place {
+            locate::apply(self.context, &place, "choose", &wanted).await?;
+        }
+        Ok(())
+    }
+
+    async fn scroll_to(&self, target: &ScrollTarget) -> Result<(), CaptureError> {
+        let end = match target {
+            ScrollTarget::Element(selector) => {
+                self.find("scrollToElement", self.arguments(selector, "", ""), self.step_limit).await?;
+                self.set_done();
+                return Ok(());
+            }
+            ScrollTarget::Top => self.arguments("", "top", ""),
+            ScrollTarget::Bottom => self.arguments("", "bottom", ""),
+        };
+        let found = locate::find_in_page(self.context, "scrollToEnd", end, self.step_limit).await?;
+        self.check(&found, "", self.step_limit)?;
+        self.set_done();
+        Ok(())
+    }
+
+    /// Drags an element to another one, which may appear only then. Without it, the button is released at once.
+    async fn drag(&self, from: &str, to: &str) -> Result<(), CaptureError> {
+        let (found, _) = self.find("target", self.arguments(from, "", ""), self.step_limit).await?;
+        self.set_done();
+        let Some(start) = found.point() else { return Ok(()) };
+        let _fast = self.context.clock.draw_fast();
+        let at = drag::begin(self.context, start).await?;
+        let target = Arguments { is_dragging: true, ..self.arguments(to, "", "") };
+        let (found, _) = locate::find(self.context, "target", target, self.step_limit).await?;
+        match found.point() {
+            Some(end) => drag::finish(self.context, at, end).await?,
+            None => drag::release(self.context, at).await?,
+        }
+        self.check(&found, to, self.step_limit)
+    }
+}
+
+/// Waits until an element in a frame is visible, before there are steps. Errors begin with `name`, the name of the option.
+///
+/// # Errors
+/// If none becomes visible in time.
+pub(in crate::page) async fn wait_in_frame(
+    context: &CaptureContext<'_>,
+    name: &str,
+    selector: &str,
+) -> Result<(), CaptureError> {
+    let limit = context.capture_by.saturating_duration_since(Instant::now());
+    let secrets = context.spec.secrets.hidden_texts();
+    let awaited = Arguments { selector, secrets: &secrets, ..Arguments::default() };
+    let (found, _) = locate::find(context, "wait", awaited, limit).await?;
+    match found.problem {
+        None => Ok(()),
+        Some(problem) => {
+            let why = explain(problem, &found, selector, limit, &secrets);
+            Err(CaptureError::failed(format!("`{name}`: {why}")))
+        }
+    }
 }
 
 /// Why a step cannot be done, as a sentence without the secrets: a selector may name what another step types.

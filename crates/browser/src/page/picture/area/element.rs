@@ -13,6 +13,7 @@ use crate::page::error::CaptureError;
 use crate::page::findings::state::PageState;
 use crate::page::load::settle;
 use crate::page::script::millis;
+use crate::page::selectors;
 
 /// The time that passes for content that appears when the element is scrolled to.
 const APPEAR_TIME: Duration = Duration::from_millis(350);
@@ -65,6 +66,7 @@ pub(super) async fn find(context: &CaptureContext<'_>, selector: &Selector) -> R
     let not_searchable =
         || CaptureError::failed(format!("The page does not let `selector` \"{selector}\" be looked for."));
     watch.reset_irrelevant();
+    selectors::prepare(context, selector).await?;
     let starts = watch.read(|seen| seen.starts);
     let search = SearchArguments { selector, budget_ms: millis(left_until(until)) };
     let found: FindResult =
