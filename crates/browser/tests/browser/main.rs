@@ -17,6 +17,8 @@ mod consent;
 #[cfg(test)]
 mod domains;
 #[cfg(test)]
+mod elements;
+#[cfg(test)]
 mod failing;
 #[cfg(test)]
 mod files;
