@@ -33,6 +33,8 @@ static LIBRARY: LazyLock<String> = LazyLock::new(|| {
         include_str!("scripts/changes.js"),
         include_str!("scripts/hiding.js"),
         include_str!("scripts/looks.js"),
+        include_str!("scripts/clipping.js"),
+        include_str!("scripts/shown_text.js"),
         include_str!("scripts/conditions.js"),
         include_str!("scripts/interact.js"),
         include_str!("scripts/freeze.js"),

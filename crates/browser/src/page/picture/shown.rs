@@ -33,7 +33,7 @@ pub(in crate::page) const ELEMENTS: &str = concat!(
     include_str!("../scripts/extract/roles.js"),
     include_str!("../scripts/extract/names.js"),
     include_str!("../scripts/extract/areas.js"),
-    include_str!("../scripts/extract/clips.js"),
+    include_str!("../scripts/clipping.js"),
     include_str!("../scripts/extract/elements.js"),
     include_str!("../scripts/extract/covers.js"),
     include_str!("../scripts/extract/accessibility.js"),

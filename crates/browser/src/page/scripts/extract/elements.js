@@ -89,6 +89,9 @@ const viewOf = ({ area, leftEdge, image }) => ({
   height: image.height,
 });
 
+const clipping = newClipping();
+const visiblePart = (element, { left, top, right, bottom }) => intersection({ left, top, right, bottom }, clipsOf(element, clipping).own);
+
 // The elements of this document that the image shows, each with the element that has its box, that box, and the part of it that can
 // be seen: an area of an image map has the box of its image.
 const shownElements = function* (shown) {
@@ -97,7 +100,7 @@ const shownElements = function* (shown) {
     const carrier = element instanceof HTMLAreaElement ? imageOf(element) : element;
     if (!isOperable(element, role) || !carrier || !isVisible(carrier, { opacityProperty: true, visibilityProperty: true })) continue;
     const box = carrier === element ? boxOf(element) : areaBox(element, carrier);
-    const part = intersection(uncutPart(carrier, box), shown);
+    const part = intersection(visiblePart(carrier, box), shown);
     if (!hasNoArea(part)) yield { element, role, carrier, box, part };
   }
 };
@@ -160,7 +163,7 @@ const frameAt = (element, { view, place }) => {
   const [left, top] = [inner(box.left, 'left', ownX), inner(box.top, 'top', ownY)];
   const [right, bottom] = [inner(box.right, 'right', -ownX), inner(box.bottom, 'bottom', -ownY)];
   const [scaleX, scaleY] = [ownX * at.scaleX, ownY * at.scaleY];
-  const part = uncutPart(element, { left, top, right, bottom });
+  const part = visiblePart(element, { left, top, right, bottom });
   const next = {
     x: at.x + left * at.scaleX, y: at.y + top * at.scaleY, scaleX, scaleY,
     left: Math.max(at.left, at.x + part.left * at.scaleX), top: Math.max(at.top, at.y + part.top * at.scaleY),

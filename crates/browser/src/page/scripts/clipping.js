@@ -1,5 +1,6 @@
 // Which part of an element its ancestors leave visible: what `overflow`, `contain`, `clip` and `clip-path` do not cut off. Where a
-// style is not understood, nothing counts as cut off.
+// style is not understood, nothing counts as cut off. Expressions with this file define how they read elements: `styleOf`, `boxOf`,
+// `localName`, `flatParent` and `matchesSelector`.
 
 const EVERYWHERE = { left: -1e9, top: -1e9, right: 1e9, bottom: 1e9 };
 const NOWHERE = { left: 1e9, top: 1e9, right: -1e9, bottom: -1e9 };
@@ -13,6 +14,8 @@ const intersection = (one, other) => ({
   right: Math.min(one.right, other.right),
   bottom: Math.min(one.bottom, other.bottom),
 });
+// Elements of frames have prototypes of their own.
+const isHtmlBox = (element) => element.offsetWidth !== undefined;
 const hasNoArea = ({ left, top, right, bottom }) => right <= left || bottom <= top;
 
 // Elements in the top layer are drawn apart from their ancestors.
@@ -62,7 +65,7 @@ const polygonOf = (element, box, isTurned, text) => {
 
 // What `clip-path` leaves of an element.
 const clipPathOf = (element, box, { clipPath, display }, isTurned) => {
-  if (clipPath === 'none' || clipPath.length > MAX_SHAPE || !(element instanceof HTMLElement) || display === 'inline') return EVERYWHERE;
+  if (clipPath === 'none' || clipPath.length > MAX_SHAPE || !isHtmlBox(element) || display === 'inline') return EVERYWHERE;
   const [, shape, text] = /^([a-z]+)\(([^()]*)\)$/.exec(clipPath) ?? [];
   switch (shape) {
     case 'inset':
@@ -81,62 +84,72 @@ const clipPathOf = (element, box, { clipPath, display }, isTurned) => {
 // What `clip` leaves of an element that is positioned out of the flow.
 const clipOf = (element, box, { clip, position }, isTurned) => {
   const [, text] = /^rect\(([^()]*)\)$/.exec(clip) ?? [];
-  if (!text || !(element instanceof HTMLElement) || (position !== 'absolute' && position !== 'fixed')) return EVERYWHERE;
+  if (!text || !isHtmlBox(element) || (position !== 'absolute' && position !== 'fixed')) return EVERYWHERE;
   const edges = text.split(/[\s,]+/);
   const edge = (at, otherwise) => (edges[at] === 'auto' ? otherwise : shapeLength(edges[at], NaN));
   return within(element, box, isTurned, [edge(3, 0), edge(0, 0), edge(1, element.offsetWidth), edge(2, element.offsetHeight)]);
 };
 
-// What an element leaves of its content.
-const contentClip = (element, box, style, isTurned) => {
-  if (!(element instanceof HTMLElement) || WITHOUT_OVERFLOW.test(style.display)) return EVERYWHERE;
-  // Their overflow is that of the window.
-  if (element === rootOf(document) || element === bodyOf(document)) return EVERYWHERE;
+// The axes on which an element cuts off its content, and those of them on which a user can scroll it.
+const cutAxes = (element, style) => {
+  // The overflow of the root and of the body is that of the window.
+  if (!isHtmlBox(element) || WITHOUT_OVERFLOW.test(style.display) || /^(?:html|body)$/.test(localName(element))) return [];
   const isContained = /paint|strict|content/.test(style.contain);
   const cuts = (overflow) => isContained || /^(?:hidden|scroll|auto)$/.test(overflow) || (overflow === 'clip' && (style.overflowClipMargin ?? '0px') === '0px');
-  const [across, down] = [cuts(style.overflowX), cuts(style.overflowY)];
-  if (!across && !down) return EVERYWHERE;
+  return [style.overflowX, style.overflowY].map((overflow) => ({ isCut: cuts(overflow), isScrolled: /^(?:scroll|auto)$/.test(overflow) }));
+};
+
+// What an element leaves of its content. With `isReach`, what can be scrolled into view counts as visible.
+const contentClip = (element, box, style, { own, isTurned, isReach }) => {
+  const [across, down] = cutAxes(element, style);
+  if (!across?.isCut && !down?.isCut) return own;
   const [ownX, ownY] = isTurned ? [0, 0] : [box.width / (element.offsetWidth || 1), box.height / (element.offsetHeight || 1)];
   const border = (side) => Number.parseFloat(style.getPropertyValue(`border-${side}-width`)) || 0;
+  const inner = intersection(own, {
+    left: across.isCut ? box.left + border('left') * ownX : EVERYWHERE.left,
+    top: down.isCut ? box.top + border('top') * ownY : EVERYWHERE.top,
+    right: across.isCut ? box.right - border('right') * ownX : EVERYWHERE.right,
+    bottom: down.isCut ? box.bottom - border('bottom') * ownY : EVERYWHERE.bottom,
+  });
+  if (!isReach || hasNoArea(inner)) return inner;
   return {
-    left: across ? box.left + border('left') * ownX : EVERYWHERE.left,
-    top: down ? box.top + border('top') * ownY : EVERYWHERE.top,
-    right: across ? box.right - border('right') * ownX : EVERYWHERE.right,
-    bottom: down ? box.bottom - border('bottom') * ownY : EVERYWHERE.bottom,
+    left: across.isScrolled ? EVERYWHERE.left : inner.left,
+    top: down.isScrolled ? EVERYWHERE.top : inner.top,
+    right: across.isScrolled ? EVERYWHERE.right : inner.right,
+    bottom: down.isScrolled ? EVERYWHERE.bottom : inner.bottom,
   };
 };
 
 // What is left of an element itself, and of what is in it, by its position: in the flow, absolute or fixed.
 const UNCUT = { own: EVERYWHERE, inFlow: EVERYWHERE, absolute: EVERYWHERE, fixed: EVERYWHERE, isTurned: false };
-const clipsIn = (element, outer) => {
+const clipsIn = (element, outer, { window, isReach }) => {
   const style = styleOf(element);
   const { position } = style;
   const isTurned = outer.isTurned || isTurnedBy(style);
   const isApart = matchesSelector(element, TOP_LAYER);
-  const around = isApart ? EVERYWHERE : position === 'fixed' ? outer.fixed : position === 'absolute' ? outer.absolute : outer.inFlow;
+  const around = isApart ? window.fixed : position === 'fixed' ? outer.fixed : position === 'absolute' ? outer.absolute : outer.inFlow;
   const box = boxOf(element);
   const path = clipPathOf(element, box, style, isTurned);
   const own = intersection(intersection(around, path), clipOf(element, box, style, isTurned));
-  const inFlow = intersection(own, contentClip(element, box, style, isTurned));
+  const inFlow = contentClip(element, box, style, { own, isTurned, isReach });
   const holdsFixed = holdsFixedElements(style);
   const holdsAbsolute = holdsFixed || position !== 'static';
   // A path cuts off what is inside of the element wherever that is positioned.
-  const elsewhere = (clip) => intersection(isApart ? EVERYWHERE : clip, path);
+  const elsewhere = (clip) => intersection(isApart ? window.fixed : clip, path);
   return { own, inFlow, absolute: holdsAbsolute ? inFlow : elsewhere(outer.absolute), fixed: holdsFixed ? inFlow : elsewhere(outer.fixed), isTurned };
 };
 
-const knownClips = new Map();
-const clipsOf = (element) => {
+// How the elements of a document are cut off, as long as its layout stays the same. `window` is what the window leaves of it.
+const newClipping = (window = UNCUT, isReach = false) => ({ known: new Map(), window, isReach });
+const clipsOf = (element, clipping) => {
+  const { known, window } = clipping;
   const unknown = [];
   let at = element;
-  for (; at && !knownClips.has(at); at = flatParent(at)) unknown.push(at);
-  let clips = at ? knownClips.get(at) : UNCUT;
+  for (; at && !known.has(at); at = flatParent(at)) unknown.push(at);
+  let clips = at ? known.get(at) : window;
   for (const inner of unknown.reverse()) {
-    clips = clipsIn(inner, clips);
-    knownClips.set(inner, clips);
+    clips = clipsIn(inner, clips, clipping);
+    known.set(inner, clips);
   }
   return clips;
 };
-
-// The part of a box of the element that is not cut off.
-const uncutPart = (element, { left, top, right, bottom }) => intersection({ left, top, right, bottom }, clipsOf(element).own);
