@@ -40,6 +40,7 @@ static LIBRARY: LazyLock<String> = LazyLock::new(|| {
         include_str!("scripts/freeze.js"),
         include_str!("scripts/glyphs.js"),
         include_str!("scripts/about.js"),
+        include_str!("scripts/vitals.js"),
     ];
     format!("(() => {{\nconst page = {{}};\n{}globalThis.page = page;\n}})();\n", without_comments(&files))
 });
@@ -156,6 +157,7 @@ mod tests {
             "hideListed",
             "textsWithoutGlyphs",
             "about",
+            "vitals",
         ] {
             assert!(LIBRARY.contains(&format!("page.{function} =")), "{function}");
         }
