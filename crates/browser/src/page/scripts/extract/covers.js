@@ -7,6 +7,8 @@ const MAX_COVER_SELECTOR = 256;
 const MAX_COVER_CHARACTERS = 1 << 20;
 const MAX_SHADOW_DEPTH = 100;
 const MAX_RECTS = 50;
+// Of those that lie above each other at a point.
+const MAX_LAYERS = 200;
 // The middle, and the places around it, as parts of the width and of the height.
 const PLACES = [[0.5, 0.5], [0.25, 0.25], [0.75, 0.25], [0.25, 0.75], [0.75, 0.75]];
 const HALF = (PLACES.length - 1) / 2;
@@ -72,7 +74,7 @@ const frontAt = (element, [x, y]) => {
   if (modal && !holds(modal, element)) return hit;
   const tree = rootNode(element);
   const all = tree instanceof ShadowRoot ? elementsInShadow(tree, x, y) : elementsInDocument(document, x, y);
-  return [...all].some((other) => isHit(element, other)) ? hit : undefined;
+  return [...all].slice(0, MAX_LAYERS).some((other) => isHit(element, other)) ? hit : undefined;
 };
 
 // The largest part of the page at the point that is in front of the element.
@@ -132,7 +134,7 @@ const withStyles = (rules, run) => {
 const LEAST_FACTOR = 1 / 256;
 
 // Makes the page so small that all of these are in the window, while the function runs: only what is in the window is found by the hit
-// test. Returns whether that is possible.
+// test. Does nothing if that is not possible.
 const whileAllAreInWindow = (boxes, run) => {
   const page = globalThis.page;
   const right = boxes.reduce((edge, box) => Math.max(edge, box.right + scrollX), 0);
@@ -141,12 +143,12 @@ const whileAllAreInWindow = (boxes, run) => {
   while (factor >= LEAST_FACTOR && (right * factor > innerWidth || bottom * factor > innerHeight)) factor /= 2;
   if (!page?.scale || factor < LEAST_FACTOR) return;
   withStyles('', () => {
-    let scaled = false;
+    let result = null;
     try {
-      ({ scaled } = page.scale({ factor }));
-      if (scaled) run();
+      result = page.scale({ factor });
+      if (result.scaled) run();
     } finally {
-      if (scaled) page.unscale();
+      if (result?.scaled !== false) page.unscale();
     }
   });
 };
@@ -154,6 +156,13 @@ const whileAllAreInWindow = (boxes, run) => {
 // What is in front of each of the elements, in their order. `element` is what is looked for, `carrier` is the element whose box the
 // places are in; `places` is null where nothing is asked.
 const frontsOf = (asked) => {
+  try {
+    return findFronts(asked);
+  } catch {
+    return asked.map(({ places }) => (places ? UNKNOWN : null));
+  }
+};
+const findFronts = (asked) => {
   const fronts = asked.map(({ places }) => (places ? UNKNOWN : null));
   const beyond = [];
   const unhit = [];
@@ -184,6 +193,8 @@ const frontsOf = (asked) => {
 // What is in front of a frame at places in its document, each with several points. Returns the points in this document as well.
 const frontsOfFrame = (element, { points, hidden }) => {
   hiddenTexts = hidden ?? [];
+  // Where a point of a turned frame is cannot be told from its box.
+  if (clipsOf(element, clipping).isTurned) return { fronts: points.map((own) => own && UNKNOWN), points: points.map(() => null) };
   const box = boxOf(element);
   const style = styleOf(element);
   const edge = (side) => (Number.parseFloat(style.getPropertyValue(`border-${side}-width`)) || 0) + (Number.parseFloat(style.getPropertyValue(`padding-${side}`)) || 0);
