@@ -254,6 +254,27 @@ class ClientTest(unittest.TestCase):
                 call("capture", URL, wait_timeout=0.001)
             self.assertLessEqual(len(service.received), 4)
 
+    def test_creates_keep_to_retry_after_until_the_time_limit_of_the_caller(self) -> None:
+        limit = failure(429, "rate_limit_exceeded", {"retry-after": "0"})
+        batch = answer(200, {"results": [{"grab": grab("pending"), "error": None}]})
+        for method, target, result in [("create_grab", URL, DONE), ("create_batch", [URL], batch)]:
+            for call, service in self.scenarios(*[limit] * 12, result):
+                call(method, target)
+                keys = {one.headers["idempotency-key"] for one in service.received}
+                self.assertEqual((len(service.received), len(keys)), (13, 1), method)
+            # The caller's time is shorter than what the service asks for, so nothing is waited for.
+            late = failure(429, "rate_limit_exceeded", {"retry-after": "90"})
+            for call, service in self.scenarios(late):
+                start = time.monotonic()
+                with self.assertRaises(grabd.RateLimitExceededError) as caught:
+                    call(method, target, wait_timeout=60)
+                self.assertEqual((caught.exception.retry_after, len(service.received)), (90, 1), method)
+                self.assertLess(time.monotonic() - start, 30)
+            for call, service in self.scenarios(limit, max_retries=0):
+                with self.assertRaises(grabd.RateLimitExceededError):
+                    call(method, target)
+                self.assertEqual(len(service.received), 1, method)
+
     def test_wait_all_waits_for_a_hundred_grabs_with_each_request(self) -> None:
         ids = [f"id-{number}" for number in range(101)]
         page = [answer(200, {"data": [grab("done", id=id) for id in part], "has_more": False}) for part in (ids[:100], ids[100:])]

@@ -15,6 +15,8 @@ export interface CreateOptions extends CallOptions {
   idempotencyKey?: string | undefined;
   /** Capture options that this version of the library does not know. */
   extraOptions?: Record<string, unknown> | undefined;
+  /** Time limit of the wait for limits that are used up (429), in milliseconds. Default: 5 minutes. */
+  waitTimeoutMs?: number | undefined;
 }
 
 /** One capture of a batch: its URL, or the HTML document in `html`, and the options that are its own. */
@@ -32,6 +34,8 @@ export interface BatchOptions extends CallOptions {
    * again. Default: a random key, the same for all attempts of this call.
    */
   idempotencyKey?: string | undefined;
+  /** Time limit of the wait for limits that are used up (429), in milliseconds. Default: 5 minutes. */
+  waitTimeoutMs?: number | undefined;
 }
 
 /** Settings of `capture`. */
@@ -161,11 +165,10 @@ export class Grabd {
     target: string | (HtmlOptions & CaptureCallOptions), more: CaptureOptions & CaptureCallOptions = {},
   ): Promise<Grab> {
     const [url, options] = typeof target === "string" ? [target, more] : [undefined, target];
-    const { waitTimeoutMs, ...create } = options;
-    create.idempotencyKey ??= crypto.randomUUID();
-    const grab = await this.#createWithinLimits(url, create, waitTimeoutMs);
+    const create = { ...options, idempotencyKey: options.idempotencyKey ?? crypto.randomUUID() };
+    const grab = await this.#create(url, create, false);
     if (hasEnded(grab)) return grab;
-    const { signal, timeoutMs } = create;
+    const { signal, timeoutMs, waitTimeoutMs } = create;
     const ended = await this.wait(grab.id, { waitTimeoutMs, signal, timeoutMs });
     // For a failure, the same key gets the error response with its code.
     return ended.status === "done" ? ended : this.#create(url, create, false);
@@ -173,7 +176,8 @@ export class Grabd {
 
   /**
    * Creates a grab and returns at once, with a live key: `wait` for it, `watch` it, or receive a webhook. With a test
-   * key the returned grab has already ended.
+   * key the returned grab has already ended. If a limit is used up (429), the create is sent again after its
+   * `Retry-After`, until `waitTimeoutMs` has passed.
    */
   createGrab(url: string, options?: CaptureOptions & CreateOptions): Promise<Grab>;
   /** Creates a grab of the document in `html`, which needs no URL. */
@@ -186,57 +190,60 @@ export class Grabd {
 
   /**
    * Queues up to 50 captures in one request. The results are in the same order: each has the grab, or the error of a
-   * capture that was refused. When credits or limits are used up, the rest get that error.
+   * capture that was refused. When credits or limits are used up, the rest get that error. If the batch itself is refused
+   * because a limit is used up (429), it is sent again after its `Retry-After`, until `waitTimeoutMs` has passed.
    */
   createBatch(captures: readonly (string | BatchCapture)[], options: BatchOptions = {}): Promise<Batch> {
-    const { signal, timeoutMs, idempotencyKey, options: shared = {} } = options;
+    const { signal, timeoutMs, waitTimeoutMs, idempotencyKey, options: shared = {} } = options;
     const grabs = captures.map((capture) => (typeof capture === "string" ? { url: capture } : capture));
     checkNames(shared);
     for (const { url: _, ...own } of grabs) checkNames(own);
-    return this.#http.json({
+    const call: Call = {
       method: "POST",
       path: "/grabs/batch",
       body: { grabs, options: shared },
       headers: { "idempotency-key": idempotencyKey ?? crypto.randomUUID() },
       repeatable: true,
+      waits: true,
       defaultTimeoutMs: CREATE_TIMEOUT_MS,
       signal,
       timeoutMs,
-    });
+    };
+    return this.#sendWithinLimits(call, waitTimeoutMs);
   }
 
-  /** Creates a grab, and waits for limits that are used up (429). */
-  async #createWithinLimits(
-    url: string | undefined, options: CaptureOptions & CreateOptions, waitTimeoutMs: number | undefined,
-  ): Promise<Grab> {
+  /** Sends a create, and waits for limits that are used up (429). */
+  async #sendWithinLimits<T>(call: Call, waitTimeoutMs: number | undefined): Promise<T> {
     const end = performance.now() + checkedMs("waitTimeoutMs", waitTimeoutMs ?? WAIT_TIMEOUT_MS);
     for (let refusals = 0; ; refusals += 1) {
       try {
-        return await this.#create(url, options, false);
+        return await this.#http.json<T>(call);
       } catch (error) {
         const delayMs = this.#http.createDelayMs(error, refusals);
         if (delayMs === undefined || performance.now() + delayMs >= end) throw error;
-        await sleep(delayMs, options.signal);
+        await sleep(delayMs, call.signal);
       }
     }
   }
 
   #create(url: string | undefined, options: CaptureOptions & CreateOptions, isAsync: boolean): Promise<Grab> {
-    const { signal, timeoutMs, idempotencyKey, extraOptions, ...members } = options;
+    const { signal, timeoutMs, waitTimeoutMs, idempotencyKey, extraOptions, ...members } = options;
     checkNames(members, " Give newer ones in `extraOptions`.");
     const headers: Record<string, string> = { "idempotency-key": idempotencyKey ?? crypto.randomUUID() };
     if (isAsync) headers["prefer"] = "respond-async";
     const body = url === undefined ? { ...extraOptions, ...members } : { ...extraOptions, ...members, url };
-    return this.#http.json({
+    const call: Call = {
       method: "POST",
       path: "/grabs",
       body,
       headers,
       repeatable: true,
+      waits: true,
       defaultTimeoutMs: CREATE_TIMEOUT_MS,
       signal,
       timeoutMs,
-    });
+    };
+    return this.#sendWithinLimits(call, waitTimeoutMs);
   }
 
   /** The current state of a grab. */

@@ -496,8 +496,8 @@ export interface CaptureOptions {
   fail_if_selector?: string | null | undefined;
   /**
    * Fail if the page shows this text. It is looked for just before the image is taken. A capture that fails is not
-   * charged. Upper and lower case count as equal, and so do spaces and line breaks. Frames of other origins are not
-   * searched. Example: `"Internal server error"`.
+   * charged. Upper and lower case count as equal, and so do spaces and line breaks. Text that is transparent or cut off
+   * does not count. Frames of other origins are not searched. Example: `"Internal server error"`.
    */
   fail_if_text?: string | undefined;
   /**

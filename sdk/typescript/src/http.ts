@@ -35,7 +35,7 @@ export interface Call extends CallOptions {
   headers?: Record<string, string>;
   /** Whether it may be repeated although it may have been carried out. */
   repeatable: boolean;
-  /** Whether it waits for a grab. Then a limit that is used up is waited for by the caller, and is no retry. */
+  /** Whether it creates grabs or waits for one. A limit that is used up is then waited for by the caller: no retry. */
   waits?: boolean;
   /** The time limit if neither the caller nor the client set one. */
   defaultTimeoutMs?: number;
@@ -308,8 +308,7 @@ export class Http {
 
   /** The wait before a create that met a limit. Undefined if it is left to the caller. */
   createDelayMs(error: unknown, refusals: number): number | undefined {
-    if (this.#maxRetries === 0 || (isLimit(error) && (error.retryAfterS ?? 0) > MAX_RETRY_AFTER_S)) return undefined;
-    return this.limitDelayMs(error, refusals);
+    return this.#maxRetries === 0 ? undefined : this.limitDelayMs(error, refusals);
   }
 
   /** The wait before the next attempt. Undefined if the service asks for a longer one. */

@@ -3,6 +3,7 @@ export type {
   BatchCapture, BatchOptions, CaptureCallOptions, CreateOptions, DownloadOptions, HtmlOptions, ListGrabsOptions,
   ListGrabsPageOptions, PricingOptions, ReadOptions, WaitOptions, WatchOptions,
 } from "./client.js";
+export type { CoveredBy, ElementsFile, PageElement } from "./elements.js";
 export * from "./errors.js";
 export * from "./generated.js";
 export { VERSION } from "./http.js";

@@ -127,6 +127,35 @@ test("capture goes on while a limit is used up", async () => {
   }, { maxRetries: 1 });
 });
 
+const CREATES: [string, Responder, (client: Grabd, waitTimeoutMs?: number) => Promise<unknown>][] = [
+  ["createGrab", DONE, (client, waitTimeoutMs) => client.createGrab("https://example.com/", { waitTimeoutMs })],
+  [
+    "createBatch",
+    json(200, { results: [{ grab: grab("pending"), error: null }] }),
+    (client, waitTimeoutMs) => client.createBatch(["https://example.com/"], { waitTimeoutMs }),
+  ],
+];
+for (const [name, result, create] of CREATES) {
+  test(`${name} keeps to Retry-After until the time limit of the caller`, async () => {
+    const limit = failure(429, "rate_limit_exceeded", { "retry-after": "0" });
+    await FakeService.with([...Array.from({ length: 12 }, () => limit), result], async (client, service) => {
+      await create(client);
+      const keys = new Set(service.received.map(({ headers }) => headers["idempotency-key"]));
+      assert.deepEqual([service.received.length, keys.size], [13, 1]);
+    });
+    // The caller's time is shorter than what the service asks for, so nothing is waited for.
+    const late = failure(429, "rate_limit_exceeded", { "retry-after": "90" });
+    await FakeService.with([late], async (client, service) => {
+      await assert.rejects(create(client, 60_000), { retryAfterS: 90 });
+      assert.equal(service.received.length, 1);
+    });
+    await FakeService.with([limit], async (client, service) => {
+      await assert.rejects(create(client), RateLimitExceededError);
+      assert.equal(service.received.length, 1);
+    }, { maxRetries: 0 });
+  });
+}
+
 test("waitAll waits for a hundred grabs with each request", async () => {
   const ids = Array.from({ length: 101 }, (_, number) => `id-${number}`);
   const page = (part: string[], status: string) => {

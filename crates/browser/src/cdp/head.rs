@@ -10,7 +10,7 @@ use super::robots_tag::opts_out;
 const REFRESH_CHARS: usize = 4096;
 
 /// What an archive of requests has of a request, beside what its event has.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RequestDetails {
     pub(crate) method: String,
     /// The JSON object of its headers, before the caller's are added. It is only read if requests are archived.
@@ -22,12 +22,26 @@ pub(crate) struct RequestDetails {
 }
 
 /// What an archive of requests has of a response, beside what its event has.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ResponseDetails {
     pub(crate) headers: Map<String, Value>,
     pub(crate) status_text: String,
     pub(crate) media_type: String,
     pub(crate) protocol: String,
+    /// Of an encrypted connection.
+    pub(crate) security: Option<SecurityDetails>,
+}
+
+/// An encrypted connection as the browser describes it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct SecurityDetails {
+    /// `TLS 1.3` and others.
+    pub(crate) protocol: String,
+    /// The common name of the authority that has issued the certificate.
+    pub(crate) issuer: String,
+    /// When the certificate expires, in seconds since 1970.
+    pub(crate) valid_to: f64,
 }
 
 /// The parts of response headers that are used.
@@ -58,6 +72,7 @@ pub(super) struct Response {
     mime_type: String,
     #[serde(default)]
     protocol: String,
+    security_details: Option<SecurityDetails>,
 }
 
 impl Response {
@@ -87,8 +102,8 @@ impl Response {
 
     /// What is recorded about it.
     pub(super) fn into_details(self) -> ResponseDetails {
-        let Self { status: _, headers, status_text, mime_type, protocol } = self;
-        ResponseDetails { headers, status_text, media_type: mime_type, protocol }
+        let Self { status: _, headers, status_text, mime_type, protocol, security_details: security } = self;
+        ResponseDetails { headers, status_text, media_type: mime_type, protocol, security }
     }
 }
 
@@ -107,6 +122,16 @@ fn challenge<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Challenge> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn encrypted_connection_is_described() {
+        let response =
+            |more: &str| -> Response { serde_json::from_str(&format!(r#"{{"status":200{more}}}"#)).unwrap() };
+        assert_eq!(response("").into_details().security, None);
+        let more = r#","securityDetails":{"protocol":"TLS 1.3","issuer":"R11","validFrom":1,"validTo":2,"sanList":[]}"#;
+        let described = SecurityDetails { protocol: "TLS 1.3".into(), issuer: "R11".into(), valid_to: 2.0 };
+        assert_eq!(response(more).into_details().security, Some(described));
+    }
 
     #[test]
     fn challenge_headers_name_their_service() {

@@ -11,4 +11,4 @@ mod robots_tag;
 
 pub(crate) use client::{CallError, Client, RawResult, Sink};
 pub(crate) use event::{Event, Kind, PausedRequest};
-pub(crate) use head::{Head, RequestDetails, ResponseDetails};
+pub(crate) use head::{Head, RequestDetails, ResponseDetails, SecurityDetails};

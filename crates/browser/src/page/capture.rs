@@ -154,6 +154,7 @@ async fn take_steps(context: &CaptureContext<'_>) -> Result<Capture, CaptureErro
     navigate::navigate(context).await?;
     loop {
         let document = navigate::document(context).await?;
+        let has_real_time = !context.clock.has_advanced();
         let late = Ready { by: SettledBy::Deadline, state: PageState::default() };
         let mut ready = match context.is_late() {
             true => late,
@@ -162,6 +163,8 @@ async fn take_steps(context: &CaptureContext<'_>) -> Result<Capture, CaptureErro
                 Settled::Left => continue,
             },
         };
+        // Before the page is changed, or scrolled through.
+        report::read_vitals(context, has_real_time).await;
         context.tab.watch.set_challenge(ready.state.challenge);
         if ready.state.challenge.is_some() && !context.spec.statuses.allows_blocked() {
             return Err(verdict::challenge_failure(&document).into());

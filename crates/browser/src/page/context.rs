@@ -20,6 +20,7 @@ use crate::page::capture_limits::Limits;
 use crate::page::change::consent::ConsentProgress;
 use crate::page::change::frame_sessions::FrameSessions;
 use crate::page::error::CaptureError;
+use crate::page::findings::vitals::WebVitals;
 use crate::page::load::clock::{Clock, TimeMode};
 use crate::page::load::intercept::Interception;
 use crate::page::load::watch::Document;
@@ -58,6 +59,8 @@ pub(super) struct CaptureContext<'a> {
     pub(super) has_awaited_answers: AtomicBool,
     /// How a consent dialog was handled.
     pub(super) consent: ConsentProgress,
+    /// How fast the current document was shown, if a report was asked for.
+    vitals: Mutex<WebVitals>,
     /// The beginning of the capture.
     pub(super) began: Instant,
     /// The latest time until which the load event is waited for, unless the document came late.
@@ -114,6 +117,7 @@ impl<'a> CaptureContext<'a> {
             viewport: Mutex::new(spec.viewport),
             has_awaited_answers: AtomicBool::new(false),
             consent,
+            vitals: Mutex::default(),
             began: now,
             load_by,
             capture_by,
@@ -124,6 +128,15 @@ impl<'a> CaptureContext<'a> {
     /// The viewport that the page is shown in.
     pub(super) fn viewport(&self) -> Viewport {
         *self.viewport.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How fast the current document was shown, as far as that is known.
+    pub(super) fn vitals(&self) -> WebVitals {
+        *self.vitals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set_vitals(&self, vitals: WebVitals) {
+        *self.vitals.lock().unwrap_or_else(PoisonError::into_inner) = vitals;
     }
 
     /// Resizes the window of the page.

@@ -33,11 +33,14 @@ static LIBRARY: LazyLock<String> = LazyLock::new(|| {
         include_str!("scripts/changes.js"),
         include_str!("scripts/hiding.js"),
         include_str!("scripts/looks.js"),
+        include_str!("scripts/clipping.js"),
+        include_str!("scripts/shown_text.js"),
         include_str!("scripts/conditions.js"),
         include_str!("scripts/interact.js"),
         include_str!("scripts/freeze.js"),
         include_str!("scripts/glyphs.js"),
         include_str!("scripts/about.js"),
+        include_str!("scripts/vitals.js"),
     ];
     format!("(() => {{\nconst page = {{}};\n{}globalThis.page = page;\n}})();\n", without_comments(&files))
 });
@@ -154,6 +157,7 @@ mod tests {
             "hideListed",
             "textsWithoutGlyphs",
             "about",
+            "vitals",
         ] {
             assert!(LIBRARY.contains(&format!("page.{function} =")), "{function}");
         }

@@ -80,6 +80,53 @@ async fn unwanted_elements_and_texts_fail() {
     rig.chromium.shutdown().await;
 }
 
+/// Pages in which the text is, and whether it can be seen there.
+const TEXTS: [(&str, &str, bool); 18] = [
+    ("/plain", "<p>Total <b style='opacity:.5'>amount</b></p>", true),
+    ("/below", "<p style='margin-top:3000px'>Total amount</p>", true),
+    ("/scrolled", "<div style='height:40px;overflow:auto'><p style='height:400px'></p><p>Total amount</p></div>", true),
+    ("/fixed", "<div style='height:0;overflow:hidden'><p style='position:fixed;top:0'>Total amount</p></div>", true),
+    ("/upper", "<p style='text-transform:uppercase;width:1px'>Total amount</p>", true),
+    ("/option", "<select><option>One<option>Total amount</select>", true),
+    ("/contents", "<div style='display:contents'>Total <i style='display:contents'>amount</i></div>", true),
+    ("/cell", "<table><tr><td>Total<td>amount</table>", true),
+    ("/transparent", "<p style='opacity:0'>Total amount</p>", false),
+    ("/within", "<div style='opacity:0'><p>Total <b>amount</b></p></div>", false),
+    ("/half", "<p>Total <b style='opacity:0'>amount</b></p>", false),
+    ("/closed", "<div style='height:0;overflow:hidden'><p>Total amount</p></div>", false),
+    (
+        "/slide",
+        "<div style='width:100px;overflow:hidden'><p style='margin-left:200px;width:100px'>Total amount</p></div>",
+        false,
+    ),
+    ("/outside", "<p style='position:absolute;left:-9999px'>Total amount</p>", false),
+    ("/indent", "<h1 style='text-indent:-9999px;white-space:nowrap'>Total amount</h1>", false),
+    ("/path", "<p style='clip-path:inset(50%)'>Total amount</p>", false),
+    ("/clip", "<p style='position:absolute;clip:rect(0, 0, 0, 0)'>Total amount</p>", false),
+    ("/frame", "<iframe style='opacity:0' srcdoc='<p>Total amount'></iframe>", false),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_that_cannot_be_seen_is_not_shown() {
+    let pages = TEXTS.map(|(path, page, _)| (path, html(format!("<!doctype html><body>{page}<p>Other text</p>"))));
+    let site = Site::start(2, pages).await;
+    let rig = Rig::start().await;
+    for (path, _, is_seen) in TEXTS {
+        let unwanted = CaptureRequest { fail_if_text: Some("total amount".into()), ..request(&site.url(path)) };
+        match is_seen {
+            true => {
+                let message = failure(&rig, unwanted).await;
+                assert_eq!(message, "The page shows the text of `fail_if_text`, \"total amount\".", "{path}");
+            }
+            false => drop(rig.capture(unwanted).await),
+        }
+    }
+    // It is waited for until it can be seen.
+    let wait = CaptureRequest { wait_for_text: Some("total amount".into()), ..request(&site.url("/transparent")) };
+    assert_eq!(failure(&rig, wait).await, "`wait_for_text` \"total amount\" did not appear in time.");
+    rig.chromium.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn images_of_one_colour_fail_on_request() {
     let wide =

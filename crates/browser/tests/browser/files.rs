@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use grabd_browser::FrameMode;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec, FileKind, Secret};
 use grabd_domain::grabs::Warning;
 use grabd_domain::ids::GrabId;
@@ -272,6 +273,7 @@ async fn report_has_navigations_requests_and_console_errors() {
     assert_eq!(of("127.0.0.9")["stopped_by"], "guard", "{report}");
     let response = &report["response"];
     assert!(response["ttfb_ms"].is_u64() && response["media_type"] == "text/html", "{report}");
+    assert_eq!(response["tls"], Value::Null, "{report}");
     let headers = response["headers"].to_string();
     assert!(headers.contains(r#"{"name":"Content-Type","value":"text/html; charset=utf-8"}"#), "{report}");
     let console = report["console"].to_string();
@@ -279,6 +281,36 @@ async fn report_has_navigations_requests_and_console_errors() {
     assert!(!report.to_string().contains("token-value"), "{report}");
     assert_eq!(report["timeline"][0]["event"], "document", "{report}");
     rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn web_vitals_are_those_of_the_load_and_null_where_the_page_is_not_drawn_meanwhile() {
+    let page =
+        "<!doctype html><body style='margin:0'><p style='font-size:40px'>The largest text of the page</p><script>
+        setTimeout(() => {
+            const banner = document.createElement('div');
+            banner.style.height = '300px';
+            document.body.prepend(banner);
+        }, 300)</script>";
+    let site = Site::start(2, [("/", html(page))]).await;
+    for frames in [FrameMode::OnDemand, FrameMode::Timer] {
+        let rig = Rig::with(&[2], |options| options.frames = frames).await;
+        let asked = CaptureRequest { also: also(&[FileKind::Report]), ..request(&site.url("/")) };
+        let capture = rig.render(asked).await.unwrap();
+        let report: Value = serde_json::from_str(&text(&capture, FileKind::Report)).unwrap();
+        let vital = |name: &str| report["web_vitals"][name].as_f64();
+        assert!(vital("ttfb_ms").is_some(), "{frames:?}: {report}");
+        match frames {
+            FrameMode::OnDemand => {
+                assert_eq!([vital("fcp_ms"), vital("lcp_ms"), vital("cls")], [None; 3], "{report}");
+            }
+            FrameMode::Timer => {
+                assert!(vital("fcp_ms") > Some(0.0) && vital("lcp_ms") >= vital("fcp_ms"), "{report}");
+                assert!(vital("cls") > Some(0.0), "{report}");
+            }
+        }
+        rig.chromium.shutdown().await;
+    }
 }
 
 /// A task for a document of the caller. The URL is that of a name which nobody can look up.

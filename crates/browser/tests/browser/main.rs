@@ -19,6 +19,8 @@ mod domains;
 #[cfg(test)]
 mod dragging;
 #[cfg(test)]
+mod elements;
+#[cfg(test)]
 mod failing;
 #[cfg(test)]
 mod files;

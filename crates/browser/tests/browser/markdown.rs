@@ -150,6 +150,35 @@ Within [a frame](https://example.com/in).";
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn texts_are_not_read_as_formulas_lists_or_headings() {
+    let content = r#"<p>Variables $a$b and $HOME/$USER, also ($<b>x</b>$).</p><p>From $5 to $6, or $7-$8, and 9$.</p><p>Half of \(x_1\) is 5$.</p>
+<p>1. is no item</p><p>2) neither, nor 3.</p><p>Above<br>--<br>==<br>a | b<br>:-|-:<br>end</p><ul><li>4. within<li>$$ or so</ul>
+<p><code>$a$</code> is code.</p>"#;
+    let expected = r"Variables \$a\$b and \$HOME/\$USER, also (\$**x**\$).
+
+From $5 to $6, or $7-\$8, and 9\$.
+
+Half of $x_1$ is 5$.
+
+1\. is no item
+
+2\) neither, nor 3.
+
+Above  
+\--  
+\==  
+a | b  
+\:-|-:  
+end
+
+- 4\. within
+- \$\$ or so
+
+`$a$` is code.";
+    check(content, expected).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn formulas_are_written_as_tex() {
     let content = r#"<p>Without a source, <math><mfrac><mi>a</mi><msup><mi>b</mi><mn>2</mn></msup></mfrac></math> and <span class=katex><span
  class=katex-mathml><math><semantics><mi>x</mi><annotation encoding="application/x-tex">x_i</annotation></semantics></math></span><span

@@ -147,7 +147,8 @@ mod tests {
 
     fn element(role: &str, name: &str, selector: &str, place: [i64; 4], more: &str) -> Element {
         let selector = (!selector.is_empty()).then(|| selector.to_owned());
-        Element { role: role.to_owned(), name: name.to_owned(), selector, place, more: more.to_owned() }
+        let (role, name, more) = (role.to_owned(), name.to_owned(), more.to_owned());
+        Element { role, name, selector, place, more, covered_by: None }
     }
 
     #[test]
@@ -176,6 +177,14 @@ mod tests {
         );
         assert_eq!(of_elements(&older, &older), "No element changed.\n");
         assert_eq!(of_elements(&[], &[]), "No element changed.\n");
+    }
+
+    #[test]
+    fn element_behind_something_has_not_changed() {
+        let free = element("button", "Buy", "#buy", [0, 100, 80, 30], "");
+        let covered = Element { covered_by: Some("\"unknown\"".to_owned()), ..free.clone() };
+        assert_eq!(of_elements(&[free], &[covered.clone()]), "No element changed.\n");
+        assert_eq!(covered.line(), "button \"Buy\" 0,100 80x30 covered_by=\"unknown\"");
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub(super) struct Element {
     pub(super) place: [i64; 4],
     /// The other members, such as `url` and `checked`, as `name=value` with values in JSON.
     pub(super) more: String,
+    /// What is in front of it, as JSON. It is not part of the element, so that it is not compared.
+    pub(super) covered_by: Option<String>,
 }
 
 impl Element {
@@ -20,7 +22,8 @@ impl Element {
         let text = |name: &str| value[name].as_str().map(str::to_owned);
         let side = |name: &str| value["box"][name].as_f64().map_or(0, |pixels| pixels.round() as i64);
         let others = value.as_object().into_iter().flatten();
-        let others = others.filter(|(name, _)| !["role", "name", "selector", "box"].contains(&name.as_str()));
+        let others =
+            others.filter(|(name, _)| !["role", "name", "selector", "box", "covered_by"].contains(&name.as_str()));
         let more: Vec<String> = others.map(|(name, value)| format!("{name}={value}")).collect();
         Self {
             role: text("role").unwrap_or_default(),
@@ -28,6 +31,7 @@ impl Element {
             selector: text("selector"),
             place: [side("x"), side("y"), side("width"), side("height")],
             more: more.join(" "),
+            covered_by: Some(&value["covered_by"]).filter(|front| !front.is_null()).map(Value::to_string),
         }
     }
 
@@ -38,6 +42,10 @@ impl Element {
         if !self.more.is_empty() {
             line.push(' ');
             line.push_str(&self.more);
+        }
+        if let Some(front) = &self.covered_by {
+            line.push_str(" covered_by=");
+            line.push_str(front);
         }
         line
     }

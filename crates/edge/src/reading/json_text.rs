@@ -9,9 +9,14 @@ pub(super) fn of_elements(file: &str) -> String {
     let Ok(parsed) = serde_json::from_str::<Value>(file) else { return file.to_owned() };
     let (found, [width, height]) = elements(&parsed);
     let mut text = format!(
-        "{} elements in an image of {width}x{height} pixels. Each line: number, role, name, left,top and width x height, and more.\n",
+        "{} elements in an image of {width}x{height} pixels. Each line: number, role, name, left,top and width x height, and more.",
         found.len()
     );
+    // Files of earlier versions say nothing about it.
+    if parsed["elements"].as_array().into_iter().flatten().any(|element| element.get("covered_by").is_some()) {
+        text.push_str(" Elements with something in front of them have covered_by.");
+    }
+    text.push('\n');
     for (at, element) in found.iter().enumerate() {
         let selector = element.selector.as_ref().map(|selector| format!(" selector={}", quoted(selector)));
         text.push_str(&format!("{} {}{}\n", at + 1, element.line(), selector.unwrap_or_default()));
@@ -62,6 +67,23 @@ mod tests {
              2 checkbox \"\" 0,0 1x1 checked=false\n"
         );
         assert_eq!(of_elements("no JSON"), "no JSON");
+    }
+
+    #[test]
+    fn what_is_in_front_of_an_element_is_on_its_line() {
+        let place = json!({ "x": 1, "y": 2, "width": 3, "height": 4 });
+        let front = json!({ "selector": "#dialog", "name": "Cookies" });
+        let element = |front: Value| json!({ "role": "button", "name": "Buy", "box": place, "covered_by": front });
+        let elements = [element(front), element(Value::Null), element("unknown".into())];
+        let file = json!({ "image": { "width": 10, "height": 20 }, "elements": elements });
+        let text = of_elements(&file.to_string());
+        let (head, lines) = text.split_once('\n').unwrap();
+        assert!(head.ends_with(" and more. Elements with something in front of them have covered_by."), "{head}");
+        assert_eq!(
+            lines,
+            "1 button \"Buy\" 1,2 3x4 covered_by={\"selector\":\"#dialog\",\"name\":\"Cookies\"}\n\
+             2 button \"Buy\" 1,2 3x4\n3 button \"Buy\" 1,2 3x4 covered_by=\"unknown\"\n"
+        );
     }
 
     #[test]

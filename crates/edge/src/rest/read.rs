@@ -180,7 +180,8 @@ fn failure(why: &ReadError) -> ApiError {
 /// The operation in the OpenAPI document.
 pub(super) fn operation() -> OperationBuilder {
     let about = "A file of the grab as text for language models, cut between paragraphs or lines to at most `max_tokens`. \
-                 Elements and the report have a line for each item. A difference says which elements and which lines of text \
+                 Elements and the report have a line for each item; `covered_by` in the line of an element is what is in front of it. \
+                 A difference says which elements and which lines of text \
                  came, went or changed since an earlier grab; both grabs need `also: [\"elements\", \"text\"]`. To go on, send \
                  `next` as `from`. A row of a table is not cut, so that a part may have more tokens. If the capture did not make \
                  the file, or is not done, the answer is 404.";

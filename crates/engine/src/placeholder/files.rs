@@ -28,6 +28,7 @@ pub(crate) fn file(spec: &CaptureSpec, kind: FileKind) -> Option<Bytes> {
         FileKind::Pdf => pdf(),
         FileKind::Report => json!({
             "navigation": [{ "url": url, "status": 200, "ms": 0 }],
+            "web_vitals": { "ttfb_ms": null, "fcp_ms": null, "lcp_ms": null, "cls": null },
             "requests": [],
             "requests_omitted": 0,
             "console": [],

@@ -214,7 +214,8 @@ macro_rules! later_rows {
                 label: "Fail if text",
                 help: "Fail if the page shows this text.",
                 description: "It is looked for just before the image is taken. A capture that fails is not charged. Upper and lower case \
-                              count as equal, and so do spaces and line breaks. Frames of other origins are not searched.",
+                              count as equal, and so do spaces and line breaks. Text that is transparent or cut off does not count. \
+                              Frames of other origins are not searched.",
                 example: "\"Internal server error\""
             }
             /// Wait until the page shows this text.

@@ -5,6 +5,7 @@ from pkgutil import extend_path
 from ._async import AsyncGrabd, AsyncWebhooks
 from ._core import VERSION as __version__
 from ._core import BatchCapture, has_ended
+from ._elements import CoveredBy, ElementsFile, PageElement
 from ._errors import (
     ApiError,
     ConnectionFailedError,
@@ -28,8 +29,11 @@ __all__ = [
     "AsyncWebhooks",
     "BatchCapture",
     "ConnectionFailedError",
+    "CoveredBy",
+    "ElementsFile",
     "Grabd",
     "GrabdError",
+    "PageElement",
     "RequestTimeoutError",
     "UnexpectedResponseError",
     "WaitTimeoutError",

@@ -107,19 +107,19 @@ class AsyncGrabd:
         Raises RenderBlockedError or RenderFailedError if the page cannot be captured, which is free.
         """
         call = _core.create_call(url, options, extra_options, idempotency_key, timeout, is_async=False)
-        grab = await self._create(call, wait_timeout)
+        grab = await self._create(call, Grab, wait_timeout)
         if not has_ended(grab):
             grab = await self.wait(grab.id, wait_timeout=wait_timeout, timeout=timeout)
         # For a failure, the same key gets the error response with its code.
-        return grab if grab.status == "done" else await self._get(call, Grab)
+        return grab if grab.status == "done" else await self._create(call, Grab, wait_timeout)
 
-    async def _create(self, call: Call, wait_timeout: float) -> Grab:
-        """Creates a grab, and waits for limits that are used up."""
+    async def _create(self, call: Call, model: type[_core.AnyModel], wait_timeout: float) -> _core.AnyModel:
+        """Creates grabs, and waits for limits that are used up."""
         end = time.monotonic() + _core.checked_time("wait_timeout", wait_timeout)
         refusals = 0
         while True:
             try:
-                return await self._get(call, Grab)
+                return await self._get(call, model)
             except GrabdError as error:
                 delay = self._settings.delay_of_create(error, refusals)
                 if delay is None or time.monotonic() + delay >= end:
@@ -134,15 +134,16 @@ class AsyncGrabd:
         idempotency_key: str | None = None,
         extra_options: Mapping[str, Any] | None = None,
         timeout: float | None = None,
+        wait_timeout: float = _core.WAIT_TIMEOUT,
         **options: Unpack[CaptureOptions],
     ) -> Grab:
         """Creates a grab and returns at once, with a live key: `wait` for it, `watch` it, or receive a webhook.
 
-        With a test key the returned grab has already ended.
+        With a test key the returned grab has already ended. If a limit is used up (429), the create is sent again after its
+        `Retry-After`, until `wait_timeout` has passed.
         """
-        return await self._get(
-            _core.create_call(url, options, extra_options, idempotency_key, timeout, is_async=True), Grab
-        )
+        call = _core.create_call(url, options, extra_options, idempotency_key, timeout, is_async=True)
+        return await self._create(call, Grab, wait_timeout)
 
     async def create_batch(
         self,
@@ -150,15 +151,18 @@ class AsyncGrabd:
         *,
         idempotency_key: str | None = None,
         timeout: float | None = None,
+        wait_timeout: float = _core.WAIT_TIMEOUT,
         **options: Unpack[CaptureOptions],
     ) -> Batch:
         """Queues up to 50 captures in one request: URLs, or mappings with the options of one capture, which win.
 
         The results are in the same order: each has the grab, or the error of a capture that was refused. When credits
         or limits are used up, the rest get that error. `idempotency_key` has 1 to 250 visible ASCII characters; a batch
-        with the same key returns what was created before, and tries the rest again.
+        with the same key returns what was created before, and tries the rest again. If the batch itself is refused because a
+        limit is used up (429), it is sent again after its `Retry-After`, until `wait_timeout` has passed.
         """
-        return await self._get(_core.batch_call(captures, options, idempotency_key, timeout), Batch)
+        call = _core.batch_call(captures, options, idempotency_key, timeout)
+        return await self._create(call, Batch, wait_timeout)
 
     async def get_grab(self, id: str, *, timeout: float | None = None) -> Grab:
         """The current state of a grab."""

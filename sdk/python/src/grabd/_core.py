@@ -78,7 +78,7 @@ class Call:
     repeatable: bool = True
     """Whether it may be repeated although it may have been carried out."""
     waits: bool = False
-    """Whether it waits for a grab. Then a limit that is used up is waited for by the caller, and is no retry."""
+    """Whether it creates grabs or waits for one. A limit that is used up is then waited for by the caller: no retry."""
     timeout: float | None = None
     default_timeout: float = DEFAULT_TIMEOUT
     max_bytes: int = MAX_JSON_BYTES
@@ -165,9 +165,7 @@ class Settings:
 
     def delay_of_create(self, error: GrabdError, refusals: int) -> float | None:
         """The wait in seconds before a create that met a limit. None if it is left to the caller."""
-        if self.max_retries == 0 or (_retry_after_of(error) or 0) > MAX_RETRY_AFTER:
-            return None
-        return self.delay_of_limit(error, refusals)
+        return None if self.max_retries == 0 else self.delay_of_limit(error, refusals)
 
     def image_url(self, grab: Grab | str) -> str:
         """The absolute URL of an image."""
@@ -230,6 +228,7 @@ def create_call(
         path="/grabs",
         body=body,
         headers=headers,
+        waits=True,
         timeout=timeout,
         default_timeout=CREATE_TIMEOUT,
     )
@@ -253,6 +252,7 @@ def batch_call(
         path="/grabs/batch",
         body={"grabs": grabs, "options": options},
         headers={"idempotency-key": str(uuid.uuid4()) if idempotency_key is None else idempotency_key},
+        waits=True,
         timeout=timeout,
         default_timeout=CREATE_TIMEOUT,
     )

@@ -579,8 +579,8 @@ class CaptureOptions(TypedDict, total=False):
     """
     fail_if_text: str
     """Fail if the page shows this text. It is looked for just before the image is taken. A capture that fails is not
-    charged. Upper and lower case count as equal, and so do spaces and line breaks. Frames of other origins are not
-    searched. Example: `"Internal server error"`.
+    charged. Upper and lower case count as equal, and so do spaces and line breaks. Text that is transparent or cut
+    off does not count. Frames of other origins are not searched. Example: `"Internal server error"`.
     """
     wait_for_text: str
     """Wait until the page shows this text. It is compared as `fail_if_text`. The capture fails, without charge, if the

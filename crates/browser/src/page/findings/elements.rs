@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::dom::{BackendNodeId, GetFrameOwnerParams};
 use chromiumoxide::cdp::browser_protocol::page::Viewport as Clip;
-use chromiumoxide::cdp::js_protocol::runtime::CallFunctionOnParams;
+use chromiumoxide::cdp::js_protocol::runtime::{CallFunctionOnParams, RemoteObjectId};
 use grabd_domain::capture::FileKind;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -68,8 +69,22 @@ struct Found {
     /// Where the image is in the window.
     view: Value,
     size: u64,
+    /// Where each element of a frame is in its document, unless something in the document is in front of it.
+    #[serde(default)]
+    points: Vec<Value>,
     outline: Option<Outline>,
 }
+
+/// What is in front of a frame, for each element in it.
+#[derive(Deserialize)]
+struct FrameFronts {
+    fronts: Vec<Value>,
+    /// Where the elements are in the document with the frame, unless something is in front of them.
+    points: Vec<Value>,
+}
+
+/// What is in front of an element if that cannot be said.
+const UNKNOWN: &str = "unknown";
 
 /// The outline of a document, or of several.
 #[derive(Deserialize)]
@@ -109,6 +124,8 @@ struct Outer {
     place: Option<Value>,
     /// The selectors of the frames that lead to it, joined by ` >> `. `None` if one of them has none.
     path: Option<String>,
+    /// The elements of the frames that lead to it, from the outermost.
+    frames: Vec<RemoteObjectId>,
 }
 
 #[derive(Deserialize)]
@@ -165,7 +182,7 @@ async fn add_frames(context: &CaptureContext<'_>, found: &mut Found) -> Result<(
         on_timeout: OnTimeout::Skip,
     };
     let Some(frame_tree) = calls.tree().await? else { return Ok(()) };
-    let page = Outer { world, place: None, path: Some(String::new()) };
+    let page = Outer { world, place: None, path: Some(String::new()), frames: Vec::new() };
     let mut open: Vec<(FrameTree, Outer)> =
         frame_tree.child_frames.into_iter().rev().map(|child| (child, page.clone())).collect();
     let mut looked_at = 0;
@@ -197,16 +214,8 @@ async fn add_frame(
     let Some(object_id) = calls.resolve(backend_node_id, Some(outer.world)).await? else { return Ok(None) };
     let known = json!({ "view": &found.view, "place": &outer.place });
     let script = format!("function () {{ return {}.frameAt(this, {known}) }}", ELEMENTS.trim_end());
-    let params = CallFunctionOnParams {
-        object_id: Some(object_id),
-        return_by_value: Some(true),
-        silent: Some(true),
-        ..CallFunctionOnParams::new(script)
-    };
-    let placed: Option<Evaluated<FramePlace>> = calls.call(params).await?;
-    let Some(FramePlace { place: Some(place), selector }) = placed.and_then(Evaluated::into_value) else {
-        return Ok(None);
-    };
+    let placed: Option<FramePlace> = call_on(calls, object_id.clone(), script).await?;
+    let Some(FramePlace { place: Some(place), selector }) = placed else { return Ok(None) };
     let Some(world) = calls.world(frame).await? else { return Ok(None) };
 
     let in_frame = outer.path.as_ref().zip(selector).map(|(path, selector)| match path.as_str() {
@@ -227,7 +236,9 @@ async fn add_frame(
     };
     let Ok(reading) = serde_json::to_string(&reading) else { return Ok(None) };
     let script = format!("{}.elements({reading})", ELEMENTS.trim_end());
-    let Some(inner) = calls.evaluate::<Found>(world, script).await? else { return Ok(None) };
+    let Some(mut inner) = calls.evaluate::<Found>(world, script).await? else { return Ok(None) };
+    let frames: Vec<RemoteObjectId> = outer.frames.iter().cloned().chain([object_id]).collect();
+    cover_by_frames(calls, &frames, &hidden, &mut inner).await?;
     for mut element in inner.elements {
         if let Value::Object(members) = &mut element {
             members.insert("frame".to_owned(), json!(&in_frame));
@@ -241,5 +252,55 @@ async fn add_frame(
         outline.is_cut |= added.is_cut;
         outline.size = added.size;
     }
-    Ok(Some(Outer { world, place: Some(place), path: in_frame }))
+    Ok(Some(Outer { world, place: Some(place), path: in_frame, frames }))
+}
+
+/// Calls a function on an element. `None` if the frame with it is gone, or does not answer in time.
+async fn call_on<T: DeserializeOwned>(
+    calls: FrameCalls<'_>,
+    element: RemoteObjectId,
+    function: String,
+) -> Result<Option<T>, CaptureError> {
+    let params = CallFunctionOnParams {
+        object_id: Some(element),
+        return_by_value: Some(true),
+        silent: Some(true),
+        ..CallFunctionOnParams::new(function)
+    };
+    let called: Option<Evaluated<T>> = calls.call(params).await?;
+    Ok(called.and_then(Evaluated::into_value))
+}
+
+/// Finds out what is in front of the frames of elements, for those that nothing in their own document is in front of. The last
+/// frame is the one that has the elements.
+async fn cover_by_frames(
+    calls: FrameCalls<'_>,
+    frames: &[RemoteObjectId],
+    hidden: &[&str],
+    inner: &mut Found,
+) -> Result<(), CaptureError> {
+    let mut points = std::mem::take(&mut inner.points);
+    for frame in frames.iter().rev() {
+        if points.iter().all(Value::is_null) {
+            return Ok(());
+        }
+        let asked = json!({ "points": &points, "hidden": hidden });
+        let script = format!("function () {{ return {}.frontsOfFrame(this, {asked}) }}", ELEMENTS.trim_end());
+        let Some(found) = call_on::<FrameFronts>(calls, frame.clone(), script).await? else {
+            set_fronts(&mut inner.elements, points.iter().map(|point| (!point.is_null()).then(|| json!(UNKNOWN))));
+            return Ok(());
+        };
+        set_fronts(&mut inner.elements, found.fronts.into_iter().map(|front| (!front.is_null()).then_some(front)));
+        points = found.points;
+    }
+    Ok(())
+}
+
+/// Says of elements what is in front of them, where something is.
+fn set_fronts(elements: &mut [Value], fronts: impl Iterator<Item = Option<Value>>) {
+    for (element, front) in elements.iter_mut().zip(fronts) {
+        if let (Value::Object(members), Some(front)) = (element, front) {
+            members.insert("covered_by".to_owned(), front);
+        }
+    }
 }

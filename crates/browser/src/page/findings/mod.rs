@@ -12,3 +12,4 @@ pub(super) mod report;
 pub(super) mod secret_filter;
 pub(super) mod state;
 pub(super) mod verdict;
+pub(super) mod vitals;

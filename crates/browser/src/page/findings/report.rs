@@ -3,7 +3,9 @@
 use chromiumoxide::cdp::browser_protocol::log;
 use chromiumoxide::types::MethodId;
 use chromiumoxide::{Command, Method};
+use grabd_domain::capture::FileKind;
 use grabd_domain::grabs::{RenderMetadata, SettledBy};
+use grabd_domain::timestamp::Timestamp;
 use serde::Serialize;
 use tokio::time::Instant;
 use url::Url;
@@ -11,7 +13,8 @@ use url::Url;
 use crate::cdp::{CallError, Kind};
 use crate::page::context::CaptureContext;
 use crate::page::findings::secret_filter::{Header, SecretFilter};
-use crate::page::load::watch::{Record, RecordedRequest};
+use crate::page::findings::vitals::{self, WebVitals};
+use crate::page::load::watch::{Record, RecordedRequest, TlsDetails};
 use crate::page::script::millis;
 
 /// The most requests in a report.
@@ -27,6 +30,8 @@ struct Report<'a> {
     /// The response with the last of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     response: Option<DocumentResponse<'a>>,
+    /// How fast the document was shown. What is not known is null.
+    web_vitals: WebVitals,
     requests: Vec<ReportedRequest<'a>>,
     /// The number of requests that are not listed.
     requests_omitted: u32,
@@ -59,8 +64,28 @@ struct DocumentResponse<'a> {
     media_type: &'a str,
     /// How long it took until it came, from the beginning of the request.
     ttfb_ms: Option<u64>,
+    /// Of its encrypted connection. Null without one.
+    tls: Option<Tls<'a>>,
     /// Without cookies, credentials and secrets of the caller.
     headers: Vec<Header>,
+}
+
+/// What is known about an encrypted connection.
+#[derive(Serialize)]
+struct Tls<'a> {
+    /// `TLS 1.3` and others.
+    protocol: &'a str,
+    /// The common name of the authority that has issued the certificate.
+    issuer: &'a str,
+    /// When the certificate expires.
+    valid_until: Option<String>,
+}
+
+impl<'a> Tls<'a> {
+    fn of(TlsDetails { protocol, issuer, valid_until }: &'a TlsDetails) -> Self {
+        let valid_until = valid_until.map(|seconds| Timestamp::from_ms(seconds.saturating_mul(1000)).to_string());
+        Self { protocol, issuer, valid_until }
+    }
 }
 
 #[derive(Serialize)]
@@ -117,6 +142,19 @@ pub(in crate::page) async fn enable(context: &CaptureContext<'_>) -> Result<(), 
     client.call(session, EnableConsole {}).await.map(drop)
 }
 
+/// Reads how fast the current document was shown, if a report was asked for. See [`vitals::read`].
+pub(in crate::page) async fn read_vitals(context: &CaptureContext<'_>, has_real_time: bool) {
+    if !context.spec.also.contains(&FileKind::Report) {
+        return;
+    }
+    let known = match context.is_late() {
+        // It is still busy.
+        true => WebVitals::default(),
+        false => vitals::read(context.tab, has_real_time).await,
+    };
+    context.set_vitals(known);
+}
+
 /// Writes the report about the capture up to now. It is empty if nothing was recorded.
 pub(in crate::page) fn write(context: &CaptureContext<'_>, metadata: &RenderMetadata) -> Vec<u8> {
     let (record, moments, navigation_blocked) = context.tab.watch.read(|seen| {
@@ -144,13 +182,13 @@ pub(in crate::page) fn write(context: &CaptureContext<'_>, metadata: &RenderMeta
         }
     };
     let filter = SecretFilter::of(&context.spec.secrets);
-    let report = report(&record, metadata, timeline, &filter, since, stopped_by);
+    let report = report(&record, (metadata, context.vitals()), timeline, &filter, since, stopped_by);
     serde_json::to_vec(&report).unwrap_or_default()
 }
 
 fn report<'a>(
     record: &'a Record,
-    metadata: &RenderMetadata,
+    (metadata, web_vitals): (&RenderMetadata, WebVitals),
     timeline: Vec<Moment>,
     filter: &SecretFilter,
     since: impl Fn(Instant) -> u64,
@@ -165,6 +203,7 @@ fn report<'a>(
         protocol: &exchange.protocol,
         media_type: &exchange.media_type,
         ttfb_ms: request.answered_at.map(|answered| milliseconds(request.started_at, answered)),
+        tls: exchange.tls.as_ref().map(Tls::of),
         headers: filter.headers(&exchange.response_headers),
     });
     Report {
@@ -177,6 +216,7 @@ fn report<'a>(
             })
             .collect(),
         response,
+        web_vitals,
         requests: requests
             .iter()
             .map(|request| ReportedRequest {

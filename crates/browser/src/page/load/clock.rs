@@ -188,6 +188,11 @@ impl<'a> Clock<'a> {
         self.mode == TimeMode::Virtual
     }
 
+    /// Whether virtual time was ever used. The times of documents that came later are not those of reality.
+    pub(in crate::page) fn has_advanced(&self) -> bool {
+        self.is_advanced.load(Ordering::Relaxed)
+    }
+
     /// The error for a page whose frames cannot be drawn.
     pub(in crate::page) fn not_drawn(&self) -> CaptureError {
         match self.is_advanced.load(Ordering::Relaxed) {

@@ -32,9 +32,12 @@ pub(in crate::page) const ELEMENTS: &str = concat!(
     include_str!("../scripts/extract/tree.js"),
     include_str!("../scripts/extract/roles.js"),
     include_str!("../scripts/extract/names.js"),
+    include_str!("../scripts/extract/areas.js"),
+    include_str!("../scripts/clipping.js"),
     include_str!("../scripts/extract/elements.js"),
+    include_str!("../scripts/extract/covers.js"),
     include_str!("../scripts/extract/accessibility.js"),
-    "return { elements, frameAt };\n})()"
+    "return { elements, frameAt, frontsOfFrame };\n})()"
 );
 
 /// How long one file may take, within the time of the capture.

@@ -22,7 +22,7 @@ use url::Url;
 pub(crate) use self::document::{Document, Navigation};
 pub(crate) use self::end::{Excess, Gone};
 pub(crate) use self::failing::{FailedRequest, FailingRequests};
-pub(crate) use self::record::{Exchange, Record, RecordedRequest};
+pub(crate) use self::record::{Exchange, Record, RecordedRequest, TlsDetails};
 pub(crate) use self::requesters::{DocumentOrigin, Requesters};
 pub(crate) use self::requests::{Hold, Requests, WaitLimit};
 pub(crate) use self::workers::Workers;

@@ -2,11 +2,12 @@
 //! for.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::cdp::{Event, Kind, RequestDetails, ResponseDetails};
+use crate::cdp::{Event, Kind, RequestDetails, ResponseDetails, SecurityDetails};
 
 /// The most requests that are recorded.
 const MAX_REQUESTS: usize = 2000;
@@ -19,6 +20,12 @@ const MAX_HEADER_BYTES: usize = 4 << 20;
 
 /// The most characters of the method, the status text, the media type and the protocol.
 const MAX_WORD_CHARS: usize = 100;
+
+/// The most characters of the name of an authority.
+const MAX_ISSUER_CHARS: usize = 200;
+
+/// The dates from 1970 to 9999, in seconds. Others cannot be written.
+const VALID_SECONDS: RangeInclusive<f64> = 0.0..=253_402_300_799.0;
 
 /// The most characters of a URL.
 const MAX_URL_CHARS: usize = 2048;
@@ -59,7 +66,32 @@ pub(crate) struct Exchange {
     pub(crate) status_text: String,
     pub(crate) media_type: String,
     pub(crate) protocol: String,
+    /// Of the encrypted connection, if it is one.
+    pub(crate) tls: Option<TlsDetails>,
     pub(crate) response_headers: Vec<(String, String)>,
+}
+
+/// What is known about the encrypted connection of a response.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TlsDetails {
+    /// `TLS 1.3` and others.
+    pub(crate) protocol: String,
+    /// The common name of the authority that has issued the certificate.
+    pub(crate) issuer: String,
+    /// When the certificate expires, in seconds since 1970. `None` if that is no date.
+    pub(crate) valid_until: Option<i64>,
+}
+
+impl TlsDetails {
+    fn of(details: &SecurityDetails) -> Self {
+        #[expect(clippy::cast_possible_truncation, reason = "checked just before")]
+        let valid_until = VALID_SECONDS.contains(&details.valid_to).then_some(details.valid_to as i64);
+        Self {
+            protocol: shortened(&details.protocol, MAX_WORD_CHARS),
+            issuer: shortened(&details.issuer, MAX_ISSUER_CHARS),
+            valid_until,
+        }
+    }
 }
 
 /// A line of the console.
@@ -208,6 +240,7 @@ impl Record {
             exchange.status_text = shortened(&details.status_text, MAX_WORD_CHARS);
             exchange.media_type = shortened(&details.media_type, MAX_WORD_CHARS);
             exchange.protocol = shortened(&details.protocol, MAX_WORD_CHARS);
+            exchange.tls = details.security.as_ref().map(TlsDetails::of);
         }
     }
 
@@ -285,6 +318,30 @@ mod tests {
         assert_eq!(record.requests[2].error.as_deref(), Some("net::ERR_FAILED"));
         let has_heads: Vec<bool> = record.requests.iter().map(|of| of.exchange.is_some()).collect();
         assert_eq!(has_heads, [true, true, false], "those of documents are always recorded");
+    }
+
+    #[test]
+    fn tls_of_documents_is_bounded() {
+        let security = |valid_to| SecurityDetails { protocol: "TLS 1.3".into(), issuer: "a".repeat(500), valid_to };
+        let recorded = |valid_to| {
+            let details = ResponseDetails { security: Some(security(valid_to)), ..ResponseDetails::default() };
+            let answer = Event::ResponseReceived {
+                request: "1".into(),
+                loader: "1".into(),
+                kind: Kind::Document,
+                head: Head { status: 200, ..Head::default() },
+                length: None,
+                details: Box::new(details),
+            };
+            let mut record = record([started("1", Kind::Document, "https://a/", None), answer]);
+            record.requests.remove(0).exchange.and_then(|exchange| exchange.tls).unwrap()
+        };
+        let tls = recorded(1_800_000_000.0);
+        assert_eq!(
+            (&*tls.protocol, tls.issuer.len(), tls.valid_until),
+            ("TLS 1.3", MAX_ISSUER_CHARS, Some(1_800_000_000))
+        );
+        assert_eq!([-1.0, 1e12, f64::NAN].map(|seconds| recorded(seconds).valid_until), [None; 3]);
     }
 
     #[test]

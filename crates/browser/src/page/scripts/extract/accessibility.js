@@ -6,6 +6,8 @@ const MAX_TREE_CHARACTERS = 1 << 20;
 const MAX_TREE_DEPTH = 400;
 const MAX_TREE_INDENT = 40;
 const MAX_TREE_TEXT = 500;
+// The most options of a list.
+const MAX_TREE_OPTIONS = 50;
 
 // Roles whose elements are only text here, so that what is in them belongs to what they are in.
 const WITHOUT_ENTRY = new Set([
@@ -49,6 +51,30 @@ const entryOf = (element, role, numbers) => {
   return { head: parts.join(' ').replace(CONTROLS, ''), name, value, children: [] };
 };
 
+// The options of a native list: those that are selected, and the first of the others. The rest is counted. Null if the value of the
+// list is kept secret.
+const optionEntries = (list, left) => {
+  const options = [...list.options].filter((option) => !hasAttribute(option, 'hidden'));
+  const selected = options.filter((option) => option.selected);
+  const isPrivate = (option) => hiddenTexts.some((text) => text !== '' && optionText(option).includes(text));
+  if (isSecret(list) || selected.some(isPrivate)) return null;
+  const chosen = new Set(selected.slice(0, MAX_TREE_OPTIONS));
+  for (const option of options) {
+    if (chosen.size === MAX_TREE_OPTIONS) break;
+    chosen.add(option);
+  }
+  left.entries -= chosen.size;
+  const entries = options
+    .filter((option) => chosen.has(option))
+    .map((option) => {
+      const name = cutText(optionText(option));
+      const marks = `${option.selected ? ' [selected]' : ''}${matchesSelector(option, ':disabled') ? ' [disabled]' : ''}`;
+      return { head: `option ${JSON.stringify(name)}${marks}`, name, value: '', children: [] };
+    });
+  const rest = options.length - chosen.size;
+  return rest > 0 ? [...entries, `${rest} more options`] : entries;
+};
+
 // The entries of a document. A text is a string, and a boundary between texts is `null`.
 const entriesOf = (numbers) => {
   const left = { entries: MAX_TREE_ENTRIES, depth: 0, isCut: false };
@@ -62,7 +88,8 @@ const entriesOf = (numbers) => {
       left.isCut = true;
       return;
     }
-    const { display, visibility } = styleOf(node);
+    const image = node instanceof HTMLAreaElement ? imageOf(node) : null;
+    const { display, visibility } = styleOf(image ?? node);
     if (display === 'none' || attribute(node, 'aria-hidden') === 'true' || hasAttribute(node, 'inert')) return;
     left.depth += 1;
     const role = roleOf(node);
@@ -75,7 +102,9 @@ const entriesOf = (numbers) => {
       left.entries -= 1;
       const entry = entryOf(node, role, numbers);
       const isField = VALUED_ROLES.has(role) || isLeaf(node);
-      if (entry.value) entry.children.push(entry.value);
+      const options = node instanceof HTMLSelectElement ? optionEntries(node, left) : null;
+      if (options) entry.children.push(...options);
+      else if (entry.value) entry.children.push(entry.value);
       else if (!isField) inner(node, entry.children, TOLD_BY_NAME.has(role) || (role === 'generic' && numbers.has(node)), true);
       const isEmpty = !entry.name && !numbers.has(node) && !entry.children.some((child) => child !== null && (typeof child !== 'string' || child.trim() !== ''));
       // Images without a name, and empty boxes, tell nothing.

@@ -89,23 +89,43 @@ const viewOf = ({ area, leftEdge, image }) => ({
   height: image.height,
 });
 
+const clipping = newClipping();
+const visiblePart = (element, { left, top, right, bottom }) => intersection({ left, top, right, bottom }, clipsOf(element, clipping).own);
+
+// The elements of this document that the image shows, each with the element that has its box, that box, and the part of it that can
+// be seen: an area of an image map has the box of its image.
+const shownElements = function* (shown) {
+  for (const element of trees().flatMap((tree) => selectIn(tree, OPERABLE))) {
+    const role = roleOf(element);
+    const carrier = element instanceof HTMLAreaElement ? imageOf(element) : element;
+    if (!isOperable(element, role) || !carrier || !isVisible(carrier, { opacityProperty: true, visibilityProperty: true })) continue;
+    const box = carrier === element ? boxOf(element) : areaBox(element, carrier);
+    const part = intersection(visiblePart(carrier, box), shown);
+    if (!hasNoArea(part)) yield { element, role, carrier, box, part };
+  }
+};
+
 // The elements of this document. `view` and `place` are given for the document of a frame: where the image is in the window,
 // and where the frame is. `found` and `size` are what other documents already have. With `tree`, the outline is made too. Values
-// with one of the texts in `hidden` are left out.
+// with one of the texts in `hidden` are left out. `points` are those of elements in a frame for which it is still to be found out
+// whether something covers the frame.
 const elements = ({ shown, view: given, place, found, size, tree, hidden }) => {
   hiddenTexts = hidden ?? [];
   const view = given ?? viewOf(shown);
   const at = place ?? { x: 0, y: 0, scaleX: 1, scaleY: 1, left: -1e9, top: -1e9, right: 1e9, bottom: 1e9 };
   const across = (x) => Math.min(view.width, Math.max(0, Math.round((Math.min(at.right, Math.max(at.left, at.x + x * at.scaleX)) - view.x) * view.factor)));
   const down = (y) => Math.min(view.height, Math.max(0, Math.round((Math.min(at.bottom, Math.max(at.top, at.y + y * at.scaleY)) - view.y) * view.factor)));
+  const inImage = {
+    left: (Math.max(at.left, view.x) - at.x) / at.scaleX, top: (Math.max(at.top, view.y) - at.y) / at.scaleY,
+    right: (Math.min(at.right, view.x + view.width / view.factor) - at.x) / at.scaleX,
+    bottom: (Math.min(at.bottom, view.y + view.height / view.factor) - at.y) / at.scaleY,
+  };
   const all = [];
+  const asked = [];
   const numbers = new Map();
   let characters = size;
   let isCut = false;
-  for (const element of trees().flatMap((tree) => selectIn(tree, OPERABLE))) {
-    const role = roleOf(element);
-    if (!isOperable(element, role) || !isVisible(element, { opacityProperty: true, visibilityProperty: true })) continue;
-    const box = boxOf(element);
+  for (const { element, role, carrier, box, part } of shownElements(inImage)) {
     const [left, right, top, bottom] = [across(box.left), across(box.right), down(box.top), down(box.bottom)];
     if (right <= left || bottom <= top) continue;
     if (found + all.length === MAX_ELEMENTS || characters > MAX_ELEMENT_CHARACTERS || nodesLeft < 0) {
@@ -118,11 +138,15 @@ const elements = ({ shown, view: given, place, found, size, tree, hidden }) => {
     Object.assign(one, statesOf(element, role));
     characters += one.name.length + (one.selector ?? '').length + (url ?? '').length + (one.value ?? '').length;
     all.push(one);
+    asked.push({ element, carrier, places: placesIn(carrier, part) });
     numbers.set(element, found + all.length);
   }
+  const fronts = frontsOf(asked);
+  asked.forEach(({ places }, index) => (all[index].covered_by = places ? fronts[index] : UNKNOWN));
+  const points = place ? asked.map(({ carrier, places }, index) => (places && fronts[index] === null ? places.map((of) => pointOf(boxOf(carrier), of)) : null)) : [];
   // Names in the outline are read anew.
   if (tree) nodesLeft = MAX_NODES_OF_ALL;
-  return { elements: all, isCut, view, size: characters, outline: tree ? outlineOf(numbers, tree) : null };
+  return { elements: all, isCut, view, size: characters, points, outline: tree ? outlineOf(numbers, tree) : null };
 };
 
 // Where the document of a frame is in the window, and which part of it can be seen; null if none of it. `place` is that of the
@@ -139,10 +163,11 @@ const frameAt = (element, { view, place }) => {
   const [left, top] = [inner(box.left, 'left', ownX), inner(box.top, 'top', ownY)];
   const [right, bottom] = [inner(box.right, 'right', -ownX), inner(box.bottom, 'bottom', -ownY)];
   const [scaleX, scaleY] = [ownX * at.scaleX, ownY * at.scaleY];
+  const part = visiblePart(element, { left, top, right, bottom });
   const next = {
     x: at.x + left * at.scaleX, y: at.y + top * at.scaleY, scaleX, scaleY,
-    left: Math.max(at.left, at.x + left * at.scaleX), top: Math.max(at.top, at.y + top * at.scaleY),
-    right: Math.min(at.right, at.x + right * at.scaleX), bottom: Math.min(at.bottom, at.y + bottom * at.scaleY),
+    left: Math.max(at.left, at.x + part.left * at.scaleX), top: Math.max(at.top, at.y + part.top * at.scaleY),
+    right: Math.min(at.right, at.x + part.right * at.scaleX), bottom: Math.min(at.bottom, at.y + part.bottom * at.scaleY),
   };
   const isInImage =
     next.left < next.right && next.top < next.bottom && next.left < view.x + view.width / view.factor && next.right > view.x &&

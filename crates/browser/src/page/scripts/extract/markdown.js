@@ -11,10 +11,36 @@ const CODE = new Set(['code', 'kbd', 'samp', 'tt']);
 const HEADING_LINK = /(?:^|[\s_-])(?:anchor(?:js)?|header-?link|hash-?link|heading-?link|perma-?link|mw-editsection|edit-?section|anchor-?link|copy-?link)(?:$|[\s_-])/i;
 const LINK_SIGN = /^[\s#¶§🔗⚓\u200b\uFE0F]*$/u;
 
+// A dollar sign of a text, until it is known whether it has to be escaped. No text has this character.
+const DOLLAR = '\uFDD0';
 const escapeInline = (text) =>
-  text.replace(/[\\`*\[\]<]|&(?=#?[\da-z]+;)/gi, '\\$&').replace(/(^|[^\p{L}\p{N}])_|_(?=[^\p{L}\p{N}]|$)/gu, (found) => found.replace('_', '\\_'));
+  text.replaceAll(DOLLAR, '').replaceAll('$', DOLLAR).replace(/[\\`*\[\]<]|&(?=#?[\da-z]+;)/gi, '\\$&').replace(/(^|[^\p{L}\p{N}])_|_(?=[^\p{L}\p{N}]|$)/gu, (found) => found.replace('_', '\\_'));
+// The dollar signs of a line: escaped where programs would read what is between them as a formula. Such a formula neither begins nor
+// ends with a space, and no digit follows it, so that most prices are none.
+const dollarsOfLine = (line) => {
+  if (!line.includes(DOLLAR)) return line;
+  const places = [...line.matchAll(/(?<!\\)\$|\uFDD0/g)].map(({ index }) => index);
+  const escaped = new Set();
+  for (let at = 0; at + 1 < places.length; at += 1) {
+    const [begin, end] = [places[at], places[at + 1]];
+    if (/\s/.test(line[begin + 1]) || /\s/.test(line[end - 1]) || /\d/.test(line[end + 1] ?? '')) continue;
+    const [isText, isTextAfter] = [line[begin] === DOLLAR, line[end] === DOLLAR];
+    if (isText) escaped.add(begin);
+    if (isTextAfter) escaped.add(end);
+    // The second one may begin a formula of the page.
+    if (!isText || isTextAfter) at += 1;
+  }
+  return line.replace(/\uFDD0/g, (_, index) => (escaped.has(index) ? '\\$' : '$'));
+};
+// Lines that belong together end with two spaces.
+const withDollars = (part) => part.split(/(?<! {2})\n/).map(dollarsOfLine).join('\n');
+// What would make the line before it a heading, or the head of a table.
+const isDelimiterRow = (line) => line.includes('-') && /^[\s|:-]+$/.test(line);
 // What would begin a heading, a list or a quotation.
-const escapeStart = (line) => line.replace(/^(\s*)(#{1,6}(?=\s|$)|[-+](?=\s|$)|>|={3,}|-{3,}|~{3,})/, '$1\\$2').replace(/^(\s*\d{1,9})([.)])(?=\s|$)/, '$1\\$2');
+const escapeStart = (line) => {
+  if (isDelimiterRow(line)) return line.replace(/[|:-]/, '\\$&');
+  return line.replace(/^(\s*)(#{1,6}(?=\s|$)|[-+](?=\s|$)|>|={3,}|=+$|~{3,}|-{3,})/, '$1\\$2').replace(/^(\s*\d{1,9})([.)])(?=\s|$)/, '$1\\$2');
+};
 const encoded = (url) => url.replace(/[<>\\\s]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
 const target = (url) => encoded(url).replace(/[()]/g, '\\$&');
 const fence = (code, least) => {
@@ -369,6 +395,6 @@ const markdown = ({ most, main }) => {
     return !(ends.length > 0 && nextLevel <= (level ?? 9) && (level ? NOTE_HEADINGS.test(part.slice(level + 1)) : next === undefined && (part === '---' || NOTE_HEADINGS.test(part.replace(/\*|:$/g, '')))));
   });
   if (ends.length > 0 && parts.at(-1) === '---') parts.pop();
-  const content = top ? `${[...parts, ...ends].join('\n\n')}\n` : '';
+  const content = top ? `${[...parts, ...ends].map(withDollars).join('\n\n')}\n` : '';
   return { content: content.slice(0, most), isCut: isCut || content.length > most, isWhole: Boolean(main) && !found };
 };

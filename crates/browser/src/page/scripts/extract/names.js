@@ -51,9 +51,10 @@ const isHidden = (element) => {
   return false;
 };
 const isRendered = (element) => {
-  // Options of a closed list have no boxes.
+  // Options of a closed list and areas of an image map have no boxes.
   const list = element instanceof HTMLOptionElement || element instanceof HTMLOptGroupElement ? closest(element, 'select') : null;
-  return hasBox(list ?? element);
+  const image = element instanceof HTMLAreaElement ? imageOf(element) : null;
+  return hasBox(list ?? image ?? element);
 };
 const hasBox = (element) => {
   let at = element;
