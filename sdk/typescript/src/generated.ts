@@ -508,6 +508,12 @@ export interface CaptureOptions {
    * true in time. Not without `javascript`, and not in signed links. Example: `"window.chart?.isDrawn"`.
    */
   wait_for_expression?: string | undefined;
+  /**
+   * Which page to capture if the URL leads to a PDF. The page is as wide as the viewport; use `full_page` for all of
+   * it. The capture fails, without charge, if the PDF has no such page, needs a password or is broken, and if the URL
+   * leads to a web page and another page than the first is asked for. From 1 to 500. Default: `1`. Example: `3`.
+   */
+  pdf_page?: number | undefined;
 }
 
 /** The webhook to register. Unknown members are ignored. */
@@ -1117,6 +1123,7 @@ export const CAPTURE_OPTIONS: readonly string[] = [
   "highlight",
   "thumbnail",
   "wait_for_expression",
+  "pdf_page",
 ];
 
 /** Every error code of the REST API. */

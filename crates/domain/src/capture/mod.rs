@@ -130,6 +130,8 @@ pub struct CaptureSpec {
     pub highlight: Vec<Highlight>,
     /// How a smaller copy of the image is made. None: there is none.
     pub thumbnail: Option<Thumbnail>,
+    /// The page of a PDF, from 1.
+    pub pdf_page: u32,
     /// Long options that are no longer kept: their names, and the SHA-256 of their values. Empty unless it was stored.
     pub omitted: BTreeMap<String, String>,
 }
@@ -301,6 +303,7 @@ impl CaptureSpec {
             highlight,
             thumbnail,
             wait_for_expression: _,
+            pdf_page,
             unparsed: _,
         } = request;
         let device = device.as_deref().map_or(Some(Device::Desktop), Device::parse)?;
@@ -380,6 +383,7 @@ impl CaptureSpec {
                 Some(object) => Some(Thumbnail::of(object)?),
                 None => None,
             },
+            pdf_page: u32::try_from(pdf_page.unwrap_or(1)).ok()?,
             omitted: BTreeMap::new(),
         })
     }
@@ -456,6 +460,7 @@ impl CaptureSpec {
             conditions: Conditions { fail_if_selector, fail_if_text, wait_for_text, fail_if_blank, wait_for_expression },
             highlight,
             thumbnail,
+            pdf_page,
             omitted: _,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
@@ -528,6 +533,7 @@ impl CaptureSpec {
             highlight: highlight::to_objects(highlight),
             thumbnail: thumbnail.map(Thumbnail::to_object),
             wait_for_expression: wait_for_expression.clone(),
+            pdf_page: (*pdf_page > 1).then(|| (*pdf_page).into()),
             unparsed: Vec::new(),
         }
     }

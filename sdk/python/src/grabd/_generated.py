@@ -573,6 +573,11 @@ class CaptureOptions(TypedDict, total=False):
     are awaited. An exception counts as false. The capture fails, without charge, if the expression does not become
     true in time. Not without `javascript`, and not in signed links. Example: `"window.chart?.isDrawn"`.
     """
+    pdf_page: int
+    """Which page to capture if the URL leads to a PDF. The page is as wide as the viewport; use `full_page` for all of
+    it. The capture fails, without charge, if the PDF has no such page, needs a password or is broken, and if the URL
+    leads to a web page and another page than the first is asked for. From 1 to 500. Default: `1`. Example: `3`.
+    """
 
 
 class CreateWebhookOptions(TypedDict, total=False):
@@ -1313,6 +1318,7 @@ CAPTURE_OPTIONS: frozenset[str] = frozenset(
         "highlight",
         "thumbnail",
         "wait_for_expression",
+        "pdf_page",
     }
 )
 """The names of all capture options."""
