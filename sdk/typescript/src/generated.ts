@@ -106,6 +106,10 @@ export interface Pdf {
   tagged?: boolean | undefined;
   /** Add the headings as bookmarks. */
   outline?: boolean | undefined;
+  /** Text in the top margin of the first page, instead of `header`; empty for none. */
+  first_page_header?: string | undefined;
+  /** Text in the bottom margin of the first page, instead of `footer`; empty for none. */
+  first_page_footer?: string | undefined;
 }
 
 /** `Viewport` of the REST API. */

@@ -195,6 +195,10 @@ class Pdf(TypedDict, total=False):
     """Add the structure of the document, for screen readers; true by default."""
     outline: bool
     """Add the headings as bookmarks."""
+    first_page_header: str
+    """Text in the top margin of the first page, instead of `header`; empty for none."""
+    first_page_footer: str
+    """Text in the bottom margin of the first page, instead of `footer`; empty for none."""
 
 
 class Viewport(TypedDict):

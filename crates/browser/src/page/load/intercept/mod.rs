@@ -180,7 +180,7 @@ impl<'a> Interception<'a> {
         }
         for target in self.own_document().iter().chain(self.pdf.get().map(|pdf| &pdf.url)) {
             let resource_type = Some(ResourceType::Document);
-            patterns.push(RequestPattern { resource_type, ..of_url(escaped(target).replace('*', r"\*")) });
+            patterns.push(RequestPattern { resource_type, ..of_url(escaped(target.as_str()).replace('*', r"\*")) });
         }
         // Before the host of a main document can be refused by a list.
         let has_lists = self.blocklist.as_ref().is_some_and(|list| list.has_lists());
