@@ -13,6 +13,9 @@ const LEAFLET: &[u8] = include_bytes!("../../../../tests/site/assets/leaflet.pdf
 /// The same, encrypted with a password.
 const LOCKED: &[u8] = include_bytes!("pdfs/locked.pdf");
 
+/// One page with a text in a Japanese encoding and in a font that is not embedded.
+const JAPANESE: &[u8] = include_bytes!("pdfs/japanese.pdf");
+
 fn pdf(content: &[u8]) -> Reply {
     answer("200 OK", "Content-Type: application/pdf", content)
 }
@@ -108,6 +111,16 @@ async fn pdf_that_cannot_be_drawn_fails() {
     // The browser still works.
     assert!(!rig.grab(&site.url("/a.pdf")).await.metadata.warnings.contains(&Warning::Blank));
     assert!(rig.chromium.health().restarts.is_empty());
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_whose_font_is_not_embedded_is_drawn() {
+    let site = Site::start(2, [("/a.pdf", pdf(JAPANESE))]).await;
+    let rig = Rig::start().await;
+    rig.capture(CaptureRequest { fail_if_blank: Some(true), full_page: Some(true), ..request(&site.url("/a.pdf")) })
+        .await;
+    assert_eq!(site.hits("/a.pdf"), 2, "however many tables of characters it needs");
     rig.chromium.shutdown().await;
 }
 

@@ -1,9 +1,12 @@
 //! PDFs at the address of a capture. The headless browser has no viewer, and would download them. A document of ours takes the
 //! place of the PDF at its address, requests it, and draws one of its pages with PDF.js, in the sandbox of the page's process.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use grabd_domain::capture::{CaptureSpec, FileKind};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -11,6 +14,7 @@ use tokio::time::Instant;
 use crate::cdp::CallError;
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
+use crate::page::load::pdf_tables;
 use crate::page::load::watch::{Document, WatchState};
 use crate::page::script;
 
@@ -21,18 +25,23 @@ const DRAW: &str = include_str!("../scripts/pdf_page.js");
 /// How long a PDF may take to be requested and drawn.
 const DRAW_LIMIT: Duration = Duration::from_secs(15);
 
+/// How often a page is drawn, each time with the tables that were missing before. A table may need another one.
+const MAX_ROUNDS: u32 = 5;
+
 /// The scripts that draw a page. They are sent only to documents of PDFs.
 static PDF_PAGE: LazyLock<String> =
     LazyLock::new(|| format!("(() => {{\n{}{}{DRAW}return {{ draw }};\n}})()", as_script(LIBRARY), as_script(WORKER)));
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct DrawArguments {
+struct DrawArguments<'a> {
     /// The page, from 1.
     number: u32,
     /// The width of the page in image pixels.
     width: f64,
     is_transparent: bool,
+    /// Tables by name, in base64.
+    tables: &'a BTreeMap<&'static str, String>,
 }
 
 #[derive(Deserialize)]
@@ -40,6 +49,9 @@ struct Drawn {
     problem: Option<Problem>,
     #[serde(default)]
     pages: u32,
+    /// The tables without which some texts were not drawn.
+    #[serde(default)]
+    missing: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -92,11 +104,33 @@ pub(in crate::page) async fn draw(context: &CaptureContext<'_>) -> Result<(), Ca
     let CaptureSpec { viewport, viewports, scale, transparent, .. } = context.spec;
     let widest = viewports.iter().fold(viewport.width(), |widest, further| widest.max(further.width()));
     let width = f64::from(widest) * scale.factor();
-    let arguments = DrawArguments { number, width, is_transparent: *transparent };
-    let limit = DRAW_LIMIT.min(context.capture_by.saturating_duration_since(Instant::now()));
-    match script::call_in::<Drawn>(context.tab, limit, &PDF_PAGE, "draw", &arguments).await {
-        Ok(Some(Drawn { problem: None, .. })) => Ok(()),
-        Ok(Some(Drawn { problem: Some(problem), pages })) => Err(CaptureError::failed(message(problem, number, pages))),
+    let until = context.capture_by.min(Instant::now() + DRAW_LIMIT);
+    let mut tables = BTreeMap::new();
+    for _ in 0..MAX_ROUNDS {
+        let arguments = DrawArguments { number, width, is_transparent: *transparent, tables: &tables };
+        let missing = draw_with(context, &arguments, until).await?;
+        let found: Vec<_> = missing.iter().filter_map(|name| pdf_tables::find(name)).collect();
+        let before = tables.len();
+        tables.extend(found.into_iter().map(|(name, table)| (name, STANDARD.encode(table))));
+        if tables.len() == before {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Draws the page with some tables. Returns the names of those that are missing.
+async fn draw_with(
+    context: &CaptureContext<'_>,
+    arguments: &DrawArguments<'_>,
+    until: Instant,
+) -> Result<Vec<String>, CaptureError> {
+    let (limit, number) = (until.saturating_duration_since(Instant::now()), arguments.number);
+    match script::call_in::<Drawn>(context.tab, limit, &PDF_PAGE, "draw", arguments).await {
+        Ok(Some(Drawn { problem: None, missing, .. })) => Ok(missing),
+        Ok(Some(Drawn { problem: Some(problem), pages, .. })) => {
+            Err(CaptureError::failed(message(problem, number, pages)))
+        }
         Ok(None) => Err(CaptureError::failed(message(Problem::Broken, number, 0))),
         Err(CallError::Timeout(_)) => Err(CaptureError::failed("The PDF could not be drawn in time.")),
         Err(error) => Err(error.into()),

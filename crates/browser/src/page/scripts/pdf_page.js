@@ -11,14 +11,28 @@ const MAX_CANVAS_PIXELS = 1 << 26;
 
 const MAX_TITLE = 300;
 
+// It is requested once, however often it is drawn. PDF.js takes its bytes away.
 const load = async () => {
   try {
-    const response = await fetch(location.href, { cache: 'no-store' });
-    return new Uint8Array(await response.arrayBuffer());
+    globalThis.pdfBytes ??= await (await fetch(location.href, { cache: 'no-store' })).arrayBuffer();
+    return new Uint8Array(globalThis.pdfBytes.slice(0));
   } catch {
     return null;
   }
 };
+
+// What gives PDF.js the tables of characters that it asks for by name. Fonts need them whose texts are in encodings of Chinese,
+// Japanese or Korean. Names of tables that are not there are added to `missing`.
+const readerOf = (tables, missing) =>
+  class {
+    async fetch({ name }) {
+      if (!Object.hasOwn(tables, name)) {
+        missing.add(name);
+        throw new Error(name);
+      }
+      return { cMapData: Uint8Array.from(atob(tables[name]), (char) => char.charCodeAt(0)), isCompressed: true };
+    }
+  };
 
 const titleOf = async (pdf) => {
   try {
@@ -53,11 +67,14 @@ const drawPage = async (page, { width, isTransparent }) => {
 };
 
 const draw = async (wanted) => {
+  const missing = new Set();
+  const CMapReaderFactory = readerOf(wanted.tables, missing);
   const data = await load();
   if (!data) return { problem: 'unloaded' };
   let pdf;
   try {
-    const source = { data, isEvalSupported: false, useSystemFonts: true, maxImageSize: MAX_IMAGE_PIXELS, verbosity: 0 };
+    const limits = { isEvalSupported: false, maxImageSize: MAX_IMAGE_PIXELS, verbosity: 0 };
+    const source = { data, CMapReaderFactory, useSystemFonts: true, ...limits };
     pdf = await globalThis.pdfjsLib.getDocument(source).promise;
   } catch (error) {
     return { problem: error?.name === 'PasswordException' ? 'locked' : 'broken' };
@@ -70,5 +87,5 @@ const draw = async (wanted) => {
     return { problem: 'broken' };
   }
   document.title = await titleOf(pdf);
-  return {};
+  return { missing: [...missing] };
 };
