@@ -262,10 +262,10 @@ macro_rules! later_rows {
                 group: Group::Page,
                 form: FormDetails { tag: "PDF page {}", ..FORM },
                 label: "Page of a PDF",
-                help: "Which page to capture if the URL leads to a PDF.",
-                description: "The page is as wide as the viewport; use `full_page` for all of it. The capture fails, without charge, if the PDF \
-                              has no such page, needs a password or is broken, and if the URL leads to a web page and another page than the \
-                              first is asked for.",
+                help: "Which page of a PDF to capture.",
+                description: "If the URL leads to a PDF, the image shows one of its pages, as wide as the viewport; use `full_page` for all \
+                              of it. The capture fails, without charge, if the PDF has no such page, needs a password or is broken, and if \
+                              the URL leads to a web page and another page than the first is asked for.",
                 example: "3",
                 excludes: &["html"]
             }

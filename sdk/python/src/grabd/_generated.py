@@ -578,9 +578,10 @@ class CaptureOptions(TypedDict, total=False):
     true in time. Not without `javascript`, and not in signed links. Example: `"window.chart?.isDrawn"`.
     """
     pdf_page: int
-    """Which page to capture if the URL leads to a PDF. The page is as wide as the viewport; use `full_page` for all of
-    it. The capture fails, without charge, if the PDF has no such page, needs a password or is broken, and if the URL
-    leads to a web page and another page than the first is asked for. From 1 to 500. Default: `1`. Example: `3`.
+    """Which page of a PDF to capture. If the URL leads to a PDF, the image shows one of its pages, as wide as the
+    viewport; use `full_page` for all of it. The capture fails, without charge, if the PDF has no such page, needs a
+    password or is broken, and if the URL leads to a web page and another page than the first is asked for. From 1 to
+    500. Default: `1`. Example: `3`.
     """
 
 
