@@ -139,7 +139,9 @@ object_message!(Pdf {
     footer: String,
     css_page_size: bool,
     tagged: bool,
-    outline: bool
+    outline: bool,
+    first_page_header: String,
+    first_page_footer: String
 });
 object_message!(StepType { into: String, text: String, secret: bool });
 object_message!(StepSelect { r#in: String, option: String });

@@ -106,6 +106,10 @@ export interface Pdf {
   tagged?: boolean | undefined;
   /** Add the headings as bookmarks. */
   outline?: boolean | undefined;
+  /** Text in the top margin of the first page, instead of `header`; empty for none. */
+  first_page_header?: string | undefined;
+  /** Text in the bottom margin of the first page, instead of `footer`; empty for none. */
+  first_page_footer?: string | undefined;
 }
 
 /** `Viewport` of the REST API. */
@@ -545,6 +549,13 @@ export interface CaptureOptions {
    * if the page does neither in time. Not without `javascript`. Default: `false`. Example: `true`.
    */
   wait_for_signal?: boolean | undefined;
+  /**
+   * Which page of a PDF to capture. If the URL leads to a PDF, the image shows one of its pages, as wide as the
+   * viewport; use `full_page` for all of it. The capture fails, without charge, if the PDF has no such page, needs a
+   * password or is broken, and if the URL leads to a web page and another page than the first is asked for. From 1 to
+   * 500. Default: `1`. Example: `3`.
+   */
+  pdf_page?: number | undefined;
 }
 
 /** The webhook to register. Unknown members are ignored. */
@@ -1162,6 +1173,7 @@ export const CAPTURE_OPTIONS: readonly string[] = [
   "wait_for_expression",
   "fail_on_request",
   "wait_for_signal",
+  "pdf_page",
 ];
 
 /** Every error code of the REST API. */

@@ -13,7 +13,7 @@ macro_rules! files {
 }
 
 /// Path, media type and content.
-const FILES: [(&str, &str, &[u8]); 15] = files! {
+const FILES: [(&str, &str, &[u8]); 16] = files! {
     "/tiny", HTML, "pages/tiny.html";
     "/article", HTML, "pages/article.html";
     "/news", HTML, "pages/news.html";
@@ -27,6 +27,7 @@ const FILES: [(&str, &str, &[u8]); 15] = files! {
     "/noise", HTML, "pages/noise.html";
     "/gallery-of-scripts", HTML, "pages/gallery-of-scripts.html";
     "/showcase", HTML, "pages/showcase.html";
+    "/leaflet.pdf", "application/pdf", "assets/leaflet.pdf";
     "/fonts/dm-serif-display.woff2", "font/woff2", "fonts/dm-serif-display.woff2";
     "/fonts/blocks.woff2", "font/woff2", "fonts/blocks.woff2";
 };

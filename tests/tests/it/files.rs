@@ -199,6 +199,7 @@ async fn invalid_member_of_the_layout_of_a_pdf_is_named() -> Result<()> {
         (json!({ "header": "x".repeat(201) }), "header"),
         (json!({ "header": "{total}" }), "header"),
         (json!({ "footer": "a;b" }), "footer"),
+        (json!({ "first_page_header": "{total}" }), "first_page_header"),
         (json!({ "footer": "{page}", "margin_bottom_mm": 5 }), "footer"),
         (json!({ "css_page_size": 1 }), "css_page_size"),
         (json!({ "css_page_size": true, "single_page": true }), "css_page_size"),

@@ -102,6 +102,22 @@ async fn highlights_outline_elements_or_fail_without_charge() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn page_of_a_pdf_costs_one_credit_and_nothing_if_there_is_none() -> Result<()> {
+    let app = TestApp::start(1, &[]).await?;
+    let url = app.site.url("/leaflet.pdf");
+    let refused = app.create_refused(json!({ "url": url, "pdf_page": 0 })).await?;
+    assert_eq!(refused.message, "`pdf_page` must be an integer from 1 to 500; got 0.");
+    let (status, answer) = app.create(json!({ "url": url, "pdf_page": 3 })).await?;
+    assert_eq!((status, &answer["error"]["code"]), (500, &json!("render_failed")), "{answer}");
+    assert_eq!(credits(&app).await?, json!(1));
+    let (grab, image) = app.capture("/leaflet.pdf", json!({ "pdf_page": 2, "full_page": true })).await?;
+    let image = image::load_from_memory(&image)?;
+    assert_eq!((image.width(), image.height(), image.get_pixel(640, 640).0), (1280, 1280, [0, 255, 0, 255]));
+    assert_eq!((&grab["title"], credits(&app).await?), (&json!("Leaflet"), json!(0)));
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn thumbnails_cost_nothing_more_and_are_deleted_with_the_image() -> Result<()> {
     let app = TestApp::start(1, &[]).await?;
     let html =

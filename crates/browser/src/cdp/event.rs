@@ -452,7 +452,14 @@ mod tests {
             "status":403,"statusText":"","headers":{"CF-Mitigated":"challenge","Refresh":"1","content-disposition":"attachment; x",
             "X-Robots-Tag":"googlebot: none\nnoarchive"}},"new":1}"#;
         let challenge = Some(Challenge::Cloudflare);
-        let head = Head { status: 403, is_attachment: true, challenge, refresh: Some("1".into()), opts_out: true };
+        let head = Head {
+            status: 403,
+            is_attachment: true,
+            is_pdf: false,
+            challenge,
+            refresh: Some("1".into()),
+            opts_out: true,
+        };
         match Event::parse("Network.responseReceived", params).unwrap() {
             Some(Event::ResponseReceived { request, loader, kind, head: read, length, details }) => {
                 assert_eq!((&*request, &*loader, kind, length), ("1", "L", Kind::Document, None));

@@ -51,6 +51,8 @@ pub(crate) struct Head {
     pub(crate) status: u16,
     /// Whether `Content-Disposition` is `attachment`.
     pub(crate) is_attachment: bool,
+    /// Whether the content is a PDF.
+    pub(crate) is_pdf: bool,
     /// The bot protection service that marked the response as its challenge.
     pub(crate) challenge: Option<Challenge>,
     /// The value of a `Refresh` header.
@@ -94,6 +96,7 @@ impl Response {
             status: self.status,
             is_attachment: header("content-disposition")
                 .is_some_and(|value| value.trim_start().starts_with("attachment")),
+            is_pdf: self.mime_type.eq_ignore_ascii_case("application/pdf"),
             challenge: challenge(header),
             refresh: header("refresh").map(|value| value.chars().take(REFRESH_CHARS).collect()),
             opts_out: header("x-robots-tag").is_some_and(opts_out),
@@ -131,6 +134,13 @@ mod tests {
         let more = r#","securityDetails":{"protocol":"TLS 1.3","issuer":"R11","validFrom":1,"validTo":2,"sanList":[]}"#;
         let described = SecurityDetails { protocol: "TLS 1.3".into(), issuer: "R11".into(), valid_to: 2.0 };
         assert_eq!(response(more).into_details().security, Some(described));
+    }
+
+    #[test]
+    fn pdfs_are_known_by_their_media_type() {
+        let is_pdf = |json: &str| serde_json::from_str::<Response>(json).unwrap().head().is_pdf;
+        assert!(is_pdf(r#"{"status":200,"mimeType":"application/pdf"}"#));
+        assert!(!is_pdf(r#"{"status":200,"mimeType":"text/html","headers":{"x":"application/pdf"}}"#));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::page::findings::{extract, metadata, report, verdict};
 use crate::page::load::clock::TimeMode;
 use crate::page::load::settle::{self, Ready, Settled};
 use crate::page::load::watch::{Document, Excess, Gone, REQUESTER_WAIT, WatchState};
-use crate::page::load::{navigate, outside, workers};
+use crate::page::load::{navigate, outside, pdf_target, workers};
 use crate::page::picture::shown::ImageSize;
 use crate::page::picture::{area, looks, shot, slices, viewports};
 use crate::page::tab::Tab;
@@ -154,6 +154,9 @@ async fn take_steps(context: &CaptureContext<'_>) -> Result<Capture, CaptureErro
     navigate::navigate(context).await?;
     loop {
         let document = navigate::document(context).await?;
+        if context.unless_replaced(&document, pdf_target::draw(context)).await?.is_none() {
+            continue;
+        }
         let has_real_time = !context.clock.has_advanced();
         let late = Ready { by: SettledBy::Deadline, state: PageState::default() };
         let mut ready = match context.is_late() {

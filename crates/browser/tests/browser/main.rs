@@ -46,6 +46,8 @@ mod options;
 #[cfg(test)]
 mod paper;
 #[cfg(test)]
+mod pdf_target;
+#[cfg(test)]
 mod program_copy;
 #[cfg(test)]
 mod readiness;

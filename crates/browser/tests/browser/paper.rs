@@ -211,6 +211,33 @@ async fn headers_and_footers_are_text_that_loads_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn first_page_has_its_own_header_and_footer() {
+    let styled = LONG.replace("<title>", "<style>@page { @top-center { content: 'Author' } }</style><title>");
+    let site = Site::start(2, [("/", html(styled))]).await;
+    let rig = Rig::start().await;
+    let layout = r#"{"header": "Page {page} of {pages}", "first_page_header": "Letterhead", "footer": "{title}",
+        "first_page_footer": "", "margin_mm": 20, "outline": true}"#;
+    let file = print(&rig, &site.url("/"), layout).await;
+    let (text, count) = (drawn_text(&file), pages(&file).len());
+    assert!(count > 1, "{count}");
+    let last = format!("Page{count}of{count}");
+    for (part, times) in [("Letterhead", 1), ("Page1of", 0), (last.as_str(), 1), ("Author", 0)] {
+        assert_eq!(text.matches(part).count(), times, "{part:?} in {text:?}");
+    }
+    assert_eq!(text.matches("Report7").count(), count - 1, "{text:?}");
+    // It is one document: the structure and the bookmarks are those of all pages.
+    let is_in = |part: &str| String::from_utf8_lossy(&file).contains(part);
+    assert!(is_in("/StructTreeRoot") && is_in("/Outlines"));
+
+    let second = print(&rig, &site.url("/"), &layout.replace("\"outline\": true", "\"pages\": \"2\"")).await;
+    let text = drawn_text(&second);
+    assert!(text.contains(&format!("Page2of{count}")) && !text.contains("Letterhead"), "{text:?}");
+    let plain = print(&rig, &site.url("/"), r#"{"margin_mm": 20}"#).await;
+    assert_eq!(pages(&plain), pages(&file));
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn structure_and_bookmarks_are_in_the_file() {
     let site = Site::start(2, [("/", html(LONG))]).await;
     let rig = Rig::start().await;

@@ -135,6 +135,8 @@ pub struct CaptureSpec {
     pub highlight: Vec<Highlight>,
     /// How a smaller copy of the image is made. None: there is none.
     pub thumbnail: Option<Thumbnail>,
+    /// The page of a PDF, from 1.
+    pub pdf_page: u32,
     /// Long options that are no longer kept: their names, and the SHA-256 of their values. Empty unless it was stored.
     pub omitted: BTreeMap<String, String>,
     /// Names of members of the request that are no options. They do not change the image.
@@ -310,6 +312,7 @@ impl CaptureSpec {
             wait_for_expression: _,
             fail_on_request: _,
             wait_for_signal: _,
+            pdf_page,
             unparsed: _,
             unknown,
         } = request;
@@ -390,6 +393,7 @@ impl CaptureSpec {
                 Some(object) => Some(Thumbnail::of(object)?),
                 None => None,
             },
+            pdf_page: u32::try_from(pdf_page.unwrap_or(1)).ok()?,
             omitted: BTreeMap::new(),
             unknown: unknown::shortened(unknown.iter().map(String::as_str)),
         })
@@ -476,6 +480,7 @@ impl CaptureSpec {
                 },
             highlight,
             thumbnail,
+            pdf_page,
             omitted: _,
             unknown: _,
         } = self;
@@ -551,6 +556,7 @@ impl CaptureSpec {
             wait_for_expression: wait_for_expression.clone(),
             fail_on_request: request_rules::to_objects(fail_on_request),
             wait_for_signal: wait_for_signal.then_some(true),
+            pdf_page: (*pdf_page > 1).then(|| (*pdf_page).into()),
             unparsed: Vec::new(),
             unknown: Vec::new(),
         }

@@ -8,6 +8,10 @@ use crate::faults::Field;
 /// The smallest margin that a header or a footer fits into. The browser leaves 15 points at the edge of the paper.
 const TEXT_MARGIN: Length = Length::of_mm(10);
 
+/// What headers and footers need, as the end of "must be …".
+const TOP_MARGIN: &str = "used with a margin of at least 10 mm at the top";
+const BOTTOM_MARGIN: &str = "used with a margin of at least 10 mm at the bottom";
+
 /// The smallest part of the paper that margins leave.
 const LEAST_AREA: Length = Length::of_mm(10);
 
@@ -181,6 +185,10 @@ pub struct PdfLayout {
     pub tagged: bool,
     /// Whether the headings are bookmarks.
     pub outline: bool,
+    /// The line in the top margin of the first page, which replaces [`Self::header`] there. It may be empty.
+    pub first_page_header: Option<PageText>,
+    /// The line in the bottom margin of the first page, which replaces [`Self::footer`] there. It may be empty.
+    pub first_page_footer: Option<PageText>,
 }
 
 impl Default for PdfLayout {
@@ -201,6 +209,8 @@ impl Default for PdfLayout {
             css_page_size: false,
             tagged: true,
             outline: false,
+            first_page_header: None,
+            first_page_footer: None,
         }
     }
 }
@@ -231,6 +241,8 @@ impl PdfLayout {
                 ("css_page_size", Value::Flag(css_page_size)) => layout.css_page_size = *css_page_size,
                 ("tagged", Value::Flag(tagged)) => layout.tagged = *tagged,
                 ("outline", Value::Flag(outline)) => layout.outline = *outline,
+                ("first_page_header", Value::Text(text)) => layout.first_page_header = Some(PageText::parse(text)?),
+                ("first_page_footer", Value::Text(text)) => layout.first_page_footer = Some(PageText::parse(text)?),
                 (_, _) => return None,
             }
         }
@@ -241,6 +253,7 @@ impl PdfLayout {
     pub(super) fn to_object(&self) -> Object {
         let Self { paper, width, height, landscape, single_page, background, margin_mm, sides, .. } = self;
         let Self { scale, header, footer, pages, css_page_size, tagged, outline, .. } = self;
+        let Self { first_page_header, first_page_footer, .. } = self;
         let default = Self::default();
         let length = |length: &Option<Length>| length.map(Length::to_value);
         let text = |text: &Option<PageText>| text.as_ref().map(|text| Value::Text(text.as_str().to_owned()));
@@ -263,6 +276,8 @@ impl PdfLayout {
             ("css_page_size", css_page_size.then_some(Value::Flag(true))),
             ("tagged", (!tagged).then_some(Value::Flag(false))),
             ("outline", outline.then_some(Value::Flag(true))),
+            ("first_page_header", text(first_page_header)),
+            ("first_page_footer", text(first_page_footer)),
         ];
         members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }
@@ -276,7 +291,7 @@ impl PdfLayout {
             let seen = object.get(member).map(ToString::to_string).unwrap_or_default();
             Err(Field::new("pdf", &seen, allowed).in_member(Some(member)))
         };
-        for member in ["header", "footer"] {
+        for member in ["header", "footer", "first_page_header", "first_page_footer"] {
             if let Some(Value::Text(text)) = object.get(member)
                 && PageText::parse(text).is_none()
             {
@@ -289,6 +304,7 @@ impl PdfLayout {
         let (width, height) = layout.sheet_inches();
         // A little less, for what is lost by rounding.
         let least = LEAST_AREA.inches() - 1e-6;
+        let is_printed = |text: &Option<PageText>| text.as_ref().is_some_and(|text| !text.as_str().is_empty());
         let is_narrow = width - left.inches() - right.inches() < least;
         let is_low = height - top.inches() - bottom.inches() < least;
         let given = |members: [&'static str; 2]| {
@@ -309,12 +325,10 @@ impl PdfLayout {
             (layout.height.is_some() && layout.width.is_none(), "height_mm", "used together with `pdf.width_mm`"),
             (layout.css_page_size && layout.single_page, "css_page_size", "left out where `pdf.single_page` is used"),
             (layout.outline && !layout.tagged, "outline", "left out where `pdf.tagged` is false"),
-            (layout.header.is_some() && top < TEXT_MARGIN, "header", "used with a margin of at least 10 mm at the top"),
-            (
-                layout.footer.is_some() && bottom < TEXT_MARGIN,
-                "footer",
-                "used with a margin of at least 10 mm at the bottom",
-            ),
+            (is_printed(&layout.header) && top < TEXT_MARGIN, "header", TOP_MARGIN),
+            (is_printed(&layout.footer) && bottom < TEXT_MARGIN, "footer", BOTTOM_MARGIN),
+            (is_printed(&layout.first_page_header) && top < TEXT_MARGIN, "first_page_header", TOP_MARGIN),
+            (is_printed(&layout.first_page_footer) && bottom < TEXT_MARGIN, "first_page_footer", BOTTOM_MARGIN),
             (
                 is_narrow,
                 given(["margin_left_mm", "margin_right_mm"]),
@@ -330,6 +344,11 @@ impl PdfLayout {
             Some((_, member, allowed)) => refuse(member, allowed),
             None => Ok(()),
         }
+    }
+
+    /// Whether the first page has a line of its own.
+    pub fn has_first_page(&self) -> bool {
+        self.first_page_header.is_some() || self.first_page_footer.is_some()
     }
 
     /// The margins of all sides.
@@ -383,9 +402,11 @@ mod tests {
             css_page_size: true,
             tagged: false,
             outline: true,
+            first_page_header: PageText::parse(""),
+            first_page_footer: PageText::parse("{date}"),
         };
         let written = layout.to_object();
-        assert_eq!(written.len(), 18);
+        assert_eq!(written.len(), 20);
         assert_eq!((&written["margin_top_mm"], &written["scale"]), (&Value::Number(12.7), &Value::Number(0.755)));
         assert_eq!(PdfLayout::of(&written), Some(layout));
         let unknown = [("paper".to_owned(), Value::Flag(true))].into();
@@ -416,6 +437,8 @@ mod tests {
             r#"{"header": "{title}", "margin_mm": 10}"#,
             r#"{"header": "{title}", "margin_mm": 0, "margin_top_mm": 15}"#,
             r#"{"outline": true}"#,
+            r#"{"first_page_header": "", "margin_mm": 0}"#,
+            r#"{"header": "{title}", "first_page_header": "{date}|a"}"#,
         ] {
             assert_eq!(PdfLayout::check(&object(good)), Ok(()), "{good}");
         }
@@ -430,6 +453,8 @@ mod tests {
             (r#"{"footer": "{page}", "margin_bottom_mm": 0}"#, "footer"),
             (r#"{"header": "{total}"}"#, "header"),
             (r#"{"footer": "a|b|c|d"}"#, "footer"),
+            (r#"{"first_page_header": "{total}"}"#, "first_page_header"),
+            (r#"{"first_page_footer": "a", "margin_mm": 9}"#, "first_page_footer"),
             (r#"{"format": "a6", "margin_mm": 50}"#, "margin_mm"),
             (r#"{"format": "a5", "margin_right_mm": 100, "margin_mm": 40}"#, "margin_right_mm"),
             (r#"{"format": "a5", "landscape": true, "margin_bottom_mm": 100, "margin_mm": 40}"#, "margin_bottom_mm"),

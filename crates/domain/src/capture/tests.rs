@@ -119,6 +119,7 @@ fn minimal_request_gives_the_same_spec() {
             ..request()
         },
         CaptureRequest { script: Some("1".into()), timeout_ms: Some(25_000), javascript: Some(true), ..request() },
+        CaptureRequest { pdf_page: Some(2), ..request() },
         CaptureRequest { hide: Some(vec!["a".into()]), timezone: Some("Asia/Tokyo".into()), ..phone() },
     ];
     for request in cases {
@@ -138,7 +139,7 @@ fn options_that_do_not_fit_together_are_refused() {
     type Set = fn(&mut CaptureRequest);
     let rectangle = |width| Rectangle { width, height: 1, ..Rectangle::default() };
     assert!(parse(&CaptureRequest { clip: Some(rectangle(1)), ..request() }).is_ok());
-    let cases: [(&str, Set); 18] = [
+    let cases: [(&str, Set); 20] = [
         ("padding", |r| r.padding = Some(1)),
         ("max_height", |r| r.max_height = Some(500)),
         ("quality", |r| r.quality = Some(50)),
@@ -163,6 +164,8 @@ fn options_that_do_not_fit_together_are_refused() {
         ("mask", |r| (r.mask, r.also) = (Some(vec!["a".into()]), Some(vec!["report".into(), "text".into()]))),
         ("script", |r| (r.script, r.javascript) = (Some("1".into()), Some(false))),
         ("wait_for_expression", |r| (r.wait_for_expression, r.javascript) = (Some("1".into()), Some(false))),
+        ("pdf_page", |r| r.pdf_page = Some(501)),
+        ("pdf_page", |r| (r.url, r.html, r.pdf_page) = (None, Some(Secret("<p>".into())), Some(2))),
     ];
     for (name, set) in cases {
         let mut request = request();

@@ -52,7 +52,7 @@ pub enum Kind {
         min: i64,
         /// The largest.
         max: i64,
-        /// What is counted, for people.
+        /// What is counted, for people. May be empty.
         unit: &'static str,
     },
     /// A number between two bounds, inclusive.

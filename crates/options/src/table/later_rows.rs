@@ -298,6 +298,20 @@ macro_rules! later_rows {
                               does neither in time. Not without `javascript`.",
                 example: "true"
             }
+            /// The page of a PDF that is captured.
+            pdf_page: i64 = {
+                kind: Kind::Integer { min: 1, max: 500, unit: "" },
+                default: "1",
+                group: Group::Page,
+                form: FormDetails { tag: "PDF page {}", ..FORM },
+                label: "Page of a PDF",
+                help: "Which page of a PDF to capture.",
+                description: "If the URL leads to a PDF, the image shows one of its pages, as wide as the viewport; use `full_page` for all \
+                              of it. The capture fails, without charge, if the PDF has no such page, needs a password or is broken, and if \
+                              the URL leads to a web page and another page than the first is asked for.",
+                example: "3",
+                excludes: &["html"]
+            }
         }
     };
 }

@@ -96,6 +96,18 @@ pub(super) const PDF: &[Member] = &[
         help: "Add the structure of the document, for screen readers; true by default.",
     },
     Member { name: "outline", kind: Kind::Flag, is_required: false, help: "Add the headings as bookmarks." },
+    Member {
+        name: "first_page_header",
+        kind: Kind::Chars { min: 0, max: 200, except: ";" },
+        is_required: false,
+        help: "Text in the top margin of the first page, instead of `header`; empty for none.",
+    },
+    Member {
+        name: "first_page_footer",
+        kind: Kind::Chars { min: 0, max: 200, except: ";" },
+        is_required: false,
+        help: "Text in the bottom margin of the first page, instead of `footer`; empty for none.",
+    },
 ];
 
 pub(super) const COOKIE: &[Member] = &[

@@ -197,6 +197,10 @@ class Pdf(TypedDict, total=False):
     """Add the structure of the document, for screen readers; true by default."""
     outline: bool
     """Add the headings as bookmarks."""
+    first_page_header: str
+    """Text in the top margin of the first page, instead of `header`; empty for none."""
+    first_page_footer: str
+    """Text in the bottom margin of the first page, instead of `footer`; empty for none."""
 
 
 class Viewport(TypedDict):
@@ -619,6 +623,12 @@ class CaptureOptions(TypedDict, total=False):
     """Wait until the page says that it is ready. It does so with `window.grabReady = true`, or with an event of the
     type `grabReady` on `window` or `document`, which may come before it is waited for. The capture fails, without
     charge, if the page does neither in time. Not without `javascript`. Default: `false`. Example: `true`.
+    """
+    pdf_page: int
+    """Which page of a PDF to capture. If the URL leads to a PDF, the image shows one of its pages, as wide as the
+    viewport; use `full_page` for all of it. The capture fails, without charge, if the PDF has no such page, needs a
+    password or is broken, and if the URL leads to a web page and another page than the first is asked for. From 1 to
+    500. Default: `1`. Example: `3`.
     """
 
 
@@ -1367,6 +1377,7 @@ CAPTURE_OPTIONS: frozenset[str] = frozenset(
         "wait_for_expression",
         "fail_on_request",
         "wait_for_signal",
+        "pdf_page",
     }
 )
 """The names of all capture options."""

@@ -1,11 +1,12 @@
-//! Headers and footers of printed pages as the HTML that the browser prints.
+//! Headers and footers of printed pages, as the HTML that the browser prints, or as rules of a style sheet.
 //!
-//! The browser shows a template as a document of its own. Nothing of the caller or of the page becomes markup there, so that a
-//! template loads nothing and runs nothing.
+//! The browser shows a template as a document of its own, which is the same on all pages. Only rules can tell the first page from
+//! the others. Nothing of the caller or of the page becomes markup or more than a string of a rule, so that neither loads or runs
+//! anything.
 
 use std::fmt::Write as _;
 
-use grabd_domain::capture::{PagePart, PageText};
+use grabd_domain::capture::{PagePart, PageText, PdfLayout};
 
 /// The most characters of a title or a URL.
 const MAX_CHARS: usize = 300;
@@ -77,6 +78,65 @@ fn add_escaped(html: &mut String, text: &str) {
     }
 }
 
+/// What the boxes in the margins look like: as a template, whose 8 points the browser prints as large as 9.75 (Chromium 156).
+const BOX_STYLE: &str = "font: 9.75pt sans-serif !important; color: #333 !important; white-space: nowrap !important; \
+                         overflow: hidden !important; text-overflow: ellipsis !important";
+
+/// The rules for headers and footers of which those of the first page differ. Boxes that the page's own styles fill are emptied.
+pub(super) fn margin_rules(layout: &PdfLayout, facts: &PageFacts<'_>) -> String {
+    let edges =
+        [("top", &layout.header, &layout.first_page_header), ("bottom", &layout.footer, &layout.first_page_footer)];
+    let (mut all, mut first) = (String::new(), String::new());
+    for (edge, text, first_text) in edges {
+        add_boxes(&mut all, edge, text.as_ref(), facts);
+        if first_text.is_some() {
+            add_boxes(&mut first, edge, first_text.as_ref(), facts);
+        }
+    }
+    format!("@page {{ {all}}} @page :first {{ {first}}}")
+}
+
+/// Adds the three boxes in a margin. Without a text, they are empty.
+fn add_boxes(rules: &mut String, edge: &str, text: Option<&PageText>, facts: &PageFacts<'_>) {
+    let sections = text.map(PageText::sections).unwrap_or_default();
+    for (parts, place) in sections.iter().zip(["left", "center", "right"]) {
+        let content = match parts.is_empty() {
+            true => "none".to_owned(),
+            false => parts.iter().map(|part| content(*part, facts)).collect::<Vec<_>>().join(" "),
+        };
+        // The distance to the edge of the paper is that of templates.
+        _ = write!(
+            rules,
+            "@{edge}-{place} {{ content: {content} !important; {BOX_STYLE}; padding-{edge}: 15pt !important; \
+             vertical-align: {edge} !important }} "
+        );
+    }
+}
+
+fn content(part: PagePart<'_>, facts: &PageFacts<'_>) -> String {
+    match part {
+        PagePart::Text(text) => quoted(text),
+        PagePart::Page => "counter(page)".to_owned(),
+        PagePart::Pages => "counter(pages)".to_owned(),
+        PagePart::Title => quoted(facts.title),
+        PagePart::Url => quoted(facts.url),
+        PagePart::Date => quoted(facts.date),
+    }
+}
+
+/// A text as a string of CSS. Line breaks, which would end it, are control characters.
+fn quoted(text: &str) -> String {
+    let mut quoted = "\"".to_owned();
+    for char in text.chars().take(MAX_CHARS).filter(|char| !char.is_control()) {
+        if matches!(char, '"' | '\\') {
+            quoted.push('\\');
+        }
+        quoted.push(char);
+    }
+    quoted.push('"');
+    quoted
+}
+
 #[cfg(test)]
 mod tests {
     use grabd_domain::capture::{CaptureRequest, CaptureSpec};
@@ -100,6 +160,29 @@ mod tests {
         assert!(html.contains("&lt;script&gt;&lt;img src=&#39;https://a.example/&#39;&gt;é"), "{html}");
         assert!(html.contains("?a=&quot;&amp;b") && html.chars().filter(|char| *char == 'é').count() < MAX_CHARS);
         assert!(html.contains("padding:0 0.5000in 0 1.0000in"), "{html}");
+    }
+
+    #[test]
+    fn rules_for_margins_have_texts_as_strings_only() {
+        let layout = |json: &str| {
+            let mut request = CaptureRequest { url: Some("https://example.com/".into()), ..CaptureRequest::default() };
+            request.also = Some(vec!["pdf".to_owned()]);
+            assert!(request.set("pdf", serde_json::from_str(json).unwrap()), "{json}");
+            CaptureSpec::parse(&request).unwrap().pdf
+        };
+        let facts = PageFacts { title: "\"} * {\n\\", url: "https://a.example/", date: "2026-11-29" };
+        let rules =
+            margin_rules(&layout(r#"{"header": "{page}/{pages}|{title}", "first_page_header": "{date}"}"#), &facts);
+        let (all, first) = rules.split_once("@page :first").unwrap();
+        assert!(all.contains(r#"@top-left { content: counter(page) "/" counter(pages) !important"#), "{all}");
+        assert!(all.contains(r#"@top-right { content: "\"} * {\\" !important"#), "{all}");
+        assert!(all.contains("@bottom-center { content: none !important"), "{all}");
+        assert!(first.contains(r#"@top-center { content: "2026-11-29" !important"#), "{first}");
+        assert!(first.contains("@top-left { content: none !important") && !first.contains("bottom"), "{first}");
+        let without = margin_rules(&layout(r#"{"footer": "a", "first_page_footer": ""}"#), &facts);
+        let (all, first) = without.split_once("@page :first").unwrap();
+        assert!(all.contains("@bottom-center { content: \"a\""), "{all}");
+        assert!(first.contains("@bottom-center { content: none") && !first.contains("top"), "{first}");
     }
 
     #[test]

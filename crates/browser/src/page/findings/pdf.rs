@@ -30,9 +30,12 @@ const PIXELS_PER_INCH: f64 = 96.0;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PaperStyles {
-    /// The margins at the top, on the right, at the bottom and on the left, as CSS has them.
-    margins: String,
+    /// The margins at the top, on the right, at the bottom and on the left, as CSS has them. None: the page's own size and
+    /// margins stay.
+    margins: Option<String>,
     is_roll: bool,
+    /// What is in the margins.
+    rules: String,
 }
 
 #[derive(Deserialize)]
@@ -51,6 +54,15 @@ struct Templates {
     footer: String,
 }
 
+/// How headers and footers are printed.
+#[derive(Default)]
+struct PageTexts {
+    /// By templates, which are the same on all pages.
+    templates: Option<Templates>,
+    /// By rules of a style sheet, where the first page has a line of its own. Empty: there are none.
+    rules: String,
+}
+
 #[derive(Deserialize)]
 struct PrintResult {
     stream: Option<StreamHandle>,
@@ -65,14 +77,14 @@ pub(super) async fn print(context: &CaptureContext<'_>, metadata: &RenderMetadat
     // Printing uses the styles that the caller asked for, not those for printing.
     client.call(session, requested::emulated_media(context.spec)).await?;
     let layout = &context.spec.pdf;
-    if !layout.css_page_size {
-        overrule_page_styles(context, layout).await?;
+    let PageTexts { templates, rules } = page_texts(context, layout, metadata).await?;
+    if !layout.css_page_size || !rules.is_empty() {
+        set_page_styles(context, layout, rules).await?;
     }
     let content_height = match layout.single_page {
         true => Some(content_height(context, layout).await?),
         false => None,
     };
-    let templates = templates(context, layout, metadata).await?;
     let params = print_params(layout, content_height, templates);
     let printed: PrintResult = match client.call_as(limit(context), session, params).await {
         Err(CallError::Refused { message, .. }) if message.contains("Page range") => {
@@ -88,23 +100,24 @@ pub(super) async fn print(context: &CaptureContext<'_>, metadata: &RenderMetadat
     read
 }
 
-/// Replaces sizes and margins of the page's styles by those of the layout.
-async fn overrule_page_styles(context: &CaptureContext<'_>, layout: &PdfLayout) -> Result<(), CaptureError> {
+/// Replaces sizes and margins of the page's styles by those of the layout, unless they are to be kept, and adds rules.
+async fn set_page_styles(context: &CaptureContext<'_>, layout: &PdfLayout, rules: String) -> Result<(), CaptureError> {
     let Margins { top, right, bottom, left } = layout.margins();
-    let margins = [top, right, bottom, left].map(|side| format!("{}in", side.inches())).join(" ");
-    let styles = PaperStyles { margins, is_roll: layout.single_page };
+    let margins = || [top, right, bottom, left].map(|side| format!("{}in", side.inches())).join(" ");
+    let margins = (!layout.css_page_size).then(margins);
+    let styles = PaperStyles { margins, is_roll: layout.single_page, rules };
     let done = script::call_in::<IgnoredAny>(context.tab, limit(context), EXTRACT, "paper", &styles).await?;
     done.map(|IgnoredAny| ()).ok_or_else(|| not_made(FileKind::Pdf))
 }
 
-/// The templates of header and footer. None if the layout has neither.
-async fn templates(
+/// The headers and footers.
+async fn page_texts(
     context: &CaptureContext<'_>,
     layout: &PdfLayout,
     metadata: &RenderMetadata,
-) -> Result<Option<Templates>, CaptureError> {
-    if layout.header.is_none() && layout.footer.is_none() {
-        return Ok(None);
+) -> Result<PageTexts, CaptureError> {
+    if layout.header.is_none() && layout.footer.is_none() && !layout.has_first_page() {
+        return Ok(PageTexts::default());
     }
     let today = script::call_in::<Today>(context.tab, limit(context), EXTRACT, "today", &()).await?;
     let Some(Today { date }) = today else { return Err(not_made(FileKind::Pdf)) };
@@ -113,12 +126,16 @@ async fn templates(
         url: metadata.final_url.as_deref().unwrap_or_default(),
         date: &date,
     };
+    if layout.has_first_page() {
+        return Ok(PageTexts { templates: None, rules: page_text::margin_rules(layout, &facts) });
+    }
     let Margins { left, right, .. } = layout.margins();
     let sides = (left.inches(), right.inches());
-    Ok(Some(Templates {
+    let templates = Templates {
         header: page_text::template(layout.header.as_ref(), sides, &facts),
         footer: page_text::template(layout.footer.as_ref(), sides, &facts),
-    }))
+    };
+    Ok(PageTexts { templates: Some(templates), rules: String::new() })
 }
 
 /// The height of the content in CSS pixels, where it is as wide as the paper without its margins.

@@ -5,6 +5,8 @@ pub(super) mod frame_drawing;
 pub(super) mod intercept;
 pub(super) mod navigate;
 pub(super) mod outside;
+mod pdf_tables;
+pub(super) mod pdf_target;
 pub(super) mod settle;
 pub(super) mod watch;
 pub(super) mod workers;

@@ -16,6 +16,7 @@ use crate::cdp::CallError;
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::verdict::{self, Unreached};
+use crate::page::load::pdf_target;
 use crate::page::load::watch::{Document, Navigation, WatchState};
 use crate::page::picture::shot;
 use crate::proxy::UnreachedTarget;
@@ -43,6 +44,9 @@ const FIRST_RESIZE: &str = include_str!("../scripts/first_resize.js");
 /// The isolated world of that script.
 const WORLD: &str = "grabd-first-resize";
 
+/// The browser's error for a navigation that it has ended itself.
+const ABORTED: &str = "net::ERR_ABORTED";
+
 const NO_ANSWER: &str = "The site did not answer in time.";
 
 #[derive(Deserialize)]
@@ -65,19 +69,44 @@ pub(in crate::page) async fn navigate(context: &CaptureContext<'_>) -> Result<()
         let script = AddScriptToEvaluateOnNewDocumentParams::new(format!("{{{FIRST_RESIZE}}}"));
         client.tell(session, &AddScriptToEvaluateOnNewDocumentParams { world_name: Some(WORLD.into()), ..script });
     }
-    let params = NavigateParams::new(context.spec.url.as_str());
+    let navigated = go_to(context, context.spec.url.as_str()).await?;
+    match aborted_pdf(context, &navigated) {
+        Some(pdf) => {
+            check(context, &pdf)?;
+            pdf_target::open(context, &pdf).await?;
+            expect_document(context, go_to(context, &pdf.url).await?).await
+        }
+        None => expect_document(context, navigated).await,
+    }
+}
+
+async fn go_to(context: &CaptureContext<'_>, url: &str) -> Result<NavigateResult, CaptureError> {
     let left = context.remaining();
     let limit = left.saturating_sub(REPORT_RESERVE.min(left / 4));
-    let navigated: NavigateResult = match client.call_as(limit, session, params).await {
-        Err(CallError::Timeout(_)) => return Err(CaptureError::failed(NO_ANSWER)),
-        navigated => navigated?,
-    };
+    match context.tab.client.call_as(limit, Some(&context.tab.session), NavigateParams::new(url)).await {
+        Err(CallError::Timeout(_)) => Err(CaptureError::failed(NO_ANSWER)),
+        navigated => Ok(navigated?),
+    }
+}
+
+/// The PDF at which a navigation has ended, because the browser would download it.
+fn aborted_pdf(context: &CaptureContext<'_>, navigated: &NavigateResult) -> Option<Document> {
+    if !navigated.is_download && navigated.error_text.as_deref() != Some(ABORTED) {
+        return None;
+    }
+    let Navigation { loader, url, error: _, head } = last_navigation(context, None);
+    head.as_ref().filter(|head| head.is_pdf)?;
+    Some(Document { loader, url, unreachable_url: None, error: None, head })
+}
+
+/// Checks that a navigation has led to a document.
+async fn expect_document(context: &CaptureContext<'_>, navigated: NavigateResult) -> Result<(), CaptureError> {
     if navigated.is_download {
         return Err(abort(context, &last_navigation(context, None), true).await);
     }
     match navigated.error_text {
         None => Ok(()),
-        Some(error) if error == "net::ERR_ABORTED" => {
+        Some(error) if error == ABORTED => {
             let download = context.tab.watch.read(|seen| seen.download);
             Err(abort(context, &last_navigation(context, Some(error)), download).await)
         }

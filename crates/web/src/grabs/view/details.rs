@@ -77,6 +77,9 @@ const fn yes_or_no(is_so: bool) -> &'static str {
 /// A value with its unit, if it has one.
 fn with_unit(option: &CaptureOption, text: String) -> String {
     let Kind::Integer { unit, .. } = option.kind else { return text };
+    if unit.is_empty() {
+        return text;
+    }
     let unit = if text == "1" { unit.strip_suffix('s').unwrap_or(unit) } else { unit };
     format!("{text} {unit}")
 }

@@ -3,8 +3,8 @@
 //!
 //! All uses of the browser's `Fetch` domain are here, because each call replaces the patterns of the one before.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -25,6 +25,14 @@ use crate::page::tab::Tab;
 /// WebSockets are not paused, so scripts get none.
 const NO_SOCKETS: &str = include_str!("../../scripts/no_sockets.js");
 
+/// The document in which a PDF is drawn.
+const PDF_DOCUMENT: &str = "<!doctype html><meta name=\"viewport\" content=\"width=device-width\">\
+    <style>html,body{margin:0}canvas{display:block;width:100%}</style><body>";
+
+/// It may load the PDF, and run no scripts. Our own run nevertheless; images in a PDF may need WebAssembly.
+const PDF_POLICY: &str = "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; \
+    script-src 'wasm-unsafe-eval'; img-src blob: data:; font-src blob: data:";
+
 /// What happens to a paused request.
 #[derive(Debug, PartialEq)]
 enum Decision {
@@ -34,6 +42,11 @@ enum Decision {
     ContinueWith(Vec<HeaderEntry>),
     /// Is answered with the document of the caller, and not sent.
     Fulfill,
+    /// Is answered with the document in which a PDF is drawn, and not sent.
+    FulfillPdf {
+        /// The HTTP status of the PDF.
+        status: u16,
+    },
 }
 
 /// The rules for the requests of one grab.
@@ -50,6 +63,16 @@ pub(in crate::page) struct Interception<'a> {
     respect_opt_out: bool,
     /// Documents in frames that were not loaded because of the two.
     denied_documents: AtomicU32,
+    /// The PDF that is captured.
+    pdf: OnceLock<PdfTarget>,
+}
+
+/// A PDF that is drawn in a document of ours, which has its address.
+struct PdfTarget {
+    /// Without a fragment.
+    url: String,
+    /// Its HTTP status.
+    status: u16,
 }
 
 /// On whose behalf a request is made.
@@ -92,7 +115,19 @@ impl<'a> Interception<'a> {
             domains,
             respect_opt_out,
             denied_documents: AtomicU32::new(0),
+            pdf: OnceLock::new(),
         }
+    }
+
+    /// From the next [`Self::apply`] on, the document at this URL is the one in which its PDF is drawn.
+    pub(in crate::page) fn show_pdf(&self, url: &str, status: u16) {
+        let url = without_fragment(url);
+        self.pdf.get_or_init(|| PdfTarget { url, status });
+    }
+
+    /// Whether a PDF is captured.
+    pub(in crate::page) fn shows_pdf(&self) -> bool {
+        self.pdf.get().is_some()
     }
 
     /// Whether the document that causes a request matters.
@@ -143,9 +178,9 @@ impl<'a> Interception<'a> {
         if let Some(target) = self.target.as_ref().filter(|_| !self.headers.is_empty()) {
             patterns.push(of_url(format!("{}/*", target.origin().ascii_serialization())));
         }
-        if let Some(target) = self.own_document() {
+        for target in self.own_document().iter().chain(self.pdf.get().map(|pdf| &pdf.url)) {
             let resource_type = Some(ResourceType::Document);
-            patterns.push(RequestPattern { resource_type, ..of_url(escaped(&target).replace('*', r"\*")) });
+            patterns.push(RequestPattern { resource_type, ..of_url(escaped(target.as_str()).replace('*', r"\*")) });
         }
         // Before the host of a main document can be refused by a list.
         let has_lists = self.blocklist.as_ref().is_some_and(|list| list.has_lists());
@@ -182,12 +217,11 @@ impl<'a> Interception<'a> {
             }
             Decision::Fulfill => {
                 let html = self.spec.secrets.html.as_deref().unwrap_or_default();
-                let params = FulfillRequestParams {
-                    response_headers: Some(vec![HeaderEntry::new("Content-Type", "text/html; charset=utf-8")]),
-                    body: Some(STANDARD.encode(html).into()),
-                    ..FulfillRequestParams::new(paused.id, 200)
-                };
-                client.send(session, &params).await;
+                client.send(session, &html_response(paused.id, 200, html, &[])).await;
+            }
+            Decision::FulfillPdf { status } => {
+                let policy = ("Content-Security-Policy", PDF_POLICY);
+                client.send(session, &html_response(paused.id, status, PDF_DOCUMENT, &[policy])).await;
             }
         }
     }
@@ -204,12 +238,20 @@ impl<'a> Interception<'a> {
         if is_document && is_main && self.own_document().is_some_and(|target| target == paused.url) {
             return Decision::Fulfill;
         }
+        let pdf = self.pdf.get().filter(|pdf| requester.is_main && pdf.url == without_fragment(&paused.url));
+        if let Some(PdfTarget { status, .. }) = pdf
+            && is_document
+        {
+            return Decision::FulfillPdf { status: *status };
+        }
         if is_document && self.denies(&paused.url) {
             return if is_main { Decision::Fail(ErrorReason::BlockedByClient) } else { self.deny_document() };
         }
         let blocking = &self.spec.blocking;
         let is_blocked = request_type(&paused.kind).is_some_and(|of| blocking.has_type(of));
-        if !(is_document && is_main) && (is_blocked || blocking.has_url(&paused.url)) {
+        // What the target is, is always loaded.
+        let is_target = (is_document && is_main) || pdf.is_some();
+        if !is_target && (is_blocked || blocking.has_url(&paused.url)) {
             if paused.kind == "Font" {
                 self.blocked_fonts.fetch_add(1, Ordering::Relaxed);
             }
@@ -221,7 +263,7 @@ impl<'a> Interception<'a> {
         if let Some(blocklist) = &self.blocklist {
             if is_document && is_main {
                 blocklist.add_document(&paused.url);
-            } else if blocklist.blocks_url(&paused.url, &paused.kind) {
+            } else if !is_target && blocklist.blocks_url(&paused.url, &paused.kind) {
                 return Decision::Fail(ErrorReason::BlockedByClient);
             }
         }
@@ -264,6 +306,21 @@ impl<'a> Interception<'a> {
         };
         is_in_target && is_made_by_target
     }
+}
+
+/// An HTML document as the response to a paused request.
+fn html_response(request: String, status: u16, html: &str, headers: &[(&str, &str)]) -> FulfillRequestParams {
+    let content_type = [("Content-Type", "text/html; charset=utf-8")];
+    let headers = content_type.iter().chain(headers).map(|(name, value)| HeaderEntry::new(*name, *value));
+    FulfillRequestParams {
+        response_headers: Some(headers.collect()),
+        body: Some(STANDARD.encode(html).into()),
+        ..FulfillRequestParams::new(request, status)
+    }
+}
+
+fn without_fragment(url: &str) -> String {
+    url.split('#').next().unwrap_or_default().to_owned()
 }
 
 /// The browser's names of a type. WebSockets are not paused, so they have none.

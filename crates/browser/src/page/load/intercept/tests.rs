@@ -201,3 +201,20 @@ fn documents_of_denied_domains_are_not_loaded_and_counted_in_frames() {
     assert_eq!(decide("Document", "https://b.example/", false, Some(true)), blocked);
     assert_eq!(interception.denied_documents(), 2);
 }
+
+#[test]
+fn document_of_a_pdf_is_answered_and_the_pdf_is_loaded_whatever_is_blocked() {
+    let spec = spec(|r| r.block_types = Some(vec!["xhr".into()]));
+    let interception = interception(&spec);
+    let decide = |kind: &str, url: &str, is_main: bool| {
+        interception.decide(&paused(kind, url), false, &Requester { main: None, document: None, is_main })
+    };
+    let (url, blocked) = ("https://a.example/a.pdf", Decision::Fail(ErrorReason::BlockedByClient));
+    assert_eq!(decide("Fetch", url, true), blocked);
+    interception.show_pdf(&format!("{url}#page=2"), 404);
+    assert!(interception.patterns(false).iter().any(|pattern| pattern.url_pattern.as_deref() == Some(url)));
+    assert_eq!(decide("Document", url, true), Decision::FulfillPdf { status: 404 });
+    assert_eq!(decide("Fetch", url, true), Decision::Continue);
+    assert_eq!(decide("Document", url, false), Decision::Continue);
+    assert_eq!(decide("Fetch", "https://a.example/b", true), blocked);
+}

@@ -77,12 +77,13 @@ const headings = ({ area, leftEdge, image }) => {
   return { headings: all };
 };
 
-// Sizes and margins of the page's styles win over those that the browser prints with, so that they are overruled. On a roll of
-// paper, the styles break the page no more.
+// Sizes and margins of the page's styles win over those that the browser prints with, so that they are overruled, unless they
+// are to be kept. On a roll of paper, the styles break the page no more. `rules` fill the margins.
 const ROLL = '*, *::before, *::after { break-before: auto !important; break-after: auto !important; page: auto !important }';
-const paper = ({ margins, isRoll }) => {
+const paper = ({ margins, isRoll, rules }) => {
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(`@page { size: auto !important; margin: ${margins} !important } ${isRoll ? ROLL : ''}`);
+  const page = margins === null ? '' : `@page { size: auto !important; margin: ${margins} !important }`;
+  sheet.replaceSync(`${page} ${isRoll ? ROLL : ''} ${rules}`);
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   return {};
 };
