@@ -150,6 +150,7 @@ mod tests {
             "clickTarget",
             "sweepClip",
             "freeze",
+            "standStill",
             "newNames",
             "hideListed",
             "textsWithoutGlyphs",

@@ -255,6 +255,38 @@ macro_rules! later_rows {
                               in signed links.",
                 example: "\"window.chart?.isDrawn\""
             }
+            /// Stop everything that moves, the page's clock and its random numbers.
+            freeze_all: bool = {
+                kind: Kind::Flag,
+                default: "false",
+                group: Group::Changes,
+                label: "Freeze all",
+                help: "Freeze the page, and give its scripts a fixed clock and fixed random numbers.",
+                description: "As `freeze`, and also for what scripts draw. The clock begins at 2026-01-01 12:00 UTC, stands still while the \
+                              page loads, and stops after 5 seconds of its own and the delay. What a page shows later is not shown. \
+                              Frames of other origins and service workers have their usual clock. docs/guide/PICTURE.md describes it.",
+                example: "true"
+            }
+            /// How the visitor sees the page.
+            vision: String = {
+                kind: Kind::Word(&[
+                    "none", "deuteranopia", "protanopia", "tritanopia", "achromatopsia", "blurred_vision", "reduced_contrast"
+                ]),
+                default: "\"none\"",
+                group: Group::Appearance,
+                form: FormDetails {
+                    words: &[
+                        "Unimpaired", "Deuteranopia", "Protanopia", "Tritanopia", "Achromatopsia", "Blurred vision", "Reduced contrast"
+                    ],
+                    tag: "{}",
+                    ..FORM
+                },
+                label: "Vision",
+                help: "Draw the page as people with this vision deficiency see it.",
+                description: "With `deuteranopia`, `protanopia` and `tritanopia`, people do not perceive green, red or blue, and with \
+                              `achromatopsia` no colour. Images have it, also those in further viewports, and the PDF does not.",
+                example: "\"deuteranopia\""
+            }
         }
     };
 }

@@ -4,12 +4,13 @@
 use chromiumoxide::cdp::browser_protocol::browser::{PermissionDescriptor, PermissionSetting, SetPermissionParams};
 use chromiumoxide::cdp::browser_protocol::dom::Rgba;
 use chromiumoxide::cdp::browser_protocol::emulation::{
-    MediaFeature, SetDefaultBackgroundColorOverrideParams, SetEmulatedMediaParams, SetGeolocationOverrideParams,
-    SetLocaleOverrideParams, SetScriptExecutionDisabledParams, SetTimezoneOverrideParams,
-    SetTouchEmulationEnabledParams, SetUserAgentOverrideParams,
+    MediaFeature, SetDefaultBackgroundColorOverrideParams, SetEmulatedMediaParams, SetEmulatedVisionDeficiencyParams,
+    SetEmulatedVisionDeficiencyType, SetGeolocationOverrideParams, SetLocaleOverrideParams,
+    SetScriptExecutionDisabledParams, SetTimezoneOverrideParams, SetTouchEmulationEnabledParams,
+    SetUserAgentOverrideParams,
 };
 use chromiumoxide::cdp::browser_protocol::network::{CookieParam, CookieSameSite, SetCookiesParams, TimeSinceEpoch};
-use grabd_domain::capture::{Appearance, CaptureSpec, Changes, Cookie, Device, SameSite, Selector};
+use grabd_domain::capture::{Appearance, CaptureSpec, Changes, Cookie, Device, SameSite, Selector, Vision};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -49,7 +50,7 @@ struct ChangeArguments<'a> {
 /// The media type and the preferences that the page sees. Without the type, a PDF would have the styles for printing.
 pub(in crate::page) fn emulated_media(spec: &CaptureSpec) -> SetEmulatedMediaParams {
     let Appearance { is_dark, reduced_motion, is_print, .. } = &spec.appearance;
-    let is_still = *reduced_motion || spec.freeze;
+    let is_still = *reduced_motion || spec.freeze.stops_motion();
     let scheme = MediaFeature::new("prefers-color-scheme", if *is_dark { "dark" } else { "light" });
     let motion = MediaFeature::new("prefers-reduced-motion", if is_still { "reduce" } else { "no-preference" });
     let media = if *is_print { "print" } else { "screen" };
@@ -63,10 +64,13 @@ pub(in crate::page) fn emulated_media(spec: &CaptureSpec) -> SetEmulatedMediaPar
 /// If the browser refuses a value.
 pub(in crate::page) async fn set_appearance(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
     let (client, session) = (&context.tab.client, Some(context.tab.session.as_str()));
-    let Appearance { is_dark, reduced_motion, is_print, locale, timezone, user_agent, geolocation } =
+    let Appearance { is_dark, reduced_motion, is_print, locale, timezone, user_agent, geolocation, vision } =
         &context.spec.appearance;
-    if *is_dark || *reduced_motion || *is_print || context.spec.freeze {
+    if *is_dark || *reduced_motion || *is_print || context.spec.freeze.stops_motion() {
         client.call(session, emulated_media(context.spec)).await?;
+    }
+    if let Some(vision) = vision {
+        client.call(session, SetEmulatedVisionDeficiencyParams::new(deficiency(*vision))).await?;
     }
     if context.spec.transparent {
         let color = Rgba { r: 0, g: 0, b: 0, a: Some(0.0) };
@@ -115,6 +119,18 @@ pub(in crate::page) async fn set_appearance(context: &CaptureContext<'_>) -> Res
         client.call(None, granted).await?;
     }
     Ok(())
+}
+
+/// What the browser calls a vision deficiency.
+fn deficiency(vision: Vision) -> SetEmulatedVisionDeficiencyType {
+    match vision {
+        Vision::Deuteranopia => SetEmulatedVisionDeficiencyType::Deuteranopia,
+        Vision::Protanopia => SetEmulatedVisionDeficiencyType::Protanopia,
+        Vision::Tritanopia => SetEmulatedVisionDeficiencyType::Tritanopia,
+        Vision::Achromatopsia => SetEmulatedVisionDeficiencyType::Achromatopsia,
+        Vision::BlurredVision => SetEmulatedVisionDeficiencyType::BlurredVision,
+        Vision::ReducedContrast => SetEmulatedVisionDeficiencyType::ReducedContrast,
+    }
 }
 
 /// Sets which requests are blocked and what is sent to the target, before the navigation.

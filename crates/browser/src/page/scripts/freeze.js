@@ -107,6 +107,20 @@ const stopImage = (image) => {
   if (image.complete) replaceByStill(image, image.naturalWidth, image.naturalHeight);
 };
 
+// Lets the fixed clocks of the page, and of frames that can be accessed, go on to the end of a phase, and waits until they stand
+// there. A frame without scripts has none.
+page.standStill = async ({ phase, budgetMs }) => {
+  const documents = reachableTrees().filter((tree) => tree.nodeType === Node.DOCUMENT_NODE);
+  const stand = ({ defaultView: view }) => {
+    if (!view) return null;
+    const stands = once(view, 'grabd-clock-stands');
+    const hasClock = !view.dispatchEvent(new UIEvent('grabd-clock', { detail: phase, cancelable: true }));
+    return hasClock ? stands : null;
+  };
+  await Promise.race([Promise.all(documents.map(stand)), after(budgetMs)]);
+  return {};
+};
+
 const isAnimatedData = (url) => /^data:image\/(?:gif|webp|apng)[;,]/i.test(url);
 
 // Stops animations, videos and the images with these URLs, and hides carets.
