@@ -33,7 +33,7 @@ pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as Opti
 pub use self::appearance::{Appearance, Vision};
 pub use self::class::Class;
 pub use self::conditions::Conditions;
-pub use self::device::Device;
+pub use self::device::{Device, DeviceKind, DeviceSystem};
 pub use self::files::{Content, FileKind};
 pub use self::format::{Format, Scale};
 pub use self::freeze::Freeze;
@@ -88,7 +88,7 @@ pub struct CaptureSpec {
     pub padding: u32,
     /// Height in CSS pixels at which a full page is cut.
     pub max_height: Option<u32>,
-    /// The kind of device that the page is shown on.
+    /// The device that the page is shown on.
     pub device: Device,
     /// What the page may not load.
     pub blocking: Blocking,

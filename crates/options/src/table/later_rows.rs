@@ -77,15 +77,19 @@ macro_rules! later_rows {
             }
             /// Content that is kept out of the page.
             block: Vec<String> = {
-                kind: Kind::Words(&["ads", "trackers", "cookie_banners"]),
+                kind: Kind::Words(&["ads", "trackers", "cookie_banners", "chats", "social"]),
                 group: Group::Network,
                 form: FormDetails {
-                    rank: 7, label: "Leave out", words: &["Ads", "Trackers", "Cookie banners"], tag: "without {}", ..FORM
+                    rank: 7,
+                    label: "Leave out",
+                    words: &["Ads", "Trackers", "Cookie banners", "Chats", "Share bars"],
+                    tag: "without {}",
+                    ..FORM
                 },
                 label: "Block",
                 help: "Keep this content out of the page: `ads` and `trackers` by the filter lists of the service, \
                        `cookie_banners` by refusing consent, or by hiding the dialog.",
-                description: "The document itself is always loaded. `consent` and `blocked` of the grab report what was done. A \
+                description: "`chats` are chat widgets, and `social` are share bars and buttons. The document itself is always loaded. `consent` and `blocked` of the grab report what was done. A \
                               service without filter lists rejects `ads` and `trackers`.",
                 example: "[\"ads\", \"cookie_banners\"]"
             }
@@ -261,10 +265,10 @@ macro_rules! later_rows {
                 default: "false",
                 group: Group::Changes,
                 label: "Freeze all",
-                help: "Freeze the page, and give its scripts a fixed clock and fixed random numbers.",
-                description: "As `freeze`, and also for what scripts draw. The clock begins at 2026-01-01 12:00 UTC, stands still while the \
-                              page loads, and stops after 5 seconds of its own and the delay. What a page shows later is not shown. \
-                              Frames of other origins and service workers have their usual clock. docs/guide/PICTURE.md describes it.",
+                help: "Freeze the page, and the clock and the random numbers of its scripts.",
+                description: "As `freeze`, so that what scripts draw is equal in repeated captures, too. The clock begins at 2026-01-01 12:00 \
+                              UTC, stands still while the page loads, and stops some seconds later. What a page shows after that is \
+                              missing. Frames of other sites and service workers keep their clock. docs/guide/PICTURE.md describes it.",
                 example: "true"
             }
             /// How the visitor sees the page.

@@ -10,7 +10,7 @@ use chromiumoxide::cdp::browser_protocol::emulation::{
     SetUserAgentOverrideParams,
 };
 use chromiumoxide::cdp::browser_protocol::network::{CookieParam, CookieSameSite, SetCookiesParams, TimeSinceEpoch};
-use grabd_domain::capture::{Appearance, CaptureSpec, Changes, Cookie, Device, SameSite, Selector, Vision};
+use grabd_domain::capture::{Appearance, CaptureSpec, Changes, Cookie, DeviceSystem, SameSite, Selector, Vision};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -90,12 +90,12 @@ pub(in crate::page) async fn set_appearance(context: &CaptureContext<'_>) -> Res
         refused_as(set, || "The browser does not know this `locale`.".to_owned())?;
     }
     let device = context.spec.device;
-    if device != Device::Desktop {
+    if device.is_mobile() {
         let touch =
             SetTouchEmulationEnabledParams { max_touch_points: Some(5), ..SetTouchEmulationEnabledParams::new(true) };
         client.call(session, touch).await?;
     }
-    if user_agent.is_some() || locale.is_some() || device != Device::Desktop {
+    if user_agent.is_some() || locale.is_some() || device.system() != DeviceSystem::Own {
         let overridden = match user_agent {
             // Without client hints, which would contradict it.
             Some(user_agent) => SetUserAgentOverrideParams::new(user_agent.clone()),

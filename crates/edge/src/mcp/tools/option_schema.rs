@@ -33,6 +33,9 @@ const WORDS: [&str; 1] = ["enum"];
 /// Of objects with more members than this, agents get the names of the members only.
 const MOST_MEMBERS: usize = 7;
 
+/// An option with more words than this has none of them in its schema. Its text says what they are like.
+const MOST_WORDS: usize = 12;
+
 /// The schema of an option.
 pub(super) fn option_schema(option: &CaptureOption) -> Value {
     let whole = serde_json::to_value(options::schema(option)).expect("a schema is JSON");
@@ -50,6 +53,9 @@ pub(super) fn option_schema(option: &CaptureOption) -> Value {
         }
     }
     let members = short.as_object_mut().expect("a schema is an object");
+    if matches!(option.kind, Kind::Word(words) if words.len() > MOST_WORDS) {
+        members.shift_remove("enum");
+    }
     // Names and texts of the caller's own: their schema says nothing more.
     if matches!(option.kind, Kind::Headers { .. } | Kind::Labels { .. }) {
         members.insert("additionalProperties".to_owned(), serde_json::json!({ "type": "string" }));
@@ -99,6 +105,16 @@ mod tests {
         assert_eq!(
             (&schema("color_scheme")["enum"], schema("thumbnail")["properties"]["fit"].get("enum")),
             (&words, None)
+        );
+    }
+
+    #[test]
+    fn options_with_many_words_have_examples_of_them_in_their_text() {
+        let device = schema("device");
+        assert_eq!((&device["type"], device.get("enum")), (&json!("string"), None));
+        assert!(
+            device["description"].as_str().unwrap().contains("`desktop`, `phone`, `tablet`, or a model"),
+            "{device}"
         );
     }
 
