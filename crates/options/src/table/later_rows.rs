@@ -288,7 +288,7 @@ macro_rules! later_rows {
                 label: "Vision",
                 help: "Draw the page as people with this vision deficiency see it.",
                 description: "With `deuteranopia`, `protanopia` and `tritanopia`, people do not perceive green, red or blue, and with \
-                              `achromatopsia` no colour. Images have it, also those in further viewports, and the PDF does not.",
+                              `achromatopsia` no colour. The page cannot tell.",
                 example: "\"deuteranopia\""
             }
         }
