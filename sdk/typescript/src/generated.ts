@@ -264,10 +264,10 @@ export interface CaptureOptions {
    */
   max_height?: number | undefined;
   /**
-   * Show the page as on this device: `desktop`, `phone`, `tablet`, or a model such as `iphone-15`. A phone has 390 x
-   * 844 pixels and scale 3, a tablet 768 x 1024 and scale 2, both with touch and the User-Agent of an Android browser.
-   * Models have sizes, scales and User-Agents of their own, which docs/guide/PICTURE.md lists. `width`, `height`,
-   * `scale` and `user_agent` win over that. Default: `"desktop"`. Example: `"phone"`.
+   * Show the page as on a `phone`, a `tablet`, or a model such as `iphone-15`. A phone has 390 x 844 pixels and scale
+   * 3, a tablet 768 x 1024 and scale 2, both with touch and the User-Agent of an Android browser. Models have sizes,
+   * scales and User-Agents of their own, which docs/guide/PICTURE.md lists. `width`, `height`, `scale` and `user_agent`
+   * win over that. Default: `"desktop"`. Example: `"phone"`.
    */
   device?: "desktop" | "phone" | "tablet" | "iphone-se" | "iphone-13" | "iphone-15" | "iphone-16-pro" | "iphone-16-pro-max" | "pixel-8" | "galaxy-s24" | "ipad-mini" | "ipad-10" | "ipad-pro-13" | "laptop-13" | "laptop-14" | "laptop-15" | "desktop-900p" | "desktop-1080p" | undefined;
   /**
@@ -404,10 +404,10 @@ export interface CaptureOptions {
    */
   metadata?: Record<string, string> | undefined;
   /**
-   * Keep this content out of the page: `ads` and `trackers` by the filter lists of the service, `cookie_banners` by
-   * refusing consent, or by hiding the dialog. `chats` are chat widgets, and `social` are share bars and buttons. The
-   * document itself is always loaded. `consent` and `blocked` of the grab report what was done. A service without
-   * filter lists rejects `ads` and `trackers`. At most 5. Example: `["ads", "cookie_banners"]`.
+   * Keep this content out of the page. `ads` and `trackers` are left out by the filter lists of the service,
+   * `cookie_banners` by refusing consent, or by hiding the dialog. `chats` are chat widgets, and `social` are share
+   * bars and buttons. The document itself is always loaded. `consent` and `blocked` of the grab report what was done. A
+   * service without filter lists rejects `ads` and `trackers`. At most 5. Example: `["ads", "cookie_banners"]`.
    */
   block?: readonly ("ads" | "trackers" | "cookie_banners" | "chats" | "social")[] | undefined;
   /**
@@ -510,16 +510,16 @@ export interface CaptureOptions {
    */
   wait_for_expression?: string | undefined;
   /**
-   * Freeze the page, and the clock and the random numbers of its scripts. As `freeze`, so that what scripts draw is
-   * equal in repeated captures, too. The clock begins at 2026-01-01 12:00 UTC, stands still while the page loads, and
-   * stops some seconds later. What a page shows after that is missing. Frames of other sites and service workers keep
-   * their clock. docs/guide/PICTURE.md describes it. Default: `false`. Example: `true`.
+   * Freeze the page, its clock and its random numbers. As `freeze`, so that what scripts draw is equal in repeated
+   * captures, too. The clock begins at 2026-01-01 12:00 UTC, stands still while the page loads, and stops some seconds
+   * later. What a page shows after that is missing. Frames of other sites and service workers keep their clock.
+   * docs/guide/PICTURE.md describes it. Default: `false`. Example: `true`.
    */
   freeze_all?: boolean | undefined;
   /**
-   * Draw the page as people with this vision deficiency see it. With `deuteranopia`, `protanopia` and `tritanopia`,
-   * people do not perceive green, red or blue, and with `achromatopsia` no colour. The page cannot tell. Default:
-   * `"none"`. Example: `"deuteranopia"`.
+   * Draw the page as with this vision deficiency. With `deuteranopia`, `protanopia` and `tritanopia`, people do not
+   * perceive green, red or blue, and with `achromatopsia` no colour. The page cannot tell. Default: `"none"`. Example:
+   * `"deuteranopia"`.
    */
   vision?: "none" | "deuteranopia" | "protanopia" | "tritanopia" | "achromatopsia" | "blurred_vision" | "reduced_contrast" | undefined;
 }

@@ -31,6 +31,7 @@ mod images;
 mod isolation;
 mod limits;
 mod links;
+mod looks;
 mod masks;
 mod mcp;
 mod metrics;

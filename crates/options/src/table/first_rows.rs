@@ -234,7 +234,7 @@ macro_rules! first_rows {
                 group: Group::Window,
                 form: FormDetails { rank: 1, words: devices::LABELS, tag: "{}", ..FORM },
                 label: "Device",
-                help: "Show the page as on this device: `desktop`, `phone`, `tablet`, or a model such as `iphone-15`.",
+                help: "Show the page as on a `phone`, a `tablet`, or a model such as `iphone-15`.",
                 description: "A phone has 390 x 844 pixels and scale 3, a tablet 768 x 1024 and scale 2, both with touch and the \
                               User-Agent of an Android browser. Models have sizes, scales and User-Agents of their own, which \
                               docs/guide/PICTURE.md lists. `width`, `height`, `scale` and `user_agent` win over that.",

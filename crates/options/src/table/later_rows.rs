@@ -87,7 +87,7 @@ macro_rules! later_rows {
                     ..FORM
                 },
                 label: "Block",
-                help: "Keep this content out of the page: `ads` and `trackers` by the filter lists of the service, \
+                help: "Keep this content out of the page. `ads` and `trackers` are left out by the filter lists of the service, \
                        `cookie_banners` by refusing consent, or by hiding the dialog.",
                 description: "`chats` are chat widgets, and `social` are share bars and buttons. The document itself is always loaded. `consent` and `blocked` of the grab report what was done. A \
                               service without filter lists rejects `ads` and `trackers`.",
@@ -265,7 +265,7 @@ macro_rules! later_rows {
                 default: "false",
                 group: Group::Changes,
                 label: "Freeze all",
-                help: "Freeze the page, and the clock and the random numbers of its scripts.",
+                help: "Freeze the page, its clock and its random numbers.",
                 description: "As `freeze`, so that what scripts draw is equal in repeated captures, too. The clock begins at 2026-01-01 12:00 \
                               UTC, stands still while the page loads, and stops some seconds later. What a page shows after that is \
                               missing. Frames of other sites and service workers keep their clock. docs/guide/PICTURE.md describes it.",
@@ -286,7 +286,7 @@ macro_rules! later_rows {
                     ..FORM
                 },
                 label: "Vision",
-                help: "Draw the page as people with this vision deficiency see it.",
+                help: "Draw the page as with this vision deficiency.",
                 description: "With `deuteranopia`, `protanopia` and `tritanopia`, people do not perceive green, red or blue, and with \
                               `achromatopsia` no colour. The page cannot tell.",
                 example: "\"deuteranopia\""

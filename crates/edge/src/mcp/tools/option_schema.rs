@@ -113,7 +113,7 @@ mod tests {
         let device = schema("device");
         assert_eq!((&device["type"], device.get("enum")), (&json!("string"), None));
         assert!(
-            device["description"].as_str().unwrap().contains("`desktop`, `phone`, `tablet`, or a model"),
+            device["description"].as_str().unwrap().contains("a `phone`, a `tablet`, or a model such as"),
             "{device}"
         );
     }
