@@ -129,18 +129,24 @@ async fn clock_stops_at_the_same_time_in_the_page_its_frames_and_its_workers() {
             const isAt = n === 65 && Date.now() === 1767268806500 && performance.now() === 6500;
             document.body.style.background = isAt ? 'lime' : 'red';
         }, 100)</script>";
+    let observer = "<p id=seen>x<script>let n = 0; new IntersectionObserver((_, observer) => {
+            observer.disconnect();
+            setInterval(() => document.body.style.background = ++n === 65 ? 'lime' : 'red', 100);
+        }).observe(seen)</script>";
     let frame = "<iframe src=/ticks style='border:0;width:100%;height:700px'></iframe>";
     let replies = [
         ("/ticks", html(page(ticks))),
         ("/frame", html(page(frame))),
         ("/worker", html(page(WORKER))),
+        // Observers report with a frame of the browser, for which the clock waits.
+        ("/observer", html(page(observer))),
         // The clock stands still while something loads.
         ("/slow", html(page(&format!("{ticks}<img src=/late.svg style='position:absolute;top:600px'>")))),
         ("/late.svg", crate::site::svg("blue").after(1200)),
     ];
     let site = Site::start(2, replies).await;
     let rig = Rig::start().await;
-    for path in ["/ticks", "/frame", "/worker", "/slow"] {
+    for path in ["/ticks", "/frame", "/worker", "/observer", "/slow"] {
         let image = rig.capture(frozen(&site.url(path))).await;
         assert_eq!(image.colour(600, 400), "lime", "{path}");
         assert_ne!(rig.grab(&site.url(path)).await.colour(600, 400), "lime", "{path} without the option");
@@ -176,7 +182,18 @@ async fn pages_with_a_fixed_clock_still_react_and_loops_that_wait_for_it_end() {
     let click = "<button id=b>go</button><script>b.onclick = () => {
             setTimeout(() => document.body.style.background = 'lime', 700);
         }</script>";
-    let replies = [("/reveal", html(page(reveal))), ("/busy", html(page(busy))), ("/click", html(page(click)))];
+    // Longer than the clock waits for what is loading.
+    let late = "<script>fetch('/data').then(() => {
+            window.isLate = true;
+            document.body.style.background = 'lime';
+        })</script>";
+    let replies = [
+        ("/reveal", html(page(reveal))),
+        ("/busy", html(page(busy))),
+        ("/click", html(page(click))),
+        ("/late", html(page(late))),
+        ("/data", html("x").after(4000)),
+    ];
     let site = Site::start(2, replies).await;
     let rig = Rig::start().await;
     let whole = rig.capture(CaptureRequest { full_page: Some(true), ..frozen(&site.url("/reveal")) }).await;
@@ -185,6 +202,8 @@ async fn pages_with_a_fixed_clock_still_react_and_loops_that_wait_for_it_end() {
     let clicked = CaptureRequest { click: Some(vec!["#b".into()]), ..frozen(&site.url("/click")) };
     assert_eq!(rig.capture(clicked).await.colour(600, 400), "lime");
     let waits = "await new Promise((done) => setTimeout(done, 1500)); document.body.style.background = 'lime'";
+    let loaded = CaptureRequest { wait_for_expression: Some("window.isLate".into()), ..frozen(&site.url("/late")) };
+    assert_eq!(rig.capture(loaded).await.colour(600, 400), "lime");
     let scripted = CaptureRequest { script: Some(waits.into()), ..frozen(&site.url("/click")) };
     assert_eq!(rig.capture(scripted).await.colour(600, 400), "lime");
     rig.chromium.shutdown().await;

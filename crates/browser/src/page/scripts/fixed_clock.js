@@ -20,6 +20,10 @@
   const MAX_READS = 20_000;
   // The most times that the wait for what loads is given up. After that, nothing is waited for.
   const MAX_RELEASES = 3;
+  // How often the clock waits for a frame of the browser, by its own time, and for how long at most. Frames that are not shown
+  // have none.
+  const FRAME_EVERY_MS = 500;
+  const FRAME_WAIT_MS = 2000;
   // The most actions of the caller that let the clock go on.
   const MAX_EVENTS = 60;
   // The states that the random numbers begin with: any numbers but zero.
@@ -33,6 +37,7 @@
   const isFunction = (value) => typeof value === 'function';
   const setRealTimeout = globalThis.setTimeout.bind(globalThis);
   const clearRealTimeout = globalThis.clearTimeout.bind(globalThis);
+  const requestRealFrame = globalThis.requestAnimationFrame?.bind(globalThis);
   const hasDocument = globalThis.document !== undefined;
 
   // Replaces a method of an object, or of what it inherits from. `change` gets the original, `this` and the arguments. A proxy
@@ -120,13 +125,35 @@
     const load = {};
     loads.add(load);
     return () => {
-      if (loads.delete(load)) wake();
+      if (!loads.delete(load)) return;
+      // What has arrived is shown, and may start an animation.
+      isFrameDue = true;
+      wake();
     };
   };
   const track = (promise) => {
     const done = beginLoad();
     apply(RealPromise.prototype.then, promise, [done, done]);
     return promise;
+  };
+
+  // Observers report what they have seen after a frame of the browser. The clock goes on when they have.
+  let isFrameDue = hasDocument;
+  let hasFrames = hasDocument;
+  let frameWait = null;
+  const waitForFrame = () => {
+    isFrameDue = false;
+    const wait = {};
+    const finish = (isDrawn) => {
+      if (frameWait !== wait) return;
+      frameWait = null;
+      hasFrames &&= isDrawn;
+      clearRealTimeout(limit);
+      wake();
+    };
+    const limit = setRealTimeout(() => finish(false), FRAME_WAIT_MS);
+    frameWait = wait;
+    requestRealFrame(() => requestRealFrame(() => finish(true)));
   };
 
   let [now, end, phase, events] = [0, endMs, 0, 0];
@@ -164,16 +191,23 @@
   const turn = () => {
     [isAwake, current, reads] = [false, null, 0];
     const next = earliest();
-    const isDue = next !== null && next.due <= now;
+    const isDue = next !== null && next.due <= now && next.due <= end;
     const delayed = isDue ? null : nextLate();
     if (delayed !== null) {
       run(delayed);
     } else if (!isDue && isHeld()) {
       holdTimer ??= setRealTimeout(release, isLoaded ? holdMs : loadMs);
       return;
+    } else if (!isDue && frameWait !== null) {
+      return;
+    } else if (!isDue && isFrameDue && hasFrames) {
+      endHold();
+      waitForFrame();
+      return;
     } else if (next !== null && next.due <= end && runs < MAX_RUNS) {
       endHold();
       runs += 1;
+      isFrameDue ||= floor(next.due / FRAME_EVERY_MS) > floor(now / FRAME_EVERY_MS);
       now = max(now, next.due);
       dropFirst();
       run(next);
@@ -372,6 +406,14 @@
       trackElement(image);
     });
   };
+  const watchObservers = () => {
+    for (const observer of [globalThis.IntersectionObserver, globalThis.ResizeObserver]) {
+      wrap(observer?.prototype, 'observe', (native, self, args) => {
+        isFrameDue = true;
+        return apply(native, self, args);
+      });
+    }
+  };
   const watchFonts = () => {
     const { fonts } = globalThis.document;
     let done = null;
@@ -385,7 +427,7 @@
   };
   const watchDocument = () => {
     const loaded = () => {
-      isLoaded = true;
+      [isLoaded, isFrameDue] = [true, true];
       watchElements();
       wake();
     };
@@ -439,10 +481,14 @@
   watchRequests();
   if (hasDocument) {
     answerCalls();
+    watchObservers();
     watchDocument();
     stopMotion();
   } else {
     const stand = (to) => new RealPromise((done) => goOn(to, done));
     defineProperty(globalThis, Symbol.for('grabd-clock'), { value: stand });
   }
+  // For what the caller waits for, besides the page.
+  const waitInRealTime = (ms) => new RealPromise((done) => setRealTimeout(done, ms));
+  defineProperty(globalThis, Symbol.for('grabd-wait'), { value: waitInRealTime });
 }
