@@ -182,6 +182,10 @@ async fn pages_with_a_fixed_clock_still_react_and_loops_that_wait_for_it_end() {
     let click = "<button id=b>go</button><script>b.onclick = () => {
             setTimeout(() => document.body.style.background = 'lime', 700);
         }</script>";
+    let cookie = "<script>setTimeout(() => {
+            document.cookie = `a=1; Expires=${new Date(Date.now() + 60_000).toUTCString()}; Path=/`;
+            document.body.style.background = document.cookie === 'a=1' ? 'lime' : 'red';
+        }, 50)</script>";
     // Longer than the clock waits for what is loading.
     let late = "<script>fetch('/data').then(() => {
             window.isLate = true;
@@ -191,6 +195,7 @@ async fn pages_with_a_fixed_clock_still_react_and_loops_that_wait_for_it_end() {
         ("/reveal", html(page(reveal))),
         ("/busy", html(page(busy))),
         ("/click", html(page(click))),
+        ("/cookie", html(page(cookie))),
         ("/late", html(page(late))),
         ("/data", html("x").after(4000)),
     ];
@@ -198,7 +203,9 @@ async fn pages_with_a_fixed_clock_still_react_and_loops_that_wait_for_it_end() {
     let rig = Rig::start().await;
     let whole = rig.capture(CaptureRequest { full_page: Some(true), ..frozen(&site.url("/reveal")) }).await;
     assert_eq!((whole.size(), whole.colour(600, 2500)), ((1280, 2600), "lime"));
-    assert_eq!(rig.capture(frozen(&site.url("/busy"))).await.colour(600, 400), "lime");
+    for path in ["/busy", "/cookie"] {
+        assert_eq!(rig.capture(frozen(&site.url(path))).await.colour(600, 400), "lime", "{path}");
+    }
     let clicked = CaptureRequest { click: Some(vec!["#b".into()]), ..frozen(&site.url("/click")) };
     assert_eq!(rig.capture(clicked).await.colour(600, 400), "lime");
     let waits = "await new Promise((done) => setTimeout(done, 1500)); document.body.style.background = 'lime'";

@@ -28,6 +28,9 @@ const LIST_LIMIT: Duration = Duration::from_secs(2);
 /// The longest wait until the fixed clocks of a page stand at the end of a phase. Each frame of an animation takes time.
 const CLOCK_LIMIT: Duration = Duration::from_secs(8);
 
+/// The part of it for one worker, which may be computing.
+const WORKER_LIMIT: Duration = Duration::from_secs(2);
+
 /// The part of the time of the capture that this wait may take at most.
 const CLOCK_SHARE: u32 = 2;
 
@@ -110,7 +113,7 @@ async fn stand_still(context: &CaptureContext<'_>, phase: u32) -> Result<(), Cap
     page_stands(context, phase, until).await?;
     let workers = context.tab.watch.worker_sessions();
     for session in &workers {
-        let limit = until.saturating_duration_since(Instant::now());
+        let limit = until.saturating_duration_since(Instant::now()).min(WORKER_LIMIT);
         let stand = EvaluateParams {
             await_promise: Some(true),
             silent: Some(true),

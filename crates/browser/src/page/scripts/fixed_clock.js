@@ -37,6 +37,7 @@
   const isFunction = (value) => typeof value === 'function';
   const setRealTimeout = globalThis.setTimeout.bind(globalThis);
   const clearRealTimeout = globalThis.clearTimeout.bind(globalThis);
+  const readRealDate = RealDate.now;
   const requestRealFrame = globalThis.requestAnimationFrame?.bind(globalThis);
   const hasDocument = globalThis.document !== undefined;
 
@@ -315,6 +316,18 @@
     wrap(Temporal.Now, 'plainTimeISO', (_native, _this, [zone]) => zoned(zone).toPlainTime());
   };
 
+  // Cookies expire by the clock of the browser.
+  const changeCookies = () => {
+    const shifted = (time) => new RealDate(time + readRealDate() - epochMs - now).toUTCString();
+    wrapAccessor(globalThis.Document?.prototype, 'cookie', 'set', (native, self, [cookie]) => {
+      const text = String(cookie).replace(/(;\s*expires\s*=\s*)([^;]+)/i, (all, name, value) => {
+        const time = RealDate.parse(value);
+        return Number.isNaN(time) ? all : name + shifted(time);
+      });
+      return apply(native, self, [text]);
+    });
+  };
+
   // Frameworks compare the time of an event with their own.
   const changeEventTimes = () => {
     const times = new RealWeakMap();
@@ -476,6 +489,7 @@
   };
 
   changeDates();
+  changeCookies();
   changeEventTimes();
   changeRandomNumbers();
   watchRequests();
