@@ -2,6 +2,7 @@
 
 mod admission;
 mod alerts;
+mod appearance;
 mod architecture;
 mod backup;
 mod billing;
@@ -31,7 +32,6 @@ mod images;
 mod isolation;
 mod limits;
 mod links;
-mod looks;
 mod masks;
 mod mcp;
 mod metrics;
