@@ -26,6 +26,9 @@
   const FRAME_WAIT_MS = 2000;
   // The most actions of the caller that let the clock go on.
   const MAX_EVENTS = 60;
+  // The first messages to a worker and from it. The scripts of the page do not receive them.
+  const START = 'grabd-clock-start';
+  const STARTED = 'grabd-clock-started';
   // The states that the random numbers begin with: any numbers but zero.
   const MATH_SEED = 0x2545f491;
   const CRYPTO_SEED = 0x6c078965;
@@ -38,6 +41,7 @@
   const setRealTimeout = globalThis.setTimeout.bind(globalThis);
   const clearRealTimeout = globalThis.clearTimeout.bind(globalThis);
   const readRealDate = RealDate.now;
+  const sendStarted = globalThis.postMessage?.bind(globalThis);
   const requestRealFrame = globalThis.requestAnimationFrame?.bind(globalThis);
   const hasDocument = globalThis.document !== undefined;
 
@@ -107,7 +111,7 @@
   // What the page loads. The clock stands still meanwhile.
   const loads = new RealSet();
   let releases = 0;
-  let isLoaded = !hasDocument;
+  let isLoaded = false;
   let holdTimer = null;
   const isHeld = () => releases < MAX_RELEASES && (loads.size > 0 || !isLoaded);
   const endHold = () => {
@@ -385,6 +389,35 @@
     });
   };
 
+  // A worker receives messages when its script has run.
+  const watchWorkers = () => {
+    const { Worker: RealWorker } = globalThis;
+    if (!RealWorker) return;
+    const starts = new RealWeakMap();
+    const watched = (native, args, made) => {
+      const worker = construct(native, args, made);
+      const done = beginLoad();
+      starts.set(worker, done);
+      const receive = (event) => {
+        if (event.data !== STARTED) return;
+        event.stopImmediatePropagation();
+        worker.removeEventListener('message', receive);
+        done();
+      };
+      worker.addEventListener('message', receive);
+      worker.addEventListener('error', done, { once: true });
+      worker.postMessage(START);
+      return worker;
+    };
+    wrap(RealWorker.prototype, 'terminate', (native, worker, args) => {
+      starts.get(worker)?.();
+      return apply(native, worker, args);
+    });
+    const value = new RealProxy(RealWorker, { construct: watched });
+    defineProperty(globalThis, 'Worker', { value, writable: true, configurable: true, enumerable: false });
+    defineProperty(RealWorker.prototype, 'constructor', { value, writable: true, configurable: true, enumerable: false });
+  };
+
   // Images, scripts, style sheets and frames that are added after the document has loaded.
   const LOADING = 'img, script[src], link[rel~=stylesheet], iframe';
   const isLoading = (element) => {
@@ -441,6 +474,8 @@
   const watchDocument = () => {
     const loaded = () => {
       [isLoaded, isFrameDue] = [true, true];
+      // The time for what is loaded later begins.
+      endHold();
       watchElements();
       wake();
     };
@@ -493,6 +528,7 @@
   changeEventTimes();
   changeRandomNumbers();
   watchRequests();
+  watchWorkers();
   if (hasDocument) {
     answerCalls();
     watchObservers();
@@ -501,6 +537,16 @@
   } else {
     const stand = (to) => new RealPromise((done) => goOn(to, done));
     defineProperty(globalThis, Symbol.for('grabd-clock'), { value: stand });
+    const start = (event) => {
+      if (event.data !== START) return;
+      event.stopImmediatePropagation();
+      globalThis.removeEventListener('message', start);
+      isLoaded = true;
+      endHold();
+      sendStarted(STARTED);
+      wake();
+    };
+    globalThis.addEventListener('message', start);
   }
   // For what the caller waits for, besides the page.
   const waitInRealTime = (ms) => new RealPromise((done) => setRealTimeout(done, ms));
