@@ -41,6 +41,8 @@ pub(in crate::page) const IMAGE_PHASE: u32 = 1;
 #[derive(Serialize)]
 struct FreezeArguments<'a> {
     images: &'a [String],
+    /// Whether videos that are about to play are stopped as if they had begun.
+    starting: bool,
 }
 
 #[derive(Serialize)]
@@ -99,7 +101,8 @@ pub(in crate::page) async fn apply(context: &CaptureContext<'_>, phase: u32) -> 
     };
     let images = animated_images(tree);
     let _fast = context.clock.draw_fast();
-    let _: Option<Value> = context.call_script("freeze", &FreezeArguments { images: &images }).await?;
+    let arguments = FreezeArguments { images: &images, starting: context.spec.freeze == Freeze::All };
+    let _: Option<Value> = context.call_script("freeze", &arguments).await?;
     Ok(())
 }
 
