@@ -131,8 +131,8 @@ mod tests {
         }
         let allowed = |name: &str| find(name).unwrap().form_allowed();
         assert_eq!(allowed("width"), "a whole number from 320 to 1920");
-        assert_eq!(allowed("device"), "one of these: Desktop, Phone, Tablet");
-        assert_eq!(allowed("block"), "some of these: Ads, Trackers, Cookie banners");
+        assert!(allowed("device").starts_with("one of these: Desktop, Phone, Tablet, iPhone SE, "));
+        assert_eq!(allowed("block"), "some of these: Ads, Trackers, Cookie banners, Chats, Share bars");
         assert_eq!(allowed("clip"), "x,y,width,height such as 0,600,800,600");
     }
 
@@ -168,5 +168,6 @@ mod tests {
         assert_eq!(shown("width", "800"), "800");
         assert_eq!(find("height").unwrap().default_with("phone"), "844");
         assert_eq!(find("height").unwrap().default_with("desktop"), "720");
+        assert_eq!(find("scale").unwrap().default_with("pixel-8"), "2.63");
     }
 }

@@ -288,11 +288,12 @@ export interface CaptureOptions {
    */
   max_height?: number | undefined;
   /**
-   * Show the page as on this kind of device. A phone has 390 x 844 pixels and scale 3, a tablet 768 x 1024 and scale 2,
-   * both with touch and the User-Agent of an Android browser. `width`, `height`, `scale` and `user_agent` win over
-   * that. Default: `"desktop"`. Example: `"phone"`.
+   * Show the page as on a `phone`, a `tablet`, or a model such as `iphone-15`. A phone has 390 x 844 pixels and scale
+   * 3, a tablet 768 x 1024 and scale 2, both with touch and the User-Agent of an Android browser. Models have sizes,
+   * scales and User-Agents of their own, which docs/guide/PICTURE.md lists. `width`, `height`, `scale` and `user_agent`
+   * win over that. Default: `"desktop"`. Example: `"phone"`.
    */
-  device?: "desktop" | "phone" | "tablet" | undefined;
+  device?: "desktop" | "phone" | "tablet" | "iphone-se" | "iphone-13" | "iphone-15" | "iphone-16-pro" | "iphone-16-pro-max" | "pixel-8" | "galaxy-s24" | "ipad-mini" | "ipad-10" | "ipad-pro-13" | "laptop-13" | "laptop-14" | "laptop-15" | "desktop-900p" | "desktop-1080p" | undefined;
   /**
    * Load nothing of these types. The document itself is always loaded. `xhr` is data that scripts request, `frame` the
    * documents of iframes. Scripts and WebSockets of workers, and what service workers load, are not blocked. At most 8.
@@ -428,12 +429,12 @@ export interface CaptureOptions {
    */
   metadata?: Record<string, string> | undefined;
   /**
-   * Keep this content out of the page: `ads` and `trackers` by the filter lists of the service, `cookie_banners` by
-   * refusing consent, or by hiding the dialog. The document itself is always loaded. `consent` and `blocked` of the
-   * grab report what was done. A service without filter lists rejects `ads` and `trackers`. At most 3. Example:
-   * `["ads", "cookie_banners"]`.
+   * Keep this content out of the page. `ads` and `trackers` are left out by the filter lists of the service,
+   * `cookie_banners` by refusing consent, or by hiding the dialog. `chats` are chat widgets, and `social` are share
+   * bars and buttons. The document itself is always loaded. `consent` and `blocked` of the grab report what was done. A
+   * service without filter lists rejects `ads` and `trackers`. At most 5. Example: `["ads", "cookie_banners"]`.
    */
-  block?: readonly ("ads" | "trackers" | "cookie_banners")[] | undefined;
+  block?: readonly ("ads" | "trackers" | "cookie_banners" | "chats" | "social")[] | undefined;
   /**
    * Also cut the image into slices of at most this height, in image pixels, for models that cannot read a tall image.
    * They are in `files` of the grab, from top to bottom, for the same credit. docs/FILES.md describes them. From 256 to
@@ -556,6 +557,19 @@ export interface CaptureOptions {
    * 500. Default: `1`. Example: `3`.
    */
   pdf_page?: number | undefined;
+  /**
+   * Freeze the page, its clock and its random numbers. As `freeze`, so that what scripts draw is equal in repeated
+   * captures, too. The clock begins at 2026-01-01 12:00 UTC, stands still while the page loads, and stops some seconds
+   * later. What a page shows after that is missing. Frames of other sites and service workers keep their clock.
+   * docs/guide/PICTURE.md describes it. Default: `false`. Example: `true`.
+   */
+  freeze_all?: boolean | undefined;
+  /**
+   * Draw the page as with this vision deficiency. With `deuteranopia`, `protanopia` and `tritanopia`, people do not
+   * perceive green, red or blue, and with `achromatopsia` no colour. The page cannot tell. Default: `"none"`. Example:
+   * `"deuteranopia"`.
+   */
+  vision?: "none" | "deuteranopia" | "protanopia" | "tritanopia" | "achromatopsia" | "blurred_vision" | "reduced_contrast" | undefined;
 }
 
 /** The webhook to register. Unknown members are ignored. */
@@ -1174,6 +1188,8 @@ export const CAPTURE_OPTIONS: readonly string[] = [
   "fail_on_request",
   "wait_for_signal",
   "pdf_page",
+  "freeze_all",
+  "vision",
 ];
 
 /** Every error code of the REST API. */

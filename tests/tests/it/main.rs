@@ -2,6 +2,7 @@
 
 mod admission;
 mod alerts;
+mod appearance;
 mod architecture;
 mod backup;
 mod billing;

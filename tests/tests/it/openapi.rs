@@ -183,6 +183,7 @@ async fn defaults_of_the_document_change_nothing_when_they_are_sent() -> Result<
         json!({ "url": url }),
         json!({ "url": url, "device": "phone" }),
         json!({ "url": url, "device": "tablet", "full_page": true }),
+        json!({ "url": url, "device": "iphone-15", "vision": "protanopia", "freeze_all": true, "block": ["chats"] }),
         json!({ "url": url, "selector": "main" }),
         json!({ "url": url, "format": "webp", "quality": 50 }),
         json!({ "url": url, "javascript": false }),

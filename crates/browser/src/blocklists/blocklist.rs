@@ -7,9 +7,9 @@ use grabd_domain::capture::{BlockedContent, Blocking};
 use grabd_domain::grabs::BlockedRequests;
 use url::{Host, Url};
 
-use super::FilterLists;
 use super::list::List;
 use super::names::PageNames;
+use super::{FilterLists, built_in};
 
 /// Maximum number of blocked URLs and hosts that are remembered, to tell them from those that failed.
 const REMEMBERED: usize = 4096;
@@ -23,8 +23,8 @@ const MAX_SELECTORS_BYTES: usize = 256 << 10;
 /// What one grab blocks. Shared by its proxy listener, which refuses hosts, and the rules for its requests.
 pub(crate) struct Blocklist {
     lists: Arc<FilterLists>,
-    blocks_ads: bool,
-    blocks_trackers: bool,
+    /// The kinds of content that are blocked.
+    contents: Vec<BlockedContent>,
     inner: Mutex<Inner>,
 }
 
@@ -47,19 +47,32 @@ impl Blocklist {
         if blocking.is_empty() {
             return None;
         }
-        let blocklist = Self {
-            lists: lists.clone(),
-            blocks_ads: blocking.has_content(BlockedContent::Ads),
-            blocks_trackers: blocking.has_content(BlockedContent::Trackers),
-            inner: Mutex::default(),
-        };
+        let blocklist = Self { lists: lists.clone(), contents: blocking.contents.clone(), inner: Mutex::default() };
         blocklist.add_document(url);
         Some(Arc::new(blocklist))
     }
 
     /// Whether lists are used.
     pub(crate) fn has_lists(&self) -> bool {
-        self.blocks_ads || self.blocks_trackers
+        self.contents.iter().any(|content| match content {
+            BlockedContent::Ads | BlockedContent::Trackers | BlockedContent::Chats | BlockedContent::Social => true,
+            BlockedContent::CookieBanners => false,
+        })
+    }
+
+    /// The lists that are used, in the order in which they are asked.
+    fn used(&self) -> impl Iterator<Item = (BlockedContent, &List)> {
+        self.contents.iter().filter_map(move |content| Some((*content, self.list_of(*content)?)))
+    }
+
+    fn list_of(&self, content: BlockedContent) -> Option<&List> {
+        match content {
+            BlockedContent::Ads => self.lists.ads.as_ref(),
+            BlockedContent::Trackers => self.lists.trackers.as_ref(),
+            BlockedContent::Chats => built_in::chats(),
+            BlockedContent::Social => built_in::social(),
+            BlockedContent::CookieBanners => None,
+        }
     }
 
     /// Records that the main frame loads this URL. Nothing is refused that is of the same site.
@@ -103,16 +116,17 @@ impl Blocklist {
         if inner.own.contains(site) {
             return false;
         }
-        let is_matched = |is_used: bool, list: &Option<List>, inner: &Inner| {
-            is_used && list.as_ref().is_some_and(|list| matches(list, inner))
+        let matched = self.used().find(|(_, list)| matches(list, &inner)).map(|(content, _)| content);
+        let count = match matched {
+            None => return false,
+            Some(BlockedContent::Ads) => &mut inner.counts.ads,
+            Some(BlockedContent::Trackers) => &mut inner.counts.trackers,
+            // Our own lists: they are a part of what the caller asks for, not of what the operator has installed.
+            Some(BlockedContent::Chats | BlockedContent::Social | BlockedContent::CookieBanners) => {
+                &mut inner.counts.asked
+            }
         };
-        if is_matched(self.blocks_ads, &self.lists.ads, &inner) {
-            inner.counts.ads = inner.counts.ads.saturating_add(1);
-        } else if is_matched(self.blocks_trackers, &self.lists.trackers, &inner) {
-            inner.counts.trackers = inner.counts.trackers.saturating_add(1);
-        } else {
-            return false;
-        }
+        *count = count.saturating_add(1);
         if inner.blocked.len() < REMEMBERED && name.len() <= MAX_URL_BYTES {
             inner.blocked.insert(name.to_owned());
         }
@@ -122,9 +136,7 @@ impl Blocklist {
     /// Selectors of the elements that the lists hide, each once, in an order that does not change.
     pub(crate) fn hidden_selectors(&self, names: &PageNames) -> Vec<String> {
         let page = self.lock().page.clone();
-        let used = [(self.blocks_ads, &self.lists.ads), (self.blocks_trackers, &self.lists.trackers)];
-        let lists = used.into_iter().filter(|(is_used, _)| *is_used).filter_map(|(_, list)| list.as_ref());
-        let found: BTreeSet<String> = lists.flat_map(|list| list.hidden_selectors(&page, names)).collect();
+        let found: BTreeSet<String> = self.used().flat_map(|(_, list)| list.hidden_selectors(&page, names)).collect();
         let mut left = MAX_SELECTORS_BYTES;
         let mut is_in_bounds = |selector: &String| match left.checked_sub(selector.len()) {
             Some(rest) if selector.len() <= MAX_SELECTOR_BYTES => {
@@ -226,6 +238,21 @@ mod tests {
         let banners = blocklist(&["cookie_banners"]).unwrap();
         assert!(!banners.refuses_host("ads.example") && !banners.blocks_url("https://ads.example/", "Image"));
         assert!(blocklist(&[]).is_none());
+    }
+
+    #[test]
+    fn chats_and_share_bars_need_no_list_of_the_operator_and_count_as_asked() {
+        let both = blocklist(&["social", "chats"]).unwrap();
+        assert!(both.has_lists() && both.refuses_host("widget.intercom.io") && both.refuses_host("s7.addthis.com"));
+        assert!(!both.refuses_host("x.ads.example"));
+        assert_eq!(both.counts(0), BlockedRequests { asked: 2, ..BlockedRequests::default() });
+        let names = PageNames { classes: vec!["sharedaddy".into()], ids: vec!["tidio-chat".into()], is_first: true };
+        let hidden = both.hidden_selectors(&names);
+        assert!(["#tidio-chat", ".sharedaddy"].iter().all(|one| hidden.iter().any(|of| of == one)), "{hidden:?}");
+        let ads = blocklist(&["ads"]).unwrap();
+        assert!(!ads.refuses_host("widget.intercom.io"));
+        both.add_document("https://www.intercom.io/");
+        assert!(!both.refuses_host("widget.intercom.io"), "the vendor's own site is loaded");
     }
 
     #[test]

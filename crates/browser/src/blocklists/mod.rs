@@ -1,9 +1,11 @@
-//! Filter lists, by which ads and trackers are blocked.
+//! Filter lists, by which ads, trackers, chat widgets and share bars are blocked.
 //!
 //! The operator puts lists in the syntax of EasyList into a directory. They are parsed once, at start, and shared by all
-//! grabs. `list` is one list. `blocklist` applies lists, and counts, for one grab. `names` are what a list is asked for.
+//! grabs. `list` is one list. `blocklist` applies lists, and counts, for one grab. `names` are what a list is asked for. The
+//! lists of chat widgets and share bars are `built_in`.
 
 mod blocklist;
+mod built_in;
 mod error;
 mod list;
 mod names;
@@ -25,7 +27,7 @@ pub(crate) use self::names::PageNames;
 const FILES: [(&str, BlockedContent); 2] =
     [("ads.txt", BlockedContent::Ads), ("trackers.txt", BlockedContent::Trackers)];
 
-/// The lists of the service.
+/// The lists of the operator.
 #[derive(Default)]
 pub struct FilterLists {
     ads: Option<List>,
@@ -57,7 +59,7 @@ impl FilterLists {
                     match content {
                         BlockedContent::Ads => lists.ads = Some(list),
                         BlockedContent::Trackers => lists.trackers = Some(list),
-                        BlockedContent::CookieBanners => {}
+                        BlockedContent::CookieBanners | BlockedContent::Chats | BlockedContent::Social => {}
                     }
                     rules
                 })),
@@ -68,7 +70,7 @@ impl FilterLists {
         (lists, reports.into())
     }
 
-    /// The content for which there is a list.
+    /// The content for which there is a list of the operator.
     pub fn contents(&self) -> Vec<BlockedContent> {
         let lists = [(BlockedContent::Ads, &self.ads), (BlockedContent::Trackers, &self.trackers)];
         lists.into_iter().filter(|(_, list)| list.is_some()).map(|(content, _)| content).collect()

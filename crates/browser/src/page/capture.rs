@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::cdp::PausedRequest;
 use crate::page::capture_limits::Limits;
-use crate::page::change::{conditions, consent, freeze, hiding, interact, requested, steps};
+use crate::page::change::{conditions, consent, fixed_clock, freeze, hiding, interact, requested, steps};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::state::PageState;
@@ -84,6 +84,7 @@ async fn handle_events(context: &CaptureContext<'_>) -> CaptureError {
         WorkersStarting,
         Gone(Gone),
     }
+    let clock_program = fixed_clock::program(context.spec);
     let watch = async {
         loop {
             // A paused request may have to be answered although no further event comes.
@@ -117,7 +118,7 @@ async fn handle_events(context: &CaptureContext<'_>) -> CaptureError {
                         |seen: &mut WatchState| (seen.gone.is_some() || seen.excess.is_some()).then_some(());
                     context.tab.watch.until(Instant::now() + WORKER_CHECK, has_ended).await;
                 }
-                Some(Action::Worker(session)) => workers::watch(context.tab, session).await,
+                Some(Action::Worker(session)) => workers::watch(context.tab, session, clock_program.as_deref()).await,
                 Some(Action::Paused(request)) => context.interception.answer(context.tab, request).await,
                 Some(Action::Gone(gone)) => break explain_end(context, gone).await,
                 None if Instant::now() < context.deadline => {}
@@ -148,6 +149,7 @@ async fn take_steps(context: &CaptureContext<'_>) -> Result<Capture, CaptureErro
     requested::set_appearance(context).await?;
     requested::set_network(context).await?;
     interact::listen_for_signal(context).await?;
+    freeze::prepare(context).await?;
     if context.spec.also.contains(&FileKind::Report) {
         report::enable(context).await?;
     }
@@ -242,7 +244,7 @@ async fn take_image(
         None => return Ok(None),
     }
     // Before the page is laid out for the image, and for what began to move meanwhile again.
-    if context.unless_replaced(document, freeze::apply(context)).await?.is_none() {
+    if context.unless_replaced(document, freeze::apply(context, freeze::FIRST_PHASE)).await?.is_none() {
         return Ok(None);
     }
     // What was added since the page had settled: after a click, for example.
@@ -361,7 +363,7 @@ async fn prepare_image(
     context: &CaptureContext<'_>,
     clip: Option<&Clip>,
 ) -> Result<Option<(PageInfo, u32)>, CaptureError> {
-    freeze::apply(context).await?;
+    freeze::apply(context, freeze::IMAGE_PHASE).await?;
     if !conditions::check(context).await? {
         return Ok(None);
     }

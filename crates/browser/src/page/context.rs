@@ -7,7 +7,7 @@ use std::time::Duration;
 use chromiumoxide::cdp::browser_protocol::emulation::{
     ScreenOrientation, ScreenOrientationType, SetDeviceMetricsOverrideParams,
 };
-use grabd_domain::capture::{CaptureSpec, Device, Viewport};
+use grabd_domain::capture::{CaptureSpec, Viewport};
 use grabd_domain::limits::RENDER_BUDGET;
 use grabd_domain::render::{RenderTask, StageReporter};
 use serde::Serialize;
@@ -153,7 +153,7 @@ impl<'a> CaptureContext<'a> {
     /// The command that sets the size of the layout viewport, in CSS pixels. The screen is as large as the viewport of the
     /// capture, and that of a device is turned as the viewport is.
     pub(super) fn metrics(&self, width: u32, height: u32) -> SetDeviceMetricsOverrideParams {
-        let (screen, is_mobile) = (self.viewport(), self.spec.device != Device::Desktop);
+        let (screen, is_mobile) = (self.viewport(), self.spec.device.is_mobile());
         let orientation = match screen.height() > screen.width() {
             true => ScreenOrientation::new(ScreenOrientationType::PortraitPrimary, 0),
             false => ScreenOrientation::new(ScreenOrientationType::LandscapePrimary, 90),

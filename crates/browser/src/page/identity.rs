@@ -3,10 +3,13 @@
 use chromiumoxide::cdp::browser_protocol::emulation::{
     SetUserAgentOverrideParams, UserAgentBrandVersion, UserAgentMetadata,
 };
-use grabd_domain::capture::Device;
+use grabd_domain::capture::{Device, DeviceKind, DeviceSystem};
 
 /// A brand that means nothing, as all browsers send one: sites must not depend on the exact list.
 const GREASE: (&str, &str) = ("Not.A/Brand", "99");
+
+/// The version of iOS and iPadOS in User-Agents.
+const APPLE_VERSION: (&str, &str) = ("18_6", "18.6");
 
 /// The User-Agent and the client hints of a browser: those of the same Chromium with a window. Nothing else about a
 /// page's view of the browser is changed, so that sites can recognize it as automated.
@@ -15,6 +18,8 @@ pub(crate) struct Identity {
     user_agent: String,
     /// The full version, such as `156.0.8000.1`. Empty if it is unknown.
     version: String,
+    /// What the operator adds to the User-Agent. May be empty.
+    token: String,
 }
 
 impl Identity {
@@ -24,27 +29,42 @@ impl Identity {
         let version = product.split_once('/').map(|(_, version)| version).unwrap_or_default();
         let user_agent = reduced(&user_agent.replace("HeadlessChrome/", "Chrome/"));
         let user_agent = if token.is_empty() { user_agent } else { format!("{user_agent} {token}") };
-        Self { user_agent, version: version.to_owned() }
+        Self { user_agent, version: version.to_owned(), token: token.to_owned() }
     }
 
     /// The command that sets the User-Agent and the client hints of a page.
     pub(crate) fn on(&self, device: Device) -> SetUserAgentOverrideParams {
-        let user_agent = on_device(&self.user_agent, device);
-        let overridden = SetUserAgentOverrideParams::new(user_agent);
-        SetUserAgentOverrideParams {
-            user_agent_metadata: self.client_hints(device),
-            accept_language: Some(accept_language(None)),
-            ..overridden
+        let accept_language = Some(accept_language(None));
+        match device.system() {
+            DeviceSystem::Own => SetUserAgentOverrideParams {
+                user_agent_metadata: self.client_hints(device.kind(), ""),
+                accept_language,
+                ..SetUserAgentOverrideParams::new(self.user_agent.clone())
+            },
+            DeviceSystem::Android { model } => SetUserAgentOverrideParams {
+                user_agent_metadata: self.client_hints(device.kind(), model),
+                accept_language,
+                ..SetUserAgentOverrideParams::new(on_android(&self.user_agent, device.kind()))
+            },
+            // Their browsers send no client hints.
+            DeviceSystem::Apple => {
+                let (user_agent, platform) = on_apple(&self.token, device.kind());
+                SetUserAgentOverrideParams {
+                    accept_language,
+                    platform: Some(platform.to_owned()),
+                    ..SetUserAgentOverrideParams::new(user_agent)
+                }
+            }
         }
     }
 
     /// The client hints. None without a version: then the browser sends none.
-    fn client_hints(&self, device: Device) -> Option<UserAgentMetadata> {
+    fn client_hints(&self, kind: DeviceKind, model: &str) -> Option<UserAgentMetadata> {
         let major = self.version.split('.').next().filter(|major| !major.is_empty())?;
         let brands = |version: &str, grease: &str| {
             Some(vec![UserAgentBrandVersion::new("Chromium", version), UserAgentBrandVersion::new(GREASE.0, grease)])
         };
-        let is_desktop = device == Device::Desktop;
+        let is_desktop = kind == DeviceKind::Desktop;
         let architecture = match std::env::consts::ARCH {
             "x86_64" => "x86",
             "aarch64" => "arm",
@@ -56,8 +76,8 @@ impl Identity {
             platform: if is_desktop { "Linux" } else { "Android" }.to_owned(),
             platform_version: if is_desktop { "" } else { "10" }.to_owned(),
             architecture: if is_desktop { architecture } else { "" }.to_owned(),
-            model: String::new(),
-            mobile: device == Device::Phone,
+            model: model.to_owned(),
+            mobile: kind == DeviceKind::Phone,
             bitness: Some(if is_desktop { "64" } else { "" }.to_owned()),
             wow64: Some(false),
             form_factors: None,
@@ -84,15 +104,29 @@ fn reduced(user_agent: &str) -> String {
     format!("{before}Chrome/{major}.0.0.0{rest}")
 }
 
+/// The User-Agent of Safari on an iPhone or an iPad, and the name of its platform.
+fn on_apple(token: &str, kind: DeviceKind) -> (String, &'static str) {
+    let (system, version) = APPLE_VERSION;
+    let (platform, system) = match kind {
+        DeviceKind::Tablet => ("iPad", format!("CPU OS {system}")),
+        DeviceKind::Phone | DeviceKind::Desktop => ("iPhone", format!("CPU iPhone OS {system}")),
+    };
+    let user_agent = format!(
+        "Mozilla/5.0 ({platform}; {system} like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/{version} \
+         Mobile/15E148 Safari/604.1"
+    );
+    (if token.is_empty() { user_agent } else { format!("{user_agent} {token}") }, platform)
+}
+
 /// The User-Agent of this browser version on an Android device. Browsers on tablets leave out `Mobile`.
-fn on_device(user_agent: &str, device: Device) -> String {
+fn on_android(user_agent: &str, kind: DeviceKind) -> String {
     let Some((version, rest)) = user_agent.split_once("Chrome/").and_then(|(_, rest)| rest.split_once(' ')) else {
         return user_agent.to_owned();
     };
-    let mobile = match device {
-        Device::Desktop => return user_agent.to_owned(),
-        Device::Phone => "Mobile ",
-        Device::Tablet => "",
+    let mobile = match kind {
+        DeviceKind::Desktop => return user_agent.to_owned(),
+        DeviceKind::Phone => "Mobile ",
+        DeviceKind::Tablet => "",
     };
     format!("Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{version} {mobile}{rest}")
 }
@@ -107,10 +141,28 @@ mod tests {
     #[test]
     fn user_agent_of_a_device_keeps_the_version_of_the_browser() {
         let android = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0";
-        assert_eq!(on_device(OWN, Device::Desktop), OWN);
-        assert_eq!(on_device(OWN, Device::Phone), format!("{android} Mobile Safari/537.36"));
-        assert_eq!(on_device(OWN, Device::Tablet), format!("{android} Safari/537.36"));
-        assert_eq!(on_device("unknown", Device::Phone), "unknown");
+        assert_eq!(on_android(OWN, DeviceKind::Desktop), OWN);
+        assert_eq!(on_android(OWN, DeviceKind::Phone), format!("{android} Mobile Safari/537.36"));
+        assert_eq!(on_android(OWN, DeviceKind::Tablet), format!("{android} Safari/537.36"));
+        assert_eq!(on_android("unknown", DeviceKind::Phone), "unknown");
+    }
+
+    #[test]
+    fn models_have_the_user_agents_of_their_browsers() {
+        let identity = Identity::new("HeadlessChrome/156.0.8000.1", OWN, "grabd");
+        let pixel = identity.on(Device::Pixel8);
+        assert!(pixel.user_agent.contains("Android 10; K") && pixel.user_agent.ends_with("Safari/537.36 grabd"));
+        let hints = pixel.user_agent_metadata.unwrap();
+        assert_eq!((hints.model.as_str(), hints.mobile), ("Pixel 8", true));
+        let phone = identity.on(Device::Iphone15);
+        assert_eq!(
+            phone.user_agent,
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 \
+             Mobile/15E148 Safari/604.1 grabd"
+        );
+        assert_eq!((phone.platform.as_deref(), phone.user_agent_metadata), (Some("iPhone"), None));
+        assert!(identity.on(Device::Ipad10).user_agent.starts_with("Mozilla/5.0 (iPad; CPU OS 18_6 like Mac OS X) "));
+        assert_eq!(identity.on(Device::Laptop13), identity.on(Device::Desktop));
     }
 
     #[test]

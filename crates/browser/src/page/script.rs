@@ -153,6 +153,7 @@ mod tests {
             "clickTarget",
             "sweepClip",
             "freeze",
+            "standStill",
             "newNames",
             "hideListed",
             "textsWithoutGlyphs",

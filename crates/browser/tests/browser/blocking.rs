@@ -143,6 +143,29 @@ async fn places_of_ads_are_hidden_and_the_page_moves_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn chat_widgets_and_share_bars_are_left_out_without_lists_of_the_operator() {
+    // Each bar is 100 pixels high. The first ones are added by the site's own copies of scripts.
+    let page = "<!doctype html><style>body { margin: 0 } div { height: 100px; background: red } p { margin: 0; height: 100px;
+        background: lime }</style><div id=intercom-container></div><p>Content</p><div class=addthis_toolbox></div><p></p>
+        <div class=chat-of-our-own></div><script>setTimeout(() => {
+          const late = document.createElement('div');
+          late.className = 'crisp-client';
+          document.body.prepend(late);
+        }, 300)</script>";
+    let site = Site::start(2, [("/", html(page))]).await;
+    let rig = Rig::start().await;
+    let url = site.url("/");
+    let colours = |image: &crate::rig::DecodedImage| [50, 150, 250, 350].map(|y| image.colour(600, y));
+    assert_eq!(colours(&rig.grab(&url).await), ["red", "red", "lime", "red"]);
+    let chats = rig.capture(blocking(&url, &["chats"])).await;
+    assert_eq!(colours(&chats), ["lime", "red", "lime", "red"]);
+    let both = rig.capture(blocking(&url, &["chats", "social"])).await;
+    assert_eq!(colours(&both), ["lime", "lime", "red", "white"]);
+    assert_eq!(both.metadata.findings.blocked, Some(BlockedRequests::default()));
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn challenge_and_blank_are_reported() {
     let wall = "<!doctype html><title>x</title><div id=px-captcha></div><p>Press and hold.";
     let site = Site::start(

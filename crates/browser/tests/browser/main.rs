@@ -27,6 +27,8 @@ mod files;
 #[cfg(test)]
 mod framing;
 #[cfg(test)]
+mod frozen;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod images;

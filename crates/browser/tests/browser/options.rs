@@ -72,6 +72,57 @@ async fn device_sets_viewport_scale_touch_and_user_agent() {
     rig.chromium.shutdown().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn model_sets_viewport_scale_touch_and_user_agent() {
+    let page = "<!doctype html><meta name=viewport content='width=device-width'><body style='margin:0;background:red'>
+        <script>const is = (width, scale, agent) => innerWidth === width && devicePixelRatio === scale && agent.test(navigator.userAgent);
+            const hasTouch = navigator.maxTouchPoints > 0 && matchMedia('(pointer: coarse)').matches;
+            const isPhone = is(393, 3, /iPhone.*Safari/) && navigator.platform === 'iPhone' && !navigator.userAgentData?.mobile;
+            document.body.style.background = isPhone && hasTouch ? 'lime'
+                : is(1180, 2, /iPad/) && hasTouch ? 'blue'
+                : is(1920, 1, /Linux/) && !hasTouch ? 'yellow' : 'red'</script>";
+    let site = Site::start(2, [("/", html(page))]).await;
+    let rig = Rig::start().await;
+    let on = |device: &str| CaptureRequest { device: Some(device.to_owned()), ..request(&site.url("/")) };
+    for (device, size, colour) in [
+        ("iphone-15", (1179, 2556), "lime"),
+        ("ipad-10", (2360, 1640), "blue"),
+        ("desktop-1080p", (1920, 1080), "yellow"),
+    ] {
+        let image = rig.capture(on(device)).await;
+        assert_eq!((image.size(), image.colour(300, 400)), (size, colour), "{device}");
+    }
+    let small = CaptureRequest { width: Some(400), scale: Some(1.0), ..on("iphone-15") };
+    assert_eq!(rig.capture(small).await.size(), (400, 852));
+    rig.chromium.shutdown().await;
+}
+
+/// A page with a red and a lime half.
+const HALVES: &str = "<!doctype html><body style='margin:0;background:red'>
+    <div style='margin-left:640px;height:720px;background:lime'></div>";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vision_deficiency_changes_the_colours_of_the_image() {
+    let site = Site::start(2, [("/", html(HALVES))]).await;
+    let rig = Rig::start().await;
+    let plain = rig.grab(&site.url("/")).await;
+    assert_eq!([plain.colour(300, 300), plain.colour(900, 300)], ["red", "lime"]);
+    for full_page in [false, true] {
+        for vision in ["deuteranopia", "protanopia", "tritanopia", "achromatopsia", "reduced_contrast"] {
+            let vision_of = Some(vision.to_owned());
+            let asked = CaptureRequest { vision: vision_of, full_page: Some(full_page), ..request(&site.url("/")) };
+            let image = rig.capture(asked).await;
+            assert_ne!([image.colour(300, 300), image.colour(900, 300)], ["red", "lime"], "{vision} {full_page}");
+            assert!(image.capture.image != plain.capture.image, "{vision}");
+        }
+    }
+    let blurred = CaptureRequest { vision: Some("blurred_vision".into()), ..request(&site.url("/")) };
+    assert_eq!(rig.capture(blurred).await.colour(640, 300), "another");
+    let none = CaptureRequest { vision: Some("none".into()), ..request(&site.url("/")) };
+    assert!(rig.capture(none).await.capture.image == plain.capture.image);
+    rig.chromium.shutdown().await;
+}
+
 const BOXES: &str = "<!doctype html><body style='margin:0;background:white'>
     <div class=a style='width:100px;height:100px;background:red'></div>
     <div class=b style='width:100px;height:100px;background:blue'></div>

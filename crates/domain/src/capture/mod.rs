@@ -1,11 +1,13 @@
 //! Capture specs. A spec is parsed once from the caller's request and is valid from then on.
 
+mod appearance;
 mod class;
 mod combinations;
 mod conditions;
 mod device;
 mod files;
 mod format;
+mod freeze;
 mod highlight;
 mod metadata;
 mod network;
@@ -31,11 +33,13 @@ use std::time::Duration;
 pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as OptionValue};
 use grabd_options::{TABLE, Value, unknown};
 
+pub use self::appearance::{Appearance, Vision};
 pub use self::class::Class;
 pub use self::conditions::Conditions;
-pub use self::device::Device;
+pub use self::device::{Device, DeviceKind, DeviceSystem};
 pub use self::files::{Content, FileKind};
 pub use self::format::{Format, Scale};
+pub use self::freeze::Freeze;
 pub use self::highlight::{Highlight, HighlightColor};
 pub use self::network::{BlockedContent, Blocking, Geolocation, RequestType};
 pub use self::page::{ClipArea, Fit, StatusDecision, StatusPolicy, WaitUntil};
@@ -89,7 +93,7 @@ pub struct CaptureSpec {
     pub padding: u32,
     /// Height in CSS pixels at which a full page is cut.
     pub max_height: Option<u32>,
-    /// The kind of device that the page is shown on.
+    /// The device that the page is shown on.
     pub device: Device,
     /// What the page may not load.
     pub blocking: Blocking,
@@ -107,8 +111,8 @@ pub struct CaptureSpec {
     pub clip: Option<ClipArea>,
     /// The size that the image is scaled down to.
     pub fit: Fit,
-    /// Stop everything that moves.
-    pub freeze: bool,
+    /// What is stopped before the image is taken.
+    pub freeze: Freeze,
     /// The attachments to make, in the order of [`FileKind::ALL`].
     pub also: Vec<FileKind>,
     /// How the PDF is laid out.
@@ -141,25 +145,6 @@ pub struct CaptureSpec {
     pub omitted: BTreeMap<String, String>,
     /// Names of members of the request that are no options. They do not change the image.
     pub unknown: Vec<String>,
-}
-
-/// What the page learns about its visitor.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Appearance {
-    /// Ask for the dark design instead of the light one.
-    pub is_dark: bool,
-    /// Ask the page to leave out animations.
-    pub reduced_motion: bool,
-    /// Use the styles for printing instead of those for screens.
-    pub is_print: bool,
-    /// Language tag.
-    pub locale: Option<String>,
-    /// IANA time zone.
-    pub timezone: Option<String>,
-    /// Replaces the browser's User-Agent.
-    pub user_agent: Option<String>,
-    /// Position.
-    pub geolocation: Option<Geolocation>,
 }
 
 /// What is changed in the page before the shot.
@@ -255,12 +240,12 @@ impl CaptureSpec {
             delay_ms,
             selector,
             scale,
-            color_scheme,
-            reduced_motion,
-            media,
-            locale,
-            timezone,
-            user_agent,
+            color_scheme: _,
+            reduced_motion: _,
+            media: _,
+            locale: _,
+            timezone: _,
+            user_agent: _,
             wait_for,
             wait_for_gone,
             hide,
@@ -276,7 +261,7 @@ impl CaptureSpec {
             headers: _,
             cookies: _,
             basic_auth: _,
-            geolocation,
+            geolocation: _,
             javascript,
             wait_until,
             timeout_ms,
@@ -313,6 +298,8 @@ impl CaptureSpec {
             fail_on_request: _,
             wait_for_signal: _,
             pdf_page,
+            freeze_all,
+            vision: _,
             unparsed: _,
             unknown,
         } = request;
@@ -327,18 +314,7 @@ impl CaptureSpec {
             delay: Duration::from_millis(u64::try_from(delay_ms.unwrap_or(0)).ok()?),
             selector: selector.clone().map(Selector),
             scale: scale.map_or(Some(default_scale), Scale::new)?,
-            appearance: Appearance {
-                is_dark: color_scheme.as_deref() == Some("dark"),
-                reduced_motion: reduced_motion.unwrap_or(false),
-                is_print: media.as_deref() == Some("print"),
-                locale: locale.clone(),
-                timezone: timezone.clone(),
-                user_agent: user_agent.clone(),
-                geolocation: match geolocation {
-                    Some(position) => Some(Geolocation::of(position)?),
-                    None => None,
-                },
-            },
+            appearance: Appearance::of(request)?,
             wait_for: wait_for.clone().map(Selector),
             wait_for_gone: wait_for_gone.clone().map(Selector),
             changes: Changes {
@@ -370,7 +346,7 @@ impl CaptureSpec {
                 width: fit_width.map(u32::try_from).transpose().ok()?,
                 height: fit_height.map(u32::try_from).transpose().ok()?,
             },
-            freeze: freeze.unwrap_or(false),
+            freeze: Freeze::of(*freeze, *freeze_all),
             also: files::kinds(also.as_deref().unwrap_or_default())?,
             pdf: match pdf {
                 Some(object) => PdfLayout::of(object)?,
@@ -440,7 +416,7 @@ impl CaptureSpec {
             delay,
             selector,
             scale,
-            appearance: Appearance { is_dark, reduced_motion, is_print, locale, timezone, user_agent, geolocation },
+            appearance,
             wait_for,
             wait_for_gone,
             changes: Changes { hide, remove, css, click, script },
@@ -495,12 +471,12 @@ impl CaptureSpec {
             delay_ms: i64::try_from(delay.as_millis()).ok(),
             selector: text(selector),
             scale: (*scale != device.defaults().1).then(|| scale.factor()),
-            color_scheme: is_dark.then(|| "dark".to_owned()),
-            reduced_motion: reduced_motion.then_some(true),
-            media: is_print.then(|| "print".to_owned()),
-            locale: locale.clone(),
-            timezone: timezone.clone(),
-            user_agent: user_agent.clone(),
+            color_scheme: appearance.is_dark.then(|| "dark".to_owned()),
+            reduced_motion: appearance.reduced_motion.then_some(true),
+            media: appearance.is_print.then(|| "print".to_owned()),
+            locale: appearance.locale.clone(),
+            timezone: appearance.timezone.clone(),
+            user_agent: appearance.user_agent.clone(),
             wait_for: text(wait_for),
             wait_for_gone: text(wait_for_gone),
             hide: list(hide),
@@ -516,7 +492,7 @@ impl CaptureSpec {
             headers: secrets.headers_option(),
             cookies: secrets.cookies_option(),
             basic_auth: secrets.basic_auth_option(),
-            geolocation: geolocation.map(Geolocation::to_object),
+            geolocation: appearance.geolocation.map(Geolocation::to_object),
             javascript: (!javascript).then_some(false),
             wait_until: (*wait_until != WaitUntil::Auto).then(|| wait_until.as_str().to_owned()),
             timeout_ms: match *timeout == limits::RENDER_BUDGET {
@@ -530,7 +506,7 @@ impl CaptureSpec {
             fit_height: fit.height.map(i64::from),
             click: list(click),
             script: script.clone(),
-            freeze: freeze.then_some(true),
+            freeze: (*freeze == Freeze::Motion).then_some(true),
             // The URL of a document of the caller is its base URL.
             html: secrets.html_option(),
             base_url: None,
@@ -557,6 +533,8 @@ impl CaptureSpec {
             fail_on_request: request_rules::to_objects(fail_on_request),
             wait_for_signal: wait_for_signal.then_some(true),
             pdf_page: (*pdf_page > 1).then(|| (*pdf_page).into()),
+            freeze_all: (*freeze == Freeze::All).then_some(true),
+            vision: appearance.vision.map(|vision| vision.as_str().to_owned()),
             unparsed: Vec::new(),
             unknown: Vec::new(),
         }

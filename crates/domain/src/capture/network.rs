@@ -49,11 +49,15 @@ pub enum BlockedContent {
     Trackers,
     /// Dialogs that ask for consent to cookies.
     CookieBanners,
+    /// Chat widgets.
+    Chats,
+    /// Share bars and buttons of social networks.
+    Social,
 }
 
 impl BlockedContent {
     /// All of it, in the order in which it is stored.
-    pub const ALL: [Self; 3] = [Self::Ads, Self::Trackers, Self::CookieBanners];
+    pub const ALL: [Self; 5] = [Self::Ads, Self::Trackers, Self::CookieBanners, Self::Chats, Self::Social];
 
     /// Its name in the APIs.
     pub const fn as_str(self) -> &'static str {
@@ -61,6 +65,16 @@ impl BlockedContent {
             Self::Ads => "ads",
             Self::Trackers => "trackers",
             Self::CookieBanners => "cookie_banners",
+            Self::Chats => "chats",
+            Self::Social => "social",
+        }
+    }
+
+    /// Whether it can be blocked only with a list of the operator.
+    pub const fn needs_list(self) -> bool {
+        match self {
+            Self::Ads | Self::Trackers => true,
+            Self::CookieBanners | Self::Chats | Self::Social => false,
         }
     }
 }
@@ -103,8 +117,7 @@ impl Blocking {
     /// # Errors
     /// If there is none, with what the operator must do.
     pub fn check_lists(&self, listed: &[BlockedContent]) -> Result<(), Fault> {
-        let needs_list = |of: &&BlockedContent| matches!(of, BlockedContent::Ads | BlockedContent::Trackers);
-        match self.contents.iter().filter(needs_list).find(|of| !listed.contains(of)) {
+        match self.contents.iter().find(|of| of.needs_list() && !listed.contains(of)) {
             None => Ok(()),
             Some(of) => {
                 let name = of.as_str();
@@ -227,6 +240,21 @@ mod tests {
         ] {
             assert_eq!(matches(pattern, url), is_match, "{pattern} {url}");
         }
+    }
+
+    #[test]
+    fn content_with_a_list_of_its_own_needs_none_of_the_operator() {
+        let blocking = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            Blocking::of(None, None, Some(&words)).unwrap()
+        };
+        assert!(blocking(&["social", "chats", "cookie_banners"]).check_lists(&[]).is_ok());
+        assert!(blocking(&["chats", "ads"]).check_lists(&[BlockedContent::Trackers]).is_err());
+        let words = BlockedContent::ALL.map(BlockedContent::as_str);
+        let Some(grabd_options::Kind::Words(all)) = grabd_options::find("block").map(|option| option.kind) else {
+            panic!("words")
+        };
+        assert_eq!(all, words);
     }
 
     #[test]

@@ -19,7 +19,7 @@ fn defaults_match_the_contract() {
 
 #[test]
 fn table_of_options_has_the_defaults_of_each_device() {
-    for device in ["desktop", "phone", "tablet"] {
+    for device in Device::ALL.map(Device::as_str) {
         let spec = parse(&CaptureRequest { device: Some(device.to_owned()), ..request() }).unwrap();
         let default = |name: &str| grabd_options::find(name).unwrap().default_with(device);
         assert_eq!(default("width"), spec.viewport.width().to_string(), "{device}");

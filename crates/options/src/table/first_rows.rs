@@ -18,7 +18,7 @@ macro_rules! first_rows {
                 default: "1280",
                 default_of: "device",
                 group: Group::Window,
-                form: FormDetails { rank: 3, defaults: &[("phone", "390"), ("tablet", "768")], ..FORM },
+                form: FormDetails { rank: 3, defaults: devices::WIDTHS, ..FORM },
                 label: "Width",
                 help: "Viewport width in CSS pixels.",
                 example: "1440"
@@ -29,7 +29,7 @@ macro_rules! first_rows {
                 default: "720",
                 default_of: "device",
                 group: Group::Window,
-                form: FormDetails { rank: 4, defaults: &[("phone", "844"), ("tablet", "1024")], ..FORM },
+                form: FormDetails { rank: 4, defaults: devices::HEIGHTS, ..FORM },
                 label: "Height",
                 help: "Viewport height in CSS pixels. Ignored for the image height when full_page is true.",
                 example: "900"
@@ -82,7 +82,7 @@ macro_rules! first_rows {
                 default: "1",
                 default_of: "device",
                 group: Group::Image,
-                form: FormDetails { defaults: &[("phone", "3"), ("tablet", "2")], tag: "{}×", ..FORM },
+                form: FormDetails { defaults: devices::SCALES, tag: "{}×", ..FORM },
                 label: "Scale",
                 brief: "Image pixels per CSS pixel: 2 for a sharp image.",
                 help: "Image pixels per CSS pixel, rounded to two decimals: 2 for a sharp image on high-resolution screens.",
@@ -233,16 +233,17 @@ macro_rules! first_rows {
                 requires: "full_page",
                 example: "4000"
             }
-            /// What kind of device the page is shown on.
+            /// The device that the page is shown on.
             device: String = {
-                kind: Kind::Word(&["desktop", "phone", "tablet"]),
+                kind: Kind::Word(devices::NAMES),
                 default: "\"desktop\"",
                 group: Group::Window,
-                form: FormDetails { rank: 1, words: &["Desktop", "Phone", "Tablet"], tag: "{}", ..FORM },
+                form: FormDetails { rank: 1, words: devices::LABELS, tag: "{}", ..FORM },
                 label: "Device",
-                help: "Show the page as on this kind of device.",
+                help: "Show the page as on a `phone`, a `tablet`, or a model such as `iphone-15`.",
                 description: "A phone has 390 x 844 pixels and scale 3, a tablet 768 x 1024 and scale 2, both with touch and the \
-                              User-Agent of an Android browser. `width`, `height`, `scale` and `user_agent` win over that.",
+                              User-Agent of an Android browser. Models have sizes, scales and User-Agents of their own, which \
+                              docs/guide/PICTURE.md lists. `width`, `height`, `scale` and `user_agent` win over that.",
                 example: "\"phone\""
             }
             /// Types of requests that are blocked.

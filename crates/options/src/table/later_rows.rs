@@ -82,16 +82,20 @@ macro_rules! later_rows {
             }
             /// Content that is kept out of the page.
             block: Vec<String> = {
-                kind: Kind::Words(&["ads", "trackers", "cookie_banners"]),
+                kind: Kind::Words(&["ads", "trackers", "cookie_banners", "chats", "social"]),
                 group: Group::Network,
                 form: FormDetails {
-                    rank: 7, label: "Leave out", words: &["Ads", "Trackers", "Cookie banners"], tag: "without {}", ..FORM
+                    rank: 7,
+                    label: "Leave out",
+                    words: &["Ads", "Trackers", "Cookie banners", "Chats", "Share bars"],
+                    tag: "without {}",
+                    ..FORM
                 },
                 label: "Block",
                 brief: "Keep this content out of the page.",
-                help: "Keep this content out of the page: `ads` and `trackers` by the filter lists of the service, \
+                help: "Keep this content out of the page. `ads` and `trackers` are left out by the filter lists of the service, \
                        `cookie_banners` by refusing consent, or by hiding the dialog.",
-                description: "The document itself is always loaded. `consent` and `blocked` of the grab report what was done. A \
+                description: "`chats` are chat widgets, and `social` are share bars and buttons. The document itself is always loaded. `consent` and `blocked` of the grab report what was done. A \
                               service without filter lists rejects `ads` and `trackers`.",
                 example: "[\"ads\", \"cookie_banners\"]"
             }
@@ -311,6 +315,38 @@ macro_rules! later_rows {
                               the URL leads to a web page and another page than the first is asked for.",
                 example: "3",
                 excludes: &["html"]
+            }
+            /// Stop everything that moves, the page's clock and its random numbers.
+            freeze_all: bool = {
+                kind: Kind::Flag,
+                default: "false",
+                group: Group::Changes,
+                label: "Freeze all",
+                help: "Freeze the page, its clock and its random numbers.",
+                description: "As `freeze`, so that what scripts draw is equal in repeated captures, too. The clock begins at 2026-01-01 12:00 \
+                              UTC, stands still while the page loads, and stops some seconds later. What a page shows after that is \
+                              missing. Frames of other sites and service workers keep their clock. docs/guide/PICTURE.md describes it.",
+                example: "true"
+            }
+            /// How the visitor sees the page.
+            vision: String = {
+                kind: Kind::Word(&[
+                    "none", "deuteranopia", "protanopia", "tritanopia", "achromatopsia", "blurred_vision", "reduced_contrast"
+                ]),
+                default: "\"none\"",
+                group: Group::Appearance,
+                form: FormDetails {
+                    words: &[
+                        "Unimpaired", "Deuteranopia", "Protanopia", "Tritanopia", "Achromatopsia", "Blurred vision", "Reduced contrast"
+                    ],
+                    tag: "{}",
+                    ..FORM
+                },
+                label: "Vision",
+                help: "Draw the page as with this vision deficiency.",
+                description: "With `deuteranopia`, `protanopia` and `tritanopia`, people do not perceive green, red or blue, and with \
+                              `achromatopsia` no colour. The page cannot tell.",
+                example: "\"deuteranopia\""
             }
         }
     };

@@ -6,6 +6,7 @@ mod declare;
 mod later_rows;
 #[macro_use]
 mod first_rows;
+mod devices;
 mod members;
 mod row;
 

@@ -64,7 +64,7 @@ pub(super) const SOURCES: &[Source] = &[
     source!("docs/guide/QUICKSTART.md", "quickstart", START, "From a key to the first image in three steps."),
     source!("docs/guide/CAPTURES.md", "captures", START, "Synchronous and asynchronous captures, and the answer."),
     source!("docs/guide/PICTURE.md", "picture", GUIDES, "Which option solves which problem."),
-    source!("docs/BLOCKING.md", "blocking", GUIDES, "Pages without ads, trackers and cookie banners."),
+    source!("docs/BLOCKING.md", "blocking", GUIDES, "Pages without ads, trackers, banners and chats."),
     source!("docs/FILES.md", "files", GUIDES, "HTML, text, Markdown, PDF, MHTML, HAR and a report of the same page."),
     source!("docs/LINKS.md", "links", GUIDES, "Signed links that capture a page without a key."),
     source!("docs/guide/RETRIES.md", "retries", GUIDES, "How to be charged once, and what to retry."),

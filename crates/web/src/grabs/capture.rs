@@ -276,7 +276,7 @@ async fn live_credits(web: &Web, at: &TeamContext) -> Result<u32, Problem> {
 /// The content that this service cannot leave out, because it has no filter list for it.
 fn unavailable(web: &Web) -> Vec<&'static str> {
     let listed = web.core.listed_contents();
-    let lacks = |of: &BlockedContent| *of != BlockedContent::CookieBanners && !listed.contains(of);
+    let lacks = |of: &BlockedContent| of.needs_list() && !listed.contains(of);
     BlockedContent::ALL.into_iter().filter(lacks).map(BlockedContent::as_str).collect()
 }
 

@@ -403,10 +403,11 @@ class CaptureOptions(TypedDict, total=False):
     """Cut a full page at this height, in CSS pixels. `truncated` says whether it was cut. From 240 to 16384. Example:
     `4000`.
     """
-    device: Literal["desktop", "phone", "tablet"]
-    """Show the page as on this kind of device. A phone has 390 x 844 pixels and scale 3, a tablet 768 x 1024 and scale
-    2, both with touch and the User-Agent of an Android browser. `width`, `height`, `scale` and `user_agent` win over
-    that. Default: `"desktop"`. Example: `"phone"`.
+    device: Literal["desktop", "phone", "tablet", "iphone-se", "iphone-13", "iphone-15", "iphone-16-pro", "iphone-16-pro-max", "pixel-8", "galaxy-s24", "ipad-mini", "ipad-10", "ipad-pro-13", "laptop-13", "laptop-14", "laptop-15", "desktop-900p", "desktop-1080p"]
+    """Show the page as on a `phone`, a `tablet`, or a model such as `iphone-15`. A phone has 390 x 844 pixels and scale
+    3, a tablet 768 x 1024 and scale 2, both with touch and the User-Agent of an Android browser. Models have sizes,
+    scales and User-Agents of their own, which docs/guide/PICTURE.md lists. `width`, `height`, `scale` and
+    `user_agent` win over that. Default: `"desktop"`. Example: `"phone"`.
     """
     block_types: Sequence[Literal["image", "media", "font", "stylesheet", "script", "xhr", "frame", "websocket"]]
     """Load nothing of these types. The document itself is always loaded. `xhr` is data that scripts request, `frame`
@@ -520,11 +521,11 @@ class CaptureOptions(TypedDict, total=False):
     """Texts of yours that are stored with the grab, and returned with it and in webhooks. They do not change the image.
     Not for secrets: they are stored as they are. Example: `{"order": "8421"}`.
     """
-    block: Sequence[Literal["ads", "trackers", "cookie_banners"]]
-    """Keep this content out of the page: `ads` and `trackers` by the filter lists of the service, `cookie_banners` by
-    refusing consent, or by hiding the dialog. The document itself is always loaded. `consent` and `blocked` of the
-    grab report what was done. A service without filter lists rejects `ads` and `trackers`. At most 3. Example:
-    `["ads", "cookie_banners"]`.
+    block: Sequence[Literal["ads", "trackers", "cookie_banners", "chats", "social"]]
+    """Keep this content out of the page. `ads` and `trackers` are left out by the filter lists of the service,
+    `cookie_banners` by refusing consent, or by hiding the dialog. `chats` are chat widgets, and `social` are share
+    bars and buttons. The document itself is always loaded. `consent` and `blocked` of the grab report what was done.
+    A service without filter lists rejects `ads` and `trackers`. At most 5. Example: `["ads", "cookie_banners"]`.
     """
     slice_height: int
     """Also cut the image into slices of at most this height, in image pixels, for models that cannot read a tall image.
@@ -629,6 +630,17 @@ class CaptureOptions(TypedDict, total=False):
     viewport; use `full_page` for all of it. The capture fails, without charge, if the PDF has no such page, needs a
     password or is broken, and if the URL leads to a web page and another page than the first is asked for. From 1 to
     500. Default: `1`. Example: `3`.
+    """
+    freeze_all: bool
+    """Freeze the page, its clock and its random numbers. As `freeze`, so that what scripts draw is equal in repeated
+    captures, too. The clock begins at 2026-01-01 12:00 UTC, stands still while the page loads, and stops some
+    seconds later. What a page shows after that is missing. Frames of other sites and service workers keep their
+    clock. docs/guide/PICTURE.md describes it. Default: `false`. Example: `true`.
+    """
+    vision: Literal["none", "deuteranopia", "protanopia", "tritanopia", "achromatopsia", "blurred_vision", "reduced_contrast"]
+    """Draw the page as with this vision deficiency. With `deuteranopia`, `protanopia` and `tritanopia`, people do not
+    perceive green, red or blue, and with `achromatopsia` no colour. The page cannot tell. Default: `"none"`.
+    Example: `"deuteranopia"`.
     """
 
 
@@ -1378,6 +1390,8 @@ CAPTURE_OPTIONS: frozenset[str] = frozenset(
         "fail_on_request",
         "wait_for_signal",
         "pdf_page",
+        "freeze_all",
+        "vision",
     }
 )
 """The names of all capture options."""

@@ -236,7 +236,8 @@ pub(in crate::page) async fn run_in_page(
 }
 
 /// The program that evaluates an expression until it is true. An exception is not an error: what the expression uses may not
-/// exist yet. The arrow function is parsed before anything runs, so that a syntax error is reported at once.
+/// exist yet. The arrow function is parsed before anything runs, so that a syntax error is reported at once. The timers of a page
+/// with a fixed clock do not run in real time, so such a page has another way to wait.
 fn waiting_program(expression: &str, budget_ms: u64) -> String {
     format!(
         "(async () => {{
@@ -252,7 +253,7 @@ for (;;) {{
     thrown = String(error);
   }}
   if (performance.now() >= until) return {{ found: false, thrown }};
-  await new Promise((done) => setTimeout(done, {POLL_MS}));
+  await (globalThis[Symbol.for('grabd-wait')]?.({POLL_MS}) ?? new Promise((done) => setTimeout(done, {POLL_MS})));
 }}
 }})()"
     )

@@ -2,6 +2,7 @@
 
 pub(super) mod conditions;
 pub(super) mod consent;
+pub(super) mod fixed_clock;
 pub(super) mod frame_sessions;
 pub(super) mod freeze;
 pub(super) mod hiding;

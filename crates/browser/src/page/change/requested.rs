@@ -4,12 +4,13 @@
 use chromiumoxide::cdp::browser_protocol::browser::{PermissionDescriptor, PermissionSetting, SetPermissionParams};
 use chromiumoxide::cdp::browser_protocol::dom::Rgba;
 use chromiumoxide::cdp::browser_protocol::emulation::{
-    MediaFeature, SetDefaultBackgroundColorOverrideParams, SetEmulatedMediaParams, SetGeolocationOverrideParams,
-    SetLocaleOverrideParams, SetScriptExecutionDisabledParams, SetTimezoneOverrideParams,
-    SetTouchEmulationEnabledParams, SetUserAgentOverrideParams,
+    MediaFeature, SetDefaultBackgroundColorOverrideParams, SetEmulatedMediaParams, SetEmulatedVisionDeficiencyParams,
+    SetEmulatedVisionDeficiencyType, SetGeolocationOverrideParams, SetLocaleOverrideParams,
+    SetScriptExecutionDisabledParams, SetTimezoneOverrideParams, SetTouchEmulationEnabledParams,
+    SetUserAgentOverrideParams,
 };
 use chromiumoxide::cdp::browser_protocol::network::{CookieParam, CookieSameSite, SetCookiesParams, TimeSinceEpoch};
-use grabd_domain::capture::{Appearance, CaptureSpec, Changes, Cookie, Device, SameSite, Selector};
+use grabd_domain::capture::{Appearance, CaptureSpec, Changes, Cookie, DeviceSystem, SameSite, Selector, Vision};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -51,7 +52,7 @@ struct ChangeArguments<'a> {
 /// The media type and the preferences that the page sees. Without the type, a PDF would have the styles for printing.
 pub(in crate::page) fn emulated_media(spec: &CaptureSpec) -> SetEmulatedMediaParams {
     let Appearance { is_dark, reduced_motion, is_print, .. } = &spec.appearance;
-    let is_still = *reduced_motion || spec.freeze;
+    let is_still = *reduced_motion || spec.freeze.stops_motion();
     let scheme = MediaFeature::new("prefers-color-scheme", if *is_dark { "dark" } else { "light" });
     let motion = MediaFeature::new("prefers-reduced-motion", if is_still { "reduce" } else { "no-preference" });
     let media = if *is_print { "print" } else { "screen" };
@@ -65,10 +66,13 @@ pub(in crate::page) fn emulated_media(spec: &CaptureSpec) -> SetEmulatedMediaPar
 /// If the browser refuses a value.
 pub(in crate::page) async fn set_appearance(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
     let (client, session) = (&context.tab.client, Some(context.tab.session.as_str()));
-    let Appearance { is_dark, reduced_motion, is_print, locale, timezone, user_agent, geolocation } =
+    let Appearance { is_dark, reduced_motion, is_print, locale, timezone, user_agent, geolocation, vision } =
         &context.spec.appearance;
-    if *is_dark || *reduced_motion || *is_print || context.spec.freeze {
+    if *is_dark || *reduced_motion || *is_print || context.spec.freeze.stops_motion() {
         client.call(session, emulated_media(context.spec)).await?;
+    }
+    if let Some(vision) = vision {
+        client.call(session, SetEmulatedVisionDeficiencyParams::new(deficiency(*vision))).await?;
     }
     if context.spec.transparent {
         let color = Rgba { r: 0, g: 0, b: 0, a: Some(0.0) };
@@ -88,12 +92,12 @@ pub(in crate::page) async fn set_appearance(context: &CaptureContext<'_>) -> Res
         refused_as(set, || "The browser does not know this `locale`.".to_owned())?;
     }
     let device = context.spec.device;
-    if device != Device::Desktop {
+    if device.is_mobile() {
         let touch =
             SetTouchEmulationEnabledParams { max_touch_points: Some(5), ..SetTouchEmulationEnabledParams::new(true) };
         client.call(session, touch).await?;
     }
-    if user_agent.is_some() || locale.is_some() || device != Device::Desktop {
+    if user_agent.is_some() || locale.is_some() || device.system() != DeviceSystem::Own {
         let overridden = match user_agent {
             // Without client hints, which would contradict it.
             Some(user_agent) => SetUserAgentOverrideParams::new(user_agent.clone()),
@@ -117,6 +121,18 @@ pub(in crate::page) async fn set_appearance(context: &CaptureContext<'_>) -> Res
         client.call(None, granted).await?;
     }
     Ok(())
+}
+
+/// What the browser calls a vision deficiency.
+fn deficiency(vision: Vision) -> SetEmulatedVisionDeficiencyType {
+    match vision {
+        Vision::Deuteranopia => SetEmulatedVisionDeficiencyType::Deuteranopia,
+        Vision::Protanopia => SetEmulatedVisionDeficiencyType::Protanopia,
+        Vision::Tritanopia => SetEmulatedVisionDeficiencyType::Tritanopia,
+        Vision::Achromatopsia => SetEmulatedVisionDeficiencyType::Achromatopsia,
+        Vision::BlurredVision => SetEmulatedVisionDeficiencyType::BlurredVision,
+        Vision::ReducedContrast => SetEmulatedVisionDeficiencyType::ReducedContrast,
+    }
 }
 
 /// Sets which requests are blocked and what is sent to the target, before the navigation.

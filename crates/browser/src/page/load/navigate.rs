@@ -5,7 +5,7 @@ use std::time::Duration;
 use chromiumoxide::cdp::browser_protocol::page::{
     AddScriptToEvaluateOnNewDocumentParams, NavigateParams, StopLoadingParams,
 };
-use grabd_domain::capture::{Device, Scale};
+use grabd_domain::capture::Scale;
 use grabd_domain::domains::DomainRules;
 use grabd_domain::grabs::Failure;
 use grabd_egress::EgressError;
@@ -61,11 +61,11 @@ struct NavigateResult {
 pub(in crate::page) async fn navigate(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
     let (client, session) = (&context.tab.client, Some(context.tab.session.as_str()));
     let (viewport, scale) = (context.spec.viewport, context.spec.scale);
-    if viewport != context.tab.viewport || scale != Scale::ONE || context.spec.device != Device::Desktop {
+    if viewport != context.tab.viewport || scale != Scale::ONE || context.spec.device.is_mobile() {
         // The response comes before the response to the navigation, which is waited for.
         client.tell(session, &context.metrics(viewport.width(), viewport.height()));
     }
-    if context.spec.device != Device::Desktop && context.spec.javascript {
+    if context.spec.device.is_mobile() && context.spec.javascript {
         let script = AddScriptToEvaluateOnNewDocumentParams::new(format!("{{{FIRST_RESIZE}}}"));
         client.tell(session, &AddScriptToEvaluateOnNewDocumentParams { world_name: Some(WORLD.into()), ..script });
     }

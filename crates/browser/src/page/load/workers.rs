@@ -23,8 +23,8 @@ pub(crate) fn report_workers() -> SetAutoAttachParams {
     }
 }
 
-/// Watches the requests of a worker that has just been started, and lets it run.
-pub(in crate::page) async fn watch(tab: &Tab, session: String) {
+/// Watches the requests of a worker that has just been started, and lets it run: first `program`, if there is one.
+pub(in crate::page) async fn watch(tab: &Tab, session: String, program: Option<&str>) {
     let (client, on) = (&tab.client, Some(session.as_str()));
     client.route(&session, tab.watch.worker_sink(session.clone()));
     // Response bodies are never requested, so none are buffered.
@@ -35,6 +35,10 @@ pub(in crate::page) async fn watch(tab: &Tab, session: String) {
     };
     client.send(on, &network).await;
     client.send(on, &report_workers()).await;
+    if let Some(program) = program {
+        let evaluate = EvaluateParams { silent: Some(true), ..EvaluateParams::new(program) };
+        client.send(on, &evaluate).await;
+    }
     client.send(on, &RunIfWaitingForDebuggerParams::default()).await;
 }
 

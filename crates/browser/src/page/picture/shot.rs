@@ -109,7 +109,7 @@ pub(in crate::page) async fn take_in(
 ) -> Result<Option<Shot>, CaptureError> {
     let (spec, limits, limit) = (context.spec, &context.limits, context.remaining());
     // Scripts could set a frozen page in motion again.
-    let frozen = match spec.freeze && spec.javascript {
+    let frozen = match spec.freeze.stops_motion() && spec.javascript {
         true => Some(ScriptsDisabled::for_tab(context.tab).await?),
         false => None,
     };
@@ -124,7 +124,9 @@ pub(in crate::page) async fn take_in(
             let _fast = context.clock.draw_fast();
             // The browser briefly makes the window as large as the image, which the page must not notice.
             let disabled = match clip {
-                Some(_) if spec.javascript && !spec.freeze => Some(ScriptsDisabled::for_tab(context.tab).await?),
+                Some(_) if spec.javascript && !spec.freeze.stops_motion() => {
+                    Some(ScriptsDisabled::for_tab(context.tab).await?)
+                }
                 Some(_) | None => None,
             };
             let scaled = match clip {

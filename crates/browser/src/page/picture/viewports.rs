@@ -45,11 +45,11 @@ pub(in crate::page) async fn take(
 ) -> Result<Vec<CapturedViewport>, CaptureError> {
     let mut images = Vec::new();
     let mut left = context.limits.image_max_bytes;
-    for viewport in &context.spec.viewports {
+    for (phase, viewport) in (freeze::IMAGE_PHASE + 1..).zip(&context.spec.viewports) {
         if context.remaining() < LEAST_TIME {
             return Err(time_up(*viewport));
         }
-        let taken = context.unless_replaced(document, take_one(context, *viewport, memory)).await;
+        let taken = context.unless_replaced(document, take_one(context, (*viewport, phase), memory)).await;
         let taken = taken.map_err(|error| match error {
             // A call that had all of the time that was left.
             CaptureError::Page(_) if context.remaining().is_zero() => time_up(*viewport),
@@ -64,17 +64,17 @@ pub(in crate::page) async fn take(
     Ok(images)
 }
 
-/// Takes one image. `None` while another document replaces this one.
+/// Takes one image, in this phase of a page with a fixed clock. `None` while another document replaces this one.
 async fn take_one(
     context: &CaptureContext<'_>,
-    viewport: Viewport,
+    (viewport, phase): (Viewport, u32),
     memory: &mut Option<Reservation>,
 ) -> Result<Option<Shot>, CaptureError> {
     // As the page was before it was laid out for the image before.
     let _: Option<Value> = context.call_script("undoLayout", &()).await?;
     context.show_in(viewport).await?;
     settle::settle_again(context).await?;
-    freeze::apply(context).await?;
+    freeze::apply(context, phase).await?;
     if !conditions::check(context).await? {
         return Ok(None);
     }

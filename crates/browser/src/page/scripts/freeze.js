@@ -83,15 +83,17 @@ const firstFrame = (video) => new Promise((done) => {
 });
 
 // Shows the first frame of a video that has played. When that frame has arrived, it is not on the screen yet, and nothing
-// tells when it is. A canvas has it at once.
-const stopVideo = async (video) => {
+// tells when it is. A canvas has it at once. `starting` also shows that of a video that is about to play: whether it has begun
+// depends on when the image is taken.
+const stopVideo = async (video, starting) => {
+  const isStarting = starting && (video.autoplay || !video.paused);
   video.autoplay = false;
   video.pause();
   const limit = after(SEEK_MS);
   if (video.readyState < HAVE_CURRENT_DATA && video.networkState === NETWORK_LOADING) {
     await Promise.race([once(video, 'loadeddata'), limit]);
   }
-  if (video.readyState === 0 || video.played.length === 0) return;
+  if (video.readyState === 0 || (video.played.length === 0 && !isStarting)) return;
   let isLate = false;
   limit.then(() => { isLate = true; });
   const arrived = firstFrame(video);
@@ -107,10 +109,24 @@ const stopImage = (image) => {
   if (image.complete) replaceByStill(image, image.naturalWidth, image.naturalHeight);
 };
 
+// Lets the fixed clocks of the page, and of frames that can be accessed, go on to the end of a phase, and waits until they stand
+// there. A frame without scripts has none.
+page.standStill = async ({ phase, budgetMs }) => {
+  const documents = reachableTrees().filter((tree) => tree.nodeType === Node.DOCUMENT_NODE);
+  const stand = ({ defaultView: view }) => {
+    if (!view) return null;
+    const stands = once(view, 'grabd-clock-stands');
+    const hasClock = !view.dispatchEvent(new UIEvent('grabd-clock', { detail: phase, cancelable: true }));
+    return hasClock ? stands : null;
+  };
+  await Promise.race([Promise.all(documents.map(stand)), after(budgetMs)]);
+  return {};
+};
+
 const isAnimatedData = (url) => /^data:image\/(?:gif|webp|apng)[;,]/i.test(url);
 
 // Stops animations, videos and the images with these URLs, and hides carets.
-page.freeze = async ({ images }) => {
+page.freeze = async ({ images, starting }) => {
   const animated = new Set(images);
   const all = reachableTrees();
   for (const tree of all) {
@@ -120,6 +136,6 @@ page.freeze = async ({ images }) => {
   for (const image of all.flatMap((tree) => [...tree.querySelectorAll('img')])) {
     if (animated.has(image.currentSrc.split('#')[0]) || isAnimatedData(image.currentSrc)) stopImage(image);
   }
-  await Promise.all(all.flatMap((tree) => [...tree.querySelectorAll('video')]).map(stopVideo));
+  await Promise.all(all.flatMap((tree) => [...tree.querySelectorAll('video')]).map((video) => stopVideo(video, starting)));
   return {};
 };

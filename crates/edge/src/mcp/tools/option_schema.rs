@@ -25,6 +25,9 @@ const LEFT_OUT: [&str; 15] = [
     "uniqueItems",
 ];
 
+/// An option with more words than this has none of them in its schema. Its text says what they are like.
+const MOST_WORDS: usize = 12;
+
 /// The schema of an option.
 pub(super) fn option_schema(option: &CaptureOption) -> Value {
     let whole = serde_json::to_value(options::schema(option)).expect("a schema is JSON");
@@ -34,6 +37,9 @@ pub(super) fn option_schema(option: &CaptureOption) -> Value {
         about = format!("{about} {names}");
     }
     let members = short.as_object_mut().expect("a schema is an object");
+    if matches!(option.kind, Kind::Word(words) if words.len() > MOST_WORDS) {
+        members.shift_remove("enum");
+    }
     // Names and texts of the caller's own: their schema says nothing more.
     if matches!(option.kind, Kind::Headers { .. } | Kind::Labels { .. }) {
         members.insert("additionalProperties".to_owned(), json!({ "type": "string" }));
@@ -99,11 +105,21 @@ mod tests {
         let padding = json!({ "type": "integer", "minimum": 0, "maximum": 200, "description": about });
         assert_eq!(schema("padding"), padding);
         assert_eq!(schema("color_scheme")["enum"], json!(["light", "dark"]));
-        assert_eq!(schema("block")["items"]["enum"], json!(["ads", "trackers", "cookie_banners"]));
+        assert_eq!(schema("block")["items"]["enum"], json!(["ads", "trackers", "cookie_banners", "chats", "social"]));
         assert_eq!(schema("wait_for")["type"], "string");
         assert_eq!(schema("fail_on_status")["items"], json!({ "type": ["string", "integer"] }));
         assert_eq!(schema("headers")["additionalProperties"], json!({ "type": "string" }));
         assert_eq!(schema("transparent")["description"], "Leave out the browser's white background.");
+    }
+
+    #[test]
+    fn options_with_many_words_have_examples_of_them_in_their_text() {
+        let device = schema("device");
+        assert_eq!((&device["type"], device.get("enum")), (&json!("string"), None));
+        assert!(
+            device["description"].as_str().unwrap().contains("a `phone`, a `tablet`, or a model such as"),
+            "{device}"
+        );
     }
 
     #[test]

@@ -27,9 +27,11 @@ fn placeholders_are_what_is_used_while_a_field_is_empty() {
         let field = fields.iter().find(|field| field.name == name).unwrap();
         (field.placeholder.clone(), field.defaults.clone())
     };
-    let sizes = "desktop=1280 phone=390 tablet=768".to_owned();
-    assert_eq!(shown("", "width"), ("1280".to_owned(), sizes.clone()));
+    let (width, sizes) = shown("", "width");
+    assert_eq!(width, "1280");
+    assert!(sizes.starts_with("desktop=1280 phone=390 tablet=768 ") && sizes.contains(" iphone-15=393 "), "{sizes}");
     assert_eq!(shown("device=phone", "width"), ("390".to_owned(), sizes));
+    assert_eq!(shown("device=laptop-15", "scale").0, "1.25");
     assert_eq!(shown("device=tablet", "height").0, "1024");
     assert_eq!(shown("device=watch", "scale").0, "1");
     assert_eq!(shown("", "max_height"), ("No limit".to_owned(), String::new()));
@@ -57,8 +59,8 @@ fn first_options_are_those_of_the_table_and_only_what_can_be_left_out_is_offered
         let Input::Words(words) = &options.main[6].input else { panic!("a set of words") };
         words.iter().map(|word| word.text).collect::<Vec<_>>()
     };
-    assert_eq!(offered(""), ["Cookie banners"]);
-    assert_eq!(offered("block=ads"), ["Ads", "Cookie banners"]);
+    assert_eq!(offered(""), ["Cookie banners", "Chats", "Share bars"]);
+    assert_eq!(offered("block=ads"), ["Ads", "Cookie banners", "Chats", "Share bars"]);
 }
 
 #[test]
@@ -80,7 +82,10 @@ fn errors_have_the_words_of_the_form() {
         (&format!("{url}&quality=90"), "Quality must be left out for PNG, which is lossless; it was 90."),
         (&format!("{url}&padding=5"), "Padding must be left out where “Element” is not used; it was 5."),
         (&format!("{url}&format=gif"), "Format must be one of these: PNG, JPEG, WebP; it was gif."),
-        (&format!("{url}&block=news"), "Leave out must be some of these: Ads, Trackers, Cookie banners."),
+        (
+            &format!("{url}&block=news"),
+            "Leave out must be some of these: Ads, Trackers, Cookie banners, Chats, Share bars.",
+        ),
     ] {
         assert_eq!(message(query), expected, "{query}");
     }
