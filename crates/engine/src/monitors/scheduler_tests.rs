@@ -13,6 +13,7 @@ use grabd_images::Images;
 use grabd_memory::MemoryBudget;
 use grabd_store::Store;
 use grabd_store::accounts::NewTeam;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::*;
@@ -121,15 +122,6 @@ impl TestCore {
         monitors::create(&self.core, CALLER, &request()).await.unwrap()
     }
 
-    /// Enough rounds for what is due, also if some of them fail, in less than the shortest interval.
-    async fn rounds(&self) {
-        for _ in 0..8 {
-            // An injected error.
-            let _ = round(&self.core).await;
-            self.clock.advance(START_LEASE + Duration::from_secs(1));
-        }
-    }
-
     /// Oldest first.
     async fn runs(&self, monitor: MonitorId) -> Vec<Run> {
         let page = monitors::list_runs(&self.core, CALLER, monitor, &monitors::ListRequest::default()).await.unwrap();
@@ -145,23 +137,51 @@ impl TestCore {
     }
 }
 
+/// Does rounds, some of which may fail, until each of the monitors has run and is not due. The clock moves by less than the
+/// shortest interval.
+async fn settle(cores: &[&TestCore], monitors: &[MonitorId]) {
+    for core in cores.iter().cycle().take(8) {
+        // An injected error.
+        let _ = round(&core.core).await;
+        core.clock.advance(START_LEASE + Duration::from_secs(1));
+    }
+    // The loop of a core may have begun a run.
+    let settled = async {
+        for core in cores.iter().cycle() {
+            let _ = round(&core.core).await;
+            let mut is_open = false;
+            for monitor in monitors {
+                let shown = monitors::get(&core.core, CALLER, *monitor).await.unwrap();
+                let is_due = shown.next_run_at.is_none_or(|at| at <= core.clock.now());
+                is_open |= is_due || shown.last_run.is_none_or(|run| run.outcome == RunOutcome::Running);
+            }
+            if !is_open {
+                break;
+            }
+            core.clock.advance(Duration::from_millis(10));
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(30), settled).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn monitor_runs_at_its_due_times() {
     let (store, clock) = (store().await, clock());
     let test = start(&store, &clock, "").await;
     let monitor = test.create().await;
-    test.rounds().await;
+    settle(&[&test], &[monitor.id]).await;
     assert_eq!(test.outcomes(monitor.id).await, [RunOutcome::First]);
     clock.advance(HOUR);
-    test.rounds().await;
+    settle(&[&test], &[monitor.id]).await;
     // Placeholders of equal requests are equal.
     assert_eq!(test.outcomes(monitor.id).await, [RunOutcome::First, RunOutcome::Same]);
     let runs = test.runs(monitor.id).await;
     assert_eq!((runs[1].compared_to, runs[1].difference_ppm), (runs[0].grab, Some(0)));
     assert_eq!(runs[1].due_at, runs[0].due_at + HOUR);
-    // Two due times have passed, of which one is recorded.
+    // Three due times have passed, of which one is recorded.
     clock.advance(HOUR * 3);
-    test.rounds().await;
+    settle(&[&test], &[monitor.id]).await;
     assert_eq!(test.outcomes(monitor.id).await, [RunOutcome::First, RunOutcome::Same, RunOutcome::Missed]);
     assert_eq!(test.grabs().await, 2);
     let shown = monitors::get(&test.core, CALLER, monitor.id).await.unwrap();
@@ -176,7 +196,7 @@ async fn crash_at_any_step_makes_one_run_with_one_grab() {
         let (store, clock) = (store().await, clock());
         let test = start(&store, &clock, &format!("{step}=error")).await;
         let monitor = test.create().await;
-        test.rounds().await;
+        settle(&[&test], &[monitor.id]).await;
         assert_eq!(test.outcomes(monitor.id).await, [RunOutcome::First], "{step}");
         assert_eq!(test.grabs().await, 1, "{step}");
         let shown = monitors::get(&test.core, CALLER, monitor.id).await.unwrap();
@@ -194,12 +214,10 @@ async fn two_processes_make_one_run_for_each_due_time() {
         created.push(one.create().await.id);
     }
     for hours in 0..3 {
-        for _ in 0..8 {
-            let (first, second) = join(round(&one.core), round(&other.core)).await;
-            first.unwrap();
-            second.unwrap();
-            clock.advance(Duration::from_secs(31));
-        }
+        let (first, second) = join(round(&one.core), round(&other.core)).await;
+        first.unwrap();
+        second.unwrap();
+        settle(&[&one, &other], &created).await;
         for monitor in &created {
             assert_eq!(one.runs(*monitor).await.len(), hours + 1);
         }
