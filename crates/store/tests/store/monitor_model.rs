@@ -177,7 +177,7 @@ impl Model<'_> {
         let is_paused = monitor.state != MonitorState::Paused;
         self.epoch += usize::from(!is_paused);
         let change = MonitorChange { is_paused: Some(is_paused), ..MonitorChange::default() };
-        let update = MonitorUpdate { target: self.target, change, secrets: None, now: self.now };
+        let update = MonitorUpdate { target: self.target, change, secrets: None, kept_limit: 5000, now: self.now };
         let changed = self.store.monitors().change(update).await.unwrap();
         assert!(matches!(changed, ChangeOutcome::Changed(_)));
     }
