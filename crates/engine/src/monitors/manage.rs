@@ -88,7 +88,7 @@ pub async fn list(core: &Core, caller: Caller, request: &ListRequest) -> Result<
     let limit = parse_limit(request, "the id of a monitor")?;
     let after = match request.starting_after.as_deref() {
         None => None,
-        Some(text) => Some(text.parse().map_err(|_| invalid_cursor(text, "the id of a monitor"))?),
+        Some(text) => Some(text.parse::<MonitorId>().map_err(|_| invalid_cursor(text, "the id of a monitor"))?),
     };
     let Caller { team, environment, principal } = caller;
     let page = core.store.monitors().list(team, environment, principal.grant(), after, limit).await;
@@ -137,7 +137,7 @@ pub async fn accept(core: &Core, caller: Caller, id: MonitorId, grab: Option<&st
     let target = monitor_of(caller, id);
     let parsed: Option<GrabId> = match grab {
         None => None,
-        Some(text) => match text.parse() {
+        Some(text) => match text.parse::<GrabId>() {
             Ok(parsed) => Some(parsed),
             Err(_) => {
                 get(core, caller, id).await?;

@@ -118,17 +118,23 @@ impl Transaction for FinishRun {
         let monitor = monitor::read(&row, None)?;
         match &self.result {
             RunResult::Grab => match ending_of_grab(tx, &monitor, &open).await? {
-                Some(ending) => self.finish(tx, monitor, open, ending).await.map(Some),
+                Some(ending) => self.finish(tx, monitor, &open, ending).await.map(Some),
                 None => Ok(None),
             },
-            RunResult::Failed(error) => self.finish(tx, monitor, open, Ending::failed(error.clone())).await.map(Some),
-            RunResult::OutOfCredits(error) => self.pause_without_credits(tx, monitor, open, error).await.map(Some),
+            RunResult::Failed(error) => self.finish(tx, monitor, &open, Ending::failed(error.clone())).await.map(Some),
+            RunResult::OutOfCredits(error) => self.pause_without_credits(tx, monitor, &open, error).await.map(Some),
         }
     }
 }
 
 impl FinishRun {
-    async fn finish(&self, tx: &Tx, monitor: Monitor, open: monitor_run::Model, ending: Ending) -> Result<FinishedRun> {
+    async fn finish(
+        &self,
+        tx: &Tx,
+        monitor: Monitor,
+        open: &monitor_run::Model,
+        ending: Ending,
+    ) -> Result<FinishedRun> {
         let baseline = monitor.baseline;
         // If another capture was accepted meanwhile, the comparison is outdated and nothing follows from it.
         let is_outdated = open.compared_to.is_some() && open.compared_to != baseline.map(|grab| grab.0);
@@ -140,7 +146,7 @@ impl FinishRun {
         let is_live = monitor.environment == Environment::Live;
         let sends = is_live && (monitor.spec.notify.webhook || monitor.spec.notify.email);
         let alerts = if sends { judgement.alerts } else { Alerts::default() };
-        let run = end_run(tx, &open, ending, alerts.changed, self.now).await?;
+        let run = end_run(tx, open, ending, alerts.changed, self.now).await?;
         let next_baseline = if judgement.is_baseline { open.grab_id.map(GrabId) } else { baseline };
         remember(tx, monitor.id.0, judgement.progress, next_baseline).await?;
         delete_old_runs(tx, monitor.id.0, monitor.spec.keep).await?;
@@ -176,7 +182,7 @@ impl FinishRun {
         &self,
         tx: &Tx,
         monitor: Monitor,
-        open: monitor_run::Model,
+        open: &monitor_run::Model,
         error: &RunError,
     ) -> Result<FinishedRun> {
         let is_first = monitor.state != MonitorState::OutOfCredits;
@@ -184,7 +190,7 @@ impl FinishRun {
             .filter(monitor::Column::TeamId.eq(monitor.team.0))
             .filter(monitor::Column::State.eq(monitor::state(MonitorState::OutOfCredits)));
         let has_run_out = is_first && of_team.count(tx).await? == 0;
-        let run = end_run(tx, &open, Ending::failed(error.clone()), false, self.now).await?;
+        let run = end_run(tx, open, Ending::failed(error.clone()), false, self.now).await?;
         let state = match monitor.state {
             MonitorState::Active => MonitorState::OutOfCredits,
             MonitorState::Paused | MonitorState::OutOfCredits => monitor.state,
