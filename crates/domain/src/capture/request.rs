@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use grabd_options::unknown;
+use grabd_options::{TABLE, Value, unknown};
 
 use super::class::Class;
 use super::{CaptureSpec, FileKind};
@@ -26,6 +26,13 @@ impl CaptureSpec {
     /// A warning for each unknown member of the request.
     pub fn unknown_warnings(&self) -> impl Iterator<Item = String> {
         self.unknown.iter().map(|name| unknown::warning(name))
+    }
+
+    /// The options that differ from their defaults, without secret ones, in the order of their table.
+    pub fn shown_options(&self) -> Vec<(&'static str, Value)> {
+        let request = self.to_minimal_request();
+        let shown = TABLE.iter().filter(|option| !option.is_secret);
+        shown.filter_map(|option| Some((option.name, request.get(option.name)?))).collect()
     }
 
     /// Time limit of one render attempt.
@@ -64,7 +71,7 @@ impl CaptureSpec {
 
 #[cfg(test)]
 mod tests {
-    use grabd_options::{Object, Value};
+    use grabd_options::Object;
 
     use super::super::CaptureRequest;
     use super::*;
