@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use grabd_api::words::text_formats;
 
 pub(crate) use crate::format::Format;
+use crate::monitor_args::MonitorCommand;
 use crate::options::OptionArgs;
 use crate::share::share;
 
@@ -194,6 +195,9 @@ pub(crate) enum Command {
     /// Manage webhooks, which report finished captures
     #[command(subcommand)]
     Webhooks(WebhookCommand),
+    /// Watch pages: capture them by a schedule, and tell when they change
+    #[command(subcommand)]
+    Monitor(MonitorCommand),
     /// Print shell completions
     Completions {
         /// The shell
@@ -379,7 +383,8 @@ pub(crate) enum WebhookCommand {
     Create {
         /// URL that receives the messages
         url: String,
-        /// Events to send: grab.done, grab.failed, grab.changed, credits.low or * for all
+        /// Events to send: grab.done, grab.failed, grab.changed, monitor.changed, monitor.failed, monitor.recovered,
+        /// credits.low or * for all
         #[arg(long = "event", value_name = "EVENT", default_value = "*")]
         events: Vec<String>,
         /// Description
