@@ -27,9 +27,14 @@ REQUESTS = [
     ("CreateGrabRequest", "CaptureOptions", ["url"]),
     ("CreateWebhookRequest", "CreateWebhookOptions", ["url"]),
     ("UpdateWebhookRequest", "UpdateWebhookOptions", []),
+    ("CreateMonitorRequest", "CreateMonitorOptions", ["capture"]),
+    ("UpdateMonitorRequest", "UpdateMonitorOptions", ["capture"]),
 ]
 # What the service responds with.
-RESPONSES = ["Grab", "GrabList", "GrabText", "Batch", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList"]
+RESPONSES = [
+    "Grab", "GrabList", "GrabText", "Batch", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList", "MonitorRun",
+    "Monitor", "MonitorList", "MonitorRunList",
+]
 # Better names of nested objects than their path gives.
 NAMES = {
     "BatchResultError": "BatchError",
