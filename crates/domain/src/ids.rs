@@ -42,6 +42,14 @@ id! {
     GrabId
 }
 id! {
+    /// A monitor: a capture that is repeated by a schedule. The id is not secret.
+    MonitorId
+}
+id! {
+    /// A run of a monitor. The id is not secret.
+    RunId
+}
+id! {
     /// A payer: the first owner of a team, or the team itself if nobody owns it.
     PayerId
 }

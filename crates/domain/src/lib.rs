@@ -22,6 +22,7 @@ pub mod idempotency;
 pub mod ids;
 pub mod limits;
 pub mod links;
+pub mod monitor;
 pub mod oauth;
 pub mod permissions;
 pub mod pricing;

@@ -1,0 +1,199 @@
+//! What counts as a change of a page.
+
+use crate::grabs::{Grab, RenderMetadata, State};
+
+/// The threshold of a request that names none, in millionths of the image.
+pub const THRESHOLD_PPM: u32 = 1000;
+
+/// Something of a page that may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// Its image.
+    Image,
+    /// The HTTP status of its document.
+    Status,
+}
+
+impl Change {
+    /// All of them, in the order of the API.
+    pub const ALL: [Self; 2] = [Self::Image, Self::Status];
+
+    /// The name in the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Image => "image",
+            Self::Status => "status",
+        }
+    }
+}
+
+/// Which capture later ones are compared with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Baseline {
+    /// The capture of the last change that an alert was sent for.
+    #[default]
+    Latest,
+    /// The capture that somebody accepted.
+    Accepted,
+}
+
+impl Baseline {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Latest, Self::Accepted];
+
+    /// The name in the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Latest => "latest",
+            Self::Accepted => "accepted",
+        }
+    }
+
+    /// Parses the name in the API.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|baseline| baseline.as_str() == text)
+    }
+}
+
+/// How images are compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageCompare {
+    /// The part of the image that may differ, in millionths of its area.
+    pub threshold_ppm: u32,
+    /// CSS selectors of elements that are made invisible, so that they never differ.
+    pub ignore: Vec<String>,
+}
+
+impl Default for ImageCompare {
+    fn default() -> Self {
+        Self { threshold_ppm: THRESHOLD_PPM, ignore: Vec::new() }
+    }
+}
+
+impl ImageCompare {
+    /// The part of the image that may differ, from 0 to 1.
+    pub fn threshold_ratio(&self) -> f64 {
+        f64::from(self.threshold_ppm) / 1e6
+    }
+}
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compare {
+    /// The images, if so.
+    pub image: Option<ImageCompare>,
+    /// Whether the HTTP status is.
+    pub status: bool,
+    /// Which capture it is compared with.
+    pub baseline: Baseline,
+}
+
+impl Default for Compare {
+    fn default() -> Self {
+        Self { image: Some(ImageCompare::default()), status: false, baseline: Baseline::default() }
+    }
+}
+
+/// What a comparison has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// The part of the image that differs, in millionths of its area. `None`: images were not compared.
+    pub difference_ppm: Option<u32>,
+    /// What counts as changed.
+    pub changes: Vec<Change>,
+}
+
+impl Compare {
+    /// Compares a done grab with the baseline. `None` if the image should have been compared with that of the baseline and was
+    /// not, so that nothing can be said.
+    pub fn compare(&self, baseline: &Grab, grab: &Grab) -> Option<Compared> {
+        let (before, after) = (done(baseline)?, done(grab)?);
+        let mut compared = Compared::default();
+        if let Some(image) = &self.image {
+            let difference = after.difference.as_ref().filter(|found| found.compared_to == baseline.id)?;
+            compared.difference_ppm = Some(difference.changed_ppm);
+            if difference.changed_ppm > image.threshold_ppm {
+                compared.changes.push(Change::Image);
+            }
+        }
+        if self.status && before.http_status != after.http_status {
+            compared.changes.push(Change::Status);
+        }
+        Some(compared)
+    }
+}
+
+fn done(grab: &Grab) -> Option<&RenderMetadata> {
+    match &grab.state {
+        State::Done { metadata, .. } => Some(metadata),
+        State::Pending | State::Processing | State::Failed { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::capture::{CaptureRequest, CaptureSpec, Class};
+    use crate::credentials::Environment;
+    use crate::grabs::Difference;
+    use crate::ids::{GrabId, TeamId};
+    use crate::timestamp::Timestamp;
+
+    const BEFORE: GrabId = GrabId(Uuid::from_u128(1));
+
+    fn grab(id: GrabId, status: u16, difference: Option<(GrabId, u32)>) -> Grab {
+        let request = CaptureRequest { url: Some("https://example.com/".into()), ..CaptureRequest::default() };
+        let difference =
+            difference.map(|(compared_to, changed_ppm)| Difference { compared_to, changed_ppm, regions: Vec::new() });
+        Grab {
+            id,
+            team: TeamId(Uuid::nil()),
+            environment: Environment::Live,
+            class: Class::Async,
+            spec: CaptureSpec::parse(&request).unwrap(),
+            created_at: Timestamp::from_ms(1),
+            deleted_at: None,
+            attempts: 1,
+            state: State::Done {
+                finished_at: Timestamp::from_ms(2),
+                image: None,
+                size_bytes: 1,
+                execution_ms: 1,
+                metadata: RenderMetadata { http_status: Some(status), difference, ..RenderMetadata::default() },
+            },
+        }
+    }
+
+    #[test]
+    fn images_differ_above_the_threshold_and_statuses_if_they_are_not_equal() {
+        let both = Compare { status: true, ..Compare::default() };
+        let status_only = Compare { image: None, ..both.clone() };
+        let exact = ImageCompare { threshold_ppm: 0, ..ImageCompare::default() };
+        let exact = Compare { image: Some(exact), ..Compare::default() };
+        for (compare, ppm, status, changes) in [
+            (&Compare::default(), 1000, 404, &[][..]),
+            (&Compare::default(), 1001, 200, &[Change::Image]),
+            (&both, 1001, 404, &[Change::Image, Change::Status]),
+            (&both, 0, 404, &[Change::Status]),
+            (&status_only, 500_000, 200, &[]),
+            (&status_only, 500_000, 500, &[Change::Status]),
+            (&exact, 0, 200, &[]),
+            (&exact, 1, 200, &[Change::Image]),
+        ] {
+            let later = grab(GrabId(Uuid::from_u128(2)), status, Some((BEFORE, ppm)));
+            let compared = compare.compare(&grab(BEFORE, 200, None), &later).unwrap();
+            assert_eq!(compared.changes, changes, "{compare:?} {ppm} {status}");
+            assert_eq!(compared.difference_ppm, compare.image.as_ref().map(|_| ppm));
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_without_a_comparison_with_this_baseline() {
+        for difference in [None, Some((GrabId(Uuid::from_u128(9)), 5))] {
+            let later = grab(GrabId(Uuid::from_u128(2)), 200, difference);
+            assert_eq!(Compare::default().compare(&grab(BEFORE, 200, None), &later), None);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What follows from a run: the next baseline, and the alerts.
+
+use super::compare::Baseline;
+use super::outcome::RunOutcome;
+
+/// Failed runs in a row after which an alert is sent.
+pub const FAILURES_TOLD: u32 = 3;
+
+/// What is remembered from run to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Runs in a row that differ from the baseline.
+    pub differing: u32,
+    /// Whether an alert was sent for the current difference from an accepted baseline.
+    pub is_change_told: bool,
+    /// Failed runs in a row.
+    pub failures: u32,
+    /// Whether an alert was sent for them.
+    pub is_failure_told: bool,
+}
+
+/// The alerts that a run causes. Both of `changed` and `recovered` are possible.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Alerts {
+    /// The page has changed.
+    pub changed: bool,
+    /// The last runs have failed.
+    pub failed: bool,
+    /// The first done run after failed ones that were told.
+    pub recovered: bool,
+}
+
+/// What follows from a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// What is remembered.
+    pub progress: Progress,
+    /// The alerts.
+    pub alerts: Alerts,
+    /// Whether its capture is the next baseline.
+    pub is_baseline: bool,
+}
+
+impl Progress {
+    /// What follows from a run with this outcome. An alert needs `alert_after` runs in a row that differ.
+    pub fn judge(self, outcome: RunOutcome, alert_after: u32, baseline: Baseline) -> Judgement {
+        let unchanged = Judgement { progress: self, alerts: Alerts::default(), is_baseline: false };
+        match outcome {
+            RunOutcome::Running | RunOutcome::Missed => unchanged,
+            RunOutcome::Failed => {
+                let failures = self.failures.saturating_add(1);
+                let failed = failures >= FAILURES_TOLD && !self.is_failure_told;
+                let is_failure_told = self.is_failure_told || failed;
+                let progress = Self { failures, is_failure_told, ..self };
+                Judgement { progress, alerts: Alerts { failed, ..Alerts::default() }, is_baseline: false }
+            }
+            RunOutcome::First | RunOutcome::Same | RunOutcome::Changed => {
+                let recovered = Alerts { recovered: self.is_failure_told, ..Alerts::default() };
+                let working = Self { failures: 0, is_failure_told: false, ..self };
+                working.judge_done(outcome, alert_after, baseline, recovered)
+            }
+        }
+    }
+
+    fn judge_done(self, outcome: RunOutcome, alert_after: u32, baseline: Baseline, alerts: Alerts) -> Judgement {
+        let at_baseline = Self { differing: 0, is_change_told: false, ..self };
+        if outcome != RunOutcome::Changed {
+            return Judgement { progress: at_baseline, alerts, is_baseline: outcome == RunOutcome::First };
+        }
+        let differing = self.differing.saturating_add(1);
+        let changed = differing >= alert_after && !self.is_change_told;
+        let alerts = Alerts { changed, ..alerts };
+        match baseline {
+            Baseline::Latest if changed => Judgement { progress: at_baseline, alerts, is_baseline: true },
+            Baseline::Latest | Baseline::Accepted => {
+                let is_change_told = self.is_change_told || changed;
+                Judgement { progress: Self { differing, is_change_told, ..self }, alerts, is_baseline: false }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The alerts of runs with these outcomes, one letter for each: `f`ailed, `m`issed, `1` for the first, `s`ame, `c`hanged. In
+    /// the result: `C`hanged, `F`ailed, `R`ecovered, `B` for a new baseline.
+    fn told(outcomes: &str, alert_after: u32, baseline: Baseline) -> Vec<String> {
+        let mut progress = Progress::default();
+        let judge = |letter| {
+            let outcome = match letter {
+                'f' => RunOutcome::Failed,
+                'm' => RunOutcome::Missed,
+                '1' => RunOutcome::First,
+                's' => RunOutcome::Same,
+                _ => RunOutcome::Changed,
+            };
+            let Judgement { progress: next, alerts, is_baseline } = progress.judge(outcome, alert_after, baseline);
+            progress = next;
+            let all = [(alerts.changed, 'C'), (alerts.failed, 'F'), (alerts.recovered, 'R'), (is_baseline, 'B')];
+            all.into_iter().filter_map(|(is_set, letter)| is_set.then_some(letter)).collect()
+        };
+        outcomes.chars().map(judge).collect()
+    }
+
+    #[test]
+    fn change_is_told_once_and_becomes_the_baseline() {
+        assert_eq!(told("1sccs", 1, Baseline::Latest), ["B", "", "CB", "CB", ""]);
+    }
+
+    #[test]
+    fn change_is_told_after_as_many_runs_in_a_row() {
+        assert_eq!(told("1ccsccc", 3, Baseline::Latest), ["B", "", "", "", "", "", "CB"]);
+        assert_eq!(told("1cfcmc", 3, Baseline::Latest), ["B", "", "", "", "", "CB"], "failed runs say nothing");
+    }
+
+    #[test]
+    fn accepted_baseline_stays_and_its_change_is_told_until_it_is_the_same_again() {
+        assert_eq!(told("1cccscc", 1, Baseline::Accepted), ["B", "C", "", "", "", "C", ""]);
+        assert_eq!(told("1cccc", 2, Baseline::Accepted), ["B", "", "C", "", ""]);
+    }
+
+    #[test]
+    fn third_failure_is_told_once_and_so_is_its_end() {
+        assert_eq!(told("1ffsff", 1, Baseline::Latest), ["B", "", "", "", "", ""]);
+        assert_eq!(told("1ffffss", 1, Baseline::Latest), ["B", "", "", "F", "", "R", ""]);
+        assert_eq!(told("1fmffc", 1, Baseline::Latest), ["B", "", "", "", "F", "CRB"]);
+    }
+}

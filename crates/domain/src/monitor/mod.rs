@@ -1,0 +1,26 @@
+//! Monitors: captures that are repeated by a schedule, and compared with a baseline.
+//!
+//! `schedule` and `cron` say when a monitor runs, `compare` what counts as a change, `judge` what follows from a run, `request`
+//! parses what callers send, and `record` has the monitor and its runs, which end with an `outcome`.
+
+mod compare;
+mod cron;
+mod judge;
+mod outcome;
+mod record;
+mod request;
+mod schedule;
+
+pub use self::compare::{Baseline, Change, Compare, Compared, ImageCompare, THRESHOLD_PPM};
+pub use self::cron::{CRON_CHARS, Cron};
+pub use self::judge::{Alerts, FAILURES_TOLD, Judgement, Progress};
+pub use self::outcome::RunOutcome;
+pub use self::record::{Monitor, MonitorState, Run, RunError};
+pub use self::request::{
+    CompareRequest, ImageCompareRequest, KEEP, MonitorChange, MonitorRequest, MonitorSpec, NAME_CHARS, Notify,
+    NotifyRequest,
+};
+pub use self::schedule::{Every, EveryUnit, LocalCron, Schedule};
+
+/// Monitors that a team may have in each environment, unless the operator sets another number.
+pub const MAX_MONITORS: u32 = 50;

@@ -1,0 +1,119 @@
+//! A monitor, and its runs.
+
+use std::fmt;
+
+use super::compare::Change;
+use super::judge::Progress;
+use super::outcome::RunOutcome;
+use super::request::MonitorSpec;
+use crate::credentials::{Environment, Principal};
+use crate::ids::{GrabId, MonitorId, RunId, TeamId};
+use crate::timestamp::Timestamp;
+
+/// Whether a monitor runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MonitorState {
+    /// It does.
+    Active,
+    /// Somebody has paused it.
+    Paused,
+    /// Its team has no credits. It runs again by itself when there are some.
+    OutOfCredits,
+}
+
+impl MonitorState {
+    /// All states.
+    pub const ALL: [Self; 3] = [Self::Active, Self::Paused, Self::OutOfCredits];
+
+    /// The name in the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Paused => "paused",
+            Self::OutOfCredits => "out_of_credits",
+        }
+    }
+}
+
+/// A monitor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Monitor {
+    /// The id.
+    pub id: MonitorId,
+    /// The team whose credits it spends.
+    pub team: TeamId,
+    /// The environment of its grabs.
+    pub environment: Environment,
+    /// Who created it. Its grabs are theirs.
+    pub creator: Principal,
+    /// What it captures, when, and what counts as a change. Without the values of secret options.
+    pub spec: MonitorSpec,
+    /// Whether it runs.
+    pub state: MonitorState,
+    /// What is remembered from run to run.
+    pub progress: Progress,
+    /// Time of creation.
+    pub created_at: Timestamp,
+    /// Time of the last change by a caller.
+    pub updated_at: Timestamp,
+    /// When it is due. `None` if it is paused.
+    pub next_run_at: Option<Timestamp>,
+    /// The grab that later ones are compared with. Its image may have been deleted since.
+    pub baseline: Option<GrabId>,
+    /// The latest run.
+    pub last_run: Option<Run>,
+}
+
+/// Why a run failed or was missed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunError {
+    /// A code of the API's errors.
+    pub code: String,
+    /// What happened, for people.
+    pub message: String,
+}
+
+impl RunError {
+    /// The longest message, in characters.
+    pub const MESSAGE_CHARS: usize = 500;
+
+    /// An error, whose message is shortened.
+    pub fn new(code: &str, message: &dyn fmt::Display) -> Self {
+        let message = message.to_string().chars().take(Self::MESSAGE_CHARS).collect();
+        Self { code: code.to_owned(), message }
+    }
+}
+
+/// A run: one due time of a monitor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The id.
+    pub id: RunId,
+    /// The monitor.
+    pub monitor: MonitorId,
+    /// When it was due.
+    pub due_at: Timestamp,
+    /// What came of it.
+    pub outcome: RunOutcome,
+    /// Its grab. `None` if it was missed, and before there is one.
+    pub grab: Option<GrabId>,
+    /// The baseline that it was compared with.
+    pub compared_to: Option<GrabId>,
+    /// The part of the image that differs, in millionths of its area. `None` unless images were compared.
+    pub difference_ppm: Option<u32>,
+    /// What has changed.
+    pub changes: Vec<Change>,
+    /// Whether an alert about the change was sent.
+    pub is_alerted: bool,
+    /// When it ended.
+    pub finished_at: Option<Timestamp>,
+    /// Why there is no result.
+    pub error: Option<RunError>,
+}
+
+impl Run {
+    /// The part of the image that differs, from 0 to 1.
+    pub fn difference_ratio(&self) -> Option<f64> {
+        self.difference_ppm.map(|ppm| f64::from(ppm) / 1e6)
+    }
+}

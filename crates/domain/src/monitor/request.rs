@@ -1,0 +1,532 @@
+//! Validation of requests to create or change a monitor.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use grabd_options::{Kind, Value};
+
+use super::compare::{Baseline, Compare, ImageCompare};
+use super::cron::Cron;
+use super::schedule::{Every, LocalCron, Schedule};
+use crate::capture::{CaptureRequest, CaptureSpec, Class};
+use crate::faults::{Fault, Field};
+use crate::ids::GrabId;
+
+/// The longest name, in characters.
+pub const NAME_CHARS: usize = 100;
+/// How many runs are kept.
+pub const KEEP: RangeInclusive<u32> = 1..=1000;
+/// The number of kept runs of a request that names none.
+const DEFAULT_KEEP: u32 = 100;
+/// After how many runs in a row that differ there may be an alert.
+const ALERT_AFTER: RangeInclusive<u32> = 1..=10;
+
+/// An unvalidated request to create or change a monitor. Absent members have their defaults, or are not changed.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the names of the API")]
+pub struct MonitorRequest {
+    pub name: Option<String>,
+    pub capture: Option<CaptureRequest>,
+    pub every: Option<String>,
+    pub cron: Option<String>,
+    pub time_zone: Option<String>,
+    pub compare: Option<CompareRequest>,
+    pub alert_after: Option<i64>,
+    pub notify: Option<NotifyRequest>,
+    pub keep: Option<i64>,
+    /// Only of a change.
+    pub paused: Option<bool>,
+    /// Members of the wrong type: their path, and the received value.
+    pub unparsed: Vec<(String, String)>,
+}
+
+/// What is compared.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the names of the API")]
+pub struct CompareRequest {
+    pub image: Option<ImageCompareRequest>,
+    pub status: Option<bool>,
+    pub baseline: Option<String>,
+}
+
+/// How images are compared.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the names of the API")]
+pub struct ImageCompareRequest {
+    pub threshold_ratio: Option<f64>,
+    pub ignore: Vec<String>,
+}
+
+/// How alerts are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names of the API")]
+pub struct NotifyRequest {
+    pub webhook: Option<bool>,
+    pub email: Option<bool>,
+}
+
+/// How alerts are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notify {
+    /// By webhooks.
+    pub webhook: bool,
+    /// By e-mail.
+    pub email: bool,
+}
+
+impl Default for Notify {
+    fn default() -> Self {
+        Self { webhook: true, email: true }
+    }
+}
+
+/// What a monitor does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MonitorSpec {
+    /// Its name, for people.
+    pub name: String,
+    /// What it captures.
+    pub capture: CaptureSpec,
+    /// When.
+    pub schedule: Schedule,
+    /// What counts as a change.
+    pub compare: Compare,
+    /// After how many runs in a row that differ there is an alert.
+    pub alert_after: u32,
+    /// How alerts are sent.
+    pub notify: Notify,
+    /// How many runs are kept.
+    pub keep: u32,
+}
+
+/// A valid change. `None` members are not changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the members of the monitor")]
+pub struct MonitorChange {
+    pub name: Option<String>,
+    pub capture: Option<CaptureSpec>,
+    pub schedule: Option<Schedule>,
+    pub compare: Option<Compare>,
+    pub alert_after: Option<u32>,
+    pub notify: Option<Notify>,
+    pub keep: Option<u32>,
+    /// Whether it is paused.
+    pub is_paused: Option<bool>,
+}
+
+/// The paths of members that may have the wrong type, in the order in which they are reported, and what they must be.
+const MEMBERS: [(&str, Option<&str>, &str); 17] = [
+    ("body", None, "a JSON object"),
+    ("update_mask", None, "made of members of a monitor that can be changed"),
+    ("name", None, "a string of 1 to 100 characters"),
+    ("capture", None, CAPTURE),
+    ("every", None, "a string, such as \"1h\""),
+    ("cron", None, "a string of five fields, such as \"0 9 * * 1-5\""),
+    ("time_zone", None, ZONE),
+    ("compare", None, "an object with some of `image`, `status` and `baseline`"),
+    ("compare", Some("image"), "an object with some of `threshold_ratio` and `ignore`"),
+    ("compare", Some("image.threshold_ratio"), RATIO),
+    ("compare", Some("image.ignore"), "an array of CSS selectors"),
+    ("compare", Some("status"), "true or false"),
+    ("compare", Some("baseline"), BASELINE),
+    ("alert_after", None, "an integer from 1 to 10"),
+    ("notify", None, "an object with some of `webhook` and `email`, which are true or false"),
+    ("keep", None, "an integer from 1 to 1000"),
+    ("paused", None, "true or false"),
+];
+
+const CAPTURE: &str = "an object with capture options, of which `url` or `html` is required";
+const ZONE: &str = "the name of an IANA time zone, such as \"Europe/Berlin\"";
+const RATIO: &str = "a number from 0 to 1";
+const BASELINE: &str = "\"latest\" or \"accepted\"";
+
+impl MonitorSpec {
+    /// Validates a request to create a monitor, whose runs are at least `shortest` apart.
+    ///
+    /// # Errors
+    /// The first invalid member.
+    pub fn parse(request: &MonitorRequest, shortest: Duration) -> Result<Self, Fault> {
+        check_types(request)?;
+        let capture = request.capture.as_ref().ok_or_else(|| bad("capture", "", CAPTURE))?;
+        let capture = parse_capture(capture)?;
+        let name = match &request.name {
+            Some(name) => parse_name(name)?,
+            None => capture.url.host().to_string().chars().take(NAME_CHARS).collect(),
+        };
+        let schedule = parse_schedule(request, None, shortest)?
+            .ok_or_else(|| bad("every", "", format!("present, unless `cron` is: {}", every_allowed(shortest))))?;
+        let compare = request.compare.as_ref().map_or(Ok(Compare::default()), parse_compare)?;
+        check_ignored(&capture, &compare)?;
+        Ok(Self {
+            name,
+            capture,
+            schedule,
+            compare,
+            alert_after: number("alert_after", request.alert_after, &ALERT_AFTER)?.unwrap_or(*ALERT_AFTER.start()),
+            notify: notify(request.notify, Notify::default()),
+            keep: number("keep", request.keep, &KEEP)?.unwrap_or(DEFAULT_KEEP),
+        })
+    }
+
+    /// What a run captures: the capture, without the elements that are ignored, compared with the baseline.
+    pub fn run_request(&self, baseline: Option<GrabId>) -> CaptureRequest {
+        let mut request = self.capture.to_minimal_request();
+        if let Some(image) = &self.compare.image {
+            if !image.ignore.is_empty() {
+                request.hide = Some(hidden(request.hide.unwrap_or_default(), &image.ignore));
+            }
+            request.compare_to = baseline.map(|grab| grab.to_string());
+        }
+        request
+    }
+}
+
+impl MonitorChange {
+    /// Validates a change of a monitor.
+    ///
+    /// # Errors
+    /// As [`MonitorSpec::parse`].
+    pub fn parse(request: &MonitorRequest, current: &MonitorSpec, shortest: Duration) -> Result<Self, Fault> {
+        check_types(request)?;
+        let capture = request.capture.as_ref().map(parse_capture).transpose()?;
+        let compare = request.compare.as_ref().map(parse_compare).transpose()?;
+        if capture.is_some() || compare.is_some() {
+            let capture = capture.as_ref().unwrap_or(&current.capture);
+            check_ignored(capture, compare.as_ref().unwrap_or(&current.compare))?;
+        }
+        Ok(Self {
+            name: request.name.as_deref().map(parse_name).transpose()?,
+            capture,
+            schedule: parse_schedule(request, Some(&current.schedule), shortest)?,
+            compare,
+            alert_after: number("alert_after", request.alert_after, &ALERT_AFTER)?,
+            notify: request.notify.map(|given| notify(Some(given), current.notify)),
+            keep: number("keep", request.keep, &KEEP)?,
+            is_paused: request.paused,
+        })
+    }
+
+    /// Whether nothing is changed.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn bad(name: &'static str, seen: &str, allowed: impl Into<String>) -> Fault {
+    Fault::BadRequest(Field::new(name, seen, allowed))
+}
+
+fn check_types(request: &MonitorRequest) -> Result<(), Fault> {
+    for (name, member, allowed) in MEMBERS {
+        let field = |seen: &str| Field::new(name, seen, allowed).in_member(member);
+        let path = field("").path();
+        if let Some((_, seen)) = request.unparsed.iter().find(|(of, _)| *of == path) {
+            return Err(Fault::BadRequest(field(seen)));
+        }
+    }
+    Ok(())
+}
+
+/// Options that would not make one new image for each run.
+fn parse_capture(request: &CaptureRequest) -> Result<CaptureSpec, Fault> {
+    let capture = CaptureSpec::parse(request)?;
+    capture.check_class(Class::Async)?;
+    let left_out = "left out of the capture of a monitor";
+    if let Some(earlier) = capture.compare_to {
+        return Err(bad("compare_to", &format!("\"{earlier}\""), format!("{left_out}, which has its own baseline")));
+    }
+    if !capture.max_age.is_zero() {
+        return Err(bad(
+            "max_age",
+            &capture.max_age.as_secs().to_string(),
+            format!("{left_out}: each run is a new one"),
+        ));
+    }
+    if capture.secrets.given().contains(&"upload_url") {
+        return Err(bad("upload_url", "", format!("{left_out}: it would be overwritten by each run")));
+    }
+    Ok(capture)
+}
+
+fn parse_name(text: &str) -> Result<String, Fault> {
+    let name = text.trim();
+    let is_valid = (1..=NAME_CHARS).contains(&name.chars().count()) && !name.chars().any(char::is_control);
+    if is_valid { Ok(name.to_owned()) } else { Err(bad("name", text, "a text of 1 to 100 characters in one line")) }
+}
+
+fn every_allowed(shortest: Duration) -> String {
+    format!("an integer and `m`, `h` or `d`, from {}m to 30d", shortest.as_secs() / 60)
+}
+
+fn parse_schedule(
+    request: &MonitorRequest,
+    current: Option<&Schedule>,
+    shortest: Duration,
+) -> Result<Option<Schedule>, Fault> {
+    let zone = match &request.time_zone {
+        Some(zone) if !LocalCron::has_zone(zone) => return Err(bad("time_zone", &format!("\"{zone}\""), ZONE)),
+        zone => zone.as_deref(),
+    };
+    let current = current.and_then(|current| match current {
+        Schedule::Every(_) => None,
+        Schedule::Cron(cron) => Some(cron),
+    });
+    let cron = match (&request.every, &request.cron) {
+        (Some(_), Some(cron)) => return Err(bad("cron", &format!("\"{cron}\""), "left out where `every` is used")),
+        (Some(every), None) => {
+            if let Some(zone) = zone {
+                return Err(bad("time_zone", &format!("\"{zone}\""), "left out where `cron` is not used"));
+            }
+            let parsed = Every::parse(every).filter(|every| every.length() >= shortest);
+            let refused = || bad("every", &format!("\"{every}\""), every_allowed(shortest));
+            return parsed.map(|every| Some(Schedule::Every(every))).ok_or_else(refused);
+        }
+        (None, Some(cron)) => parse_cron(cron, shortest)?,
+        (None, None) => match (zone, current) {
+            (None, _) => return Ok(None),
+            (Some(_), Some(current)) => current.cron().clone(),
+            (Some(zone), None) => {
+                return Err(bad("time_zone", &format!("\"{zone}\""), "left out where `cron` is not used"));
+            }
+        },
+    };
+    let text = cron.to_string();
+    let zone = zone.or(current.map(LocalCron::zone_name)).unwrap_or(LocalCron::UTC);
+    let local = LocalCron::new(cron, zone).ok_or_else(|| bad("cron", &format!("\"{text}\""), "a time that exists"))?;
+    Ok(Some(Schedule::Cron(local)))
+}
+
+fn parse_cron(text: &str, shortest: Duration) -> Result<Cron, Fault> {
+    let seen = format!("\"{text}\"");
+    let fields = "five fields: minute, hour, day of the month, month and day of the week, such as \"0 9 * * 1-5\"";
+    let cron = Cron::parse(text).ok_or_else(|| bad("cron", &seen, fields))?;
+    if cron.shortest_gap() < shortest {
+        let minutes = shortest.as_secs() / 60;
+        return Err(bad("cron", &seen, format!("an expression with at least {minutes} minutes between two runs")));
+    }
+    Ok(cron)
+}
+
+fn parse_compare(request: &CompareRequest) -> Result<Compare, Fault> {
+    let in_compare = |member, seen: &str, allowed: &str| {
+        Fault::BadRequest(Field::new("compare", seen, allowed).in_member(Some(member)))
+    };
+    let CompareRequest { image, status, baseline } = request;
+    let baseline = match baseline {
+        None => Baseline::default(),
+        Some(text) => {
+            let refused = || in_compare("baseline", &format!("\"{text}\""), BASELINE);
+            Baseline::parse(text).ok_or_else(refused)?
+        }
+    };
+    let image = match image {
+        None => None,
+        Some(ImageCompareRequest { threshold_ratio, ignore }) => {
+            let threshold_ppm = match threshold_ratio {
+                None => ImageCompare::default().threshold_ppm,
+                Some(ratio) => {
+                    let refused = || in_compare("image.threshold_ratio", &ratio.to_string(), RATIO);
+                    ppm(*ratio).ok_or_else(refused)?
+                }
+            };
+            if let Some(hide) = grabd_options::find("hide") {
+                let check = hide.check(&Value::Texts(ignore.clone()));
+                check.map_err(|problem| in_compare("image.ignore", &problem.seen, &problem.allowed))?;
+            }
+            Some(ImageCompare { threshold_ppm, ignore: ignore.clone() })
+        }
+    };
+    // Without a choice, images are compared.
+    let status = status.unwrap_or(false);
+    let image = if image.is_none() && !status { Some(ImageCompare::default()) } else { image };
+    Ok(Compare { image, status, baseline })
+}
+
+/// Millionths of a ratio from 0 to 1.
+fn ppm(ratio: f64) -> Option<u32> {
+    if !(0.0..=1.0).contains(&ratio) {
+        return None;
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between 0 and 1,000,000")]
+    let ppm = (ratio * 1e6).round() as u32;
+    Some(ppm)
+}
+
+/// Checks that hidden and ignored elements together are not more than a capture may hide.
+fn check_ignored(capture: &CaptureSpec, compare: &Compare) -> Result<(), Fault> {
+    let ignored = compare.image.as_ref().map_or(&[][..], |image| image.ignore.as_slice());
+    let Some(Kind::Selectors { max }) = grabd_options::find("hide").map(|option| option.kind) else { return Ok(()) };
+    if hidden(capture.changes.hide.clone(), ignored).len() <= max {
+        return Ok(());
+    }
+    let allowed = format!("an array of at most {max} CSS selectors, together with those of `hide`");
+    let field = Field::new("compare", &format!("{} selectors", ignored.len()), allowed);
+    Err(Fault::BadRequest(field.in_member(Some("image.ignore"))))
+}
+
+/// The elements that a run hides.
+fn hidden(mut hide: Vec<String>, ignored: &[String]) -> Vec<String> {
+    for selector in ignored {
+        if !hide.contains(selector) {
+            hide.push(selector.clone());
+        }
+    }
+    hide
+}
+
+fn number(name: &'static str, given: Option<i64>, range: &RangeInclusive<u32>) -> Result<Option<u32>, Fault> {
+    let Some(given) = given else { return Ok(None) };
+    let allowed = || format!("an integer from {} to {}", range.start(), range.end());
+    let number = u32::try_from(given).ok().filter(|number| range.contains(number));
+    number.map(Some).ok_or_else(|| bad(name, &given.to_string(), allowed()))
+}
+
+fn notify(given: Option<NotifyRequest>, current: Notify) -> Notify {
+    let NotifyRequest { webhook, email } = given.unwrap_or_default();
+    Notify { webhook: webhook.unwrap_or(current.webhook), email: email.unwrap_or(current.email) }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    const SHORTEST: Duration = Duration::from_secs(300);
+
+    fn request() -> MonitorRequest {
+        let capture = CaptureRequest { url: Some("https://www.example.com/a".into()), ..CaptureRequest::default() };
+        MonitorRequest { capture: Some(capture), every: Some("1h".into()), ..MonitorRequest::default() }
+    }
+
+    fn with(change: impl FnOnce(&mut MonitorRequest)) -> MonitorRequest {
+        let mut request = request();
+        change(&mut request);
+        request
+    }
+
+    fn refused(change: impl FnOnce(&mut MonitorRequest)) -> String {
+        MonitorSpec::parse(&with(change), SHORTEST).unwrap_err().to_string()
+    }
+
+    fn capture_with(change: impl FnOnce(&mut CaptureRequest)) -> impl FnOnce(&mut MonitorRequest) {
+        move |request: &mut MonitorRequest| change(request.capture.as_mut().unwrap())
+    }
+
+    #[test]
+    fn absent_members_have_their_defaults() {
+        let spec = MonitorSpec::parse(&request(), SHORTEST).unwrap();
+        assert_eq!((spec.name.as_str(), spec.alert_after, spec.keep), ("www.example.com", 1, 100));
+        assert_eq!((spec.compare, spec.notify), (Compare::default(), Notify { webhook: true, email: true }));
+        let status = CompareRequest { status: Some(true), ..CompareRequest::default() };
+        let spec = MonitorSpec::parse(&with(|request| request.compare = Some(status)), SHORTEST).unwrap();
+        assert_eq!((spec.compare.image, spec.compare.status), (None, true));
+        let empty = with(|request| request.compare = Some(CompareRequest::default()));
+        assert_eq!(MonitorSpec::parse(&empty, SHORTEST).unwrap().compare, Compare::default());
+    }
+
+    #[test]
+    fn first_invalid_member_is_named() {
+        type Change = fn(&mut MonitorRequest);
+        let cases: [(Change, &str); 18] = [
+            (|r| r.capture = None, "`capture` must be an object"),
+            (|r| r.name = Some("  ".into()), "`name` must be"),
+            (|r| r.name = Some("n".repeat(101)), "`name` must be"),
+            (|r| r.every = None, "`every` must be present, unless `cron` is"),
+            (
+                |r| r.every = Some("4m".into()),
+                "`every` must be an integer and `m`, `h` or `d`, from 5m to 30d; got \"4m\"",
+            ),
+            (|r| r.cron = Some("0 9 * * *".into()), "`cron` must be left out where `every` is used"),
+            (|r| (r.every, r.cron) = (None, Some("0 9 * *".into())), "`cron` must be five fields"),
+            (|r| (r.every, r.cron) = (None, Some("* * * * *".into())), "`cron` must be an expression with at least 5"),
+            (|r| (r.every, r.cron) = (None, Some("0 0 30 2 *".into())), "`cron` must be a time that exists"),
+            (|r| r.time_zone = Some("Mars".into()), "`time_zone` must be the name of an IANA time zone"),
+            (|r| r.time_zone = Some("UTC".into()), "`time_zone` must be left out"),
+            (|r| r.alert_after = Some(11), "`alert_after` must be an integer from 1 to 10; got 11"),
+            (|r| r.keep = Some(0), "`keep` must be an integer from 1 to 1000; got 0"),
+            (|r| r.unparsed = vec![("notify".into(), "5".into())], "`notify` must be an object"),
+            (
+                |r| r.unparsed = vec![("keep".into(), "x".into()), ("compare.image.ignore".into(), "5".into())],
+                "`compare.image.ignore` must be an array of CSS selectors; got 5",
+            ),
+            (
+                |r| r.compare = Some(CompareRequest { baseline: Some("first".into()), ..CompareRequest::default() }),
+                "`compare.baseline` must be \"latest\" or \"accepted\"; got \"first\"",
+            ),
+            (
+                |r| r.compare = Some(image(1.5, &[])),
+                "`compare.image.threshold_ratio` must be a number from 0 to 1; got 1.5",
+            ),
+            (|r| r.compare = Some(image(0.1, &[" "])), "`compare.image.ignore` must be"),
+        ];
+        for (change, expected) in cases {
+            let message = refused(change);
+            assert!(message.starts_with(expected), "{message}");
+        }
+    }
+
+    fn image(threshold_ratio: f64, ignore: &[&str]) -> CompareRequest {
+        let ignore = ignore.iter().map(|selector| (*selector).to_owned()).collect();
+        let image = ImageCompareRequest { threshold_ratio: Some(threshold_ratio), ignore };
+        CompareRequest { image: Some(image), ..CompareRequest::default() }
+    }
+
+    #[test]
+    fn options_that_do_not_fit_a_monitor_are_refused() {
+        let id = Uuid::nil().to_string();
+        assert!(refused(capture_with(|r| r.compare_to = Some(id))).starts_with("`compare_to` must be left out"));
+        assert!(refused(capture_with(|r| r.max_age = Some(60))).starts_with("`max_age` must be left out"));
+        let upload = grabd_options::Secret("https://bucket.example.com/a.png".to_owned());
+        assert!(refused(capture_with(|r| r.upload_url = Some(upload))).starts_with("`upload_url` must be left out"));
+        assert!(refused(capture_with(|r| r.width = Some(1))).starts_with("`width` must be"));
+    }
+
+    #[test]
+    fn ignored_elements_are_hidden_with_those_of_the_capture() {
+        let request = with(|request| {
+            request.compare = Some(image(0.0, &[".ad", ".time"]));
+            request.capture.as_mut().unwrap().hide = Some(vec![".time".into(), ".cookie".into()]);
+        });
+        let spec = MonitorSpec::parse(&request, SHORTEST).unwrap();
+        let baseline = GrabId(Uuid::from_u128(7));
+        let run = spec.run_request(Some(baseline));
+        assert_eq!(run.hide.as_deref().unwrap(), [".time", ".cookie", ".ad"]);
+        assert_eq!(run.compare_to, Some(baseline.to_string()));
+        assert!(CaptureSpec::parse(&run).is_ok());
+        assert_eq!(spec.run_request(None).compare_to, None);
+        let full = with(|request| {
+            request.compare = Some(image(0.0, &[".one-more"]));
+            request.capture.as_mut().unwrap().hide = Some((0..20).map(|n| format!(".e{n}")).collect());
+        });
+        let message = MonitorSpec::parse(&full, SHORTEST).unwrap_err().to_string();
+        assert!(message.starts_with("`compare.image.ignore` must be an array of at most 20"), "{message}");
+    }
+
+    #[test]
+    fn change_keeps_what_it_does_not_name() {
+        let current = MonitorSpec::parse(&request(), SHORTEST).unwrap();
+        let parse = |request: MonitorRequest| MonitorChange::parse(&request, &current, SHORTEST);
+        assert!(parse(MonitorRequest::default()).unwrap().is_empty());
+        let no_mail = NotifyRequest { email: Some(false), webhook: None };
+        let change = parse(MonitorRequest { notify: Some(no_mail), ..MonitorRequest::default() }).unwrap();
+        assert_eq!(change.notify, Some(Notify { webhook: true, email: false }));
+        let daily = MonitorRequest {
+            cron: Some("0 9 * * *".into()),
+            time_zone: Some("europe/berlin".into()),
+            ..MonitorRequest::default()
+        };
+        let schedule = parse(daily).unwrap().schedule.unwrap();
+        let Schedule::Cron(cron) = &schedule else { panic!("not a cron expression") };
+        assert_eq!(cron.zone_name(), "Europe/Berlin");
+        let daily = MonitorSpec { schedule, ..current.clone() };
+        let other_time = MonitorRequest { cron: Some("0 10 * * *".into()), ..MonitorRequest::default() };
+        let Some(Schedule::Cron(cron)) = MonitorChange::parse(&other_time, &daily, SHORTEST).unwrap().schedule else {
+            panic!("not a cron expression")
+        };
+        assert_eq!((cron.cron().to_string().as_str(), cron.zone_name()), ("0 10 * * *", "Europe/Berlin"));
+        let zone = MonitorRequest { time_zone: Some("UTC".into()), ..MonitorRequest::default() };
+        assert!(MonitorChange::parse(&zone, &daily, SHORTEST).unwrap().schedule.is_some());
+        assert!(parse(zone).is_err(), "an interval has no time zone");
+    }
+}
