@@ -68,27 +68,16 @@ fn request(args: &CreateMonitorArgs) -> Result<Value, Failure> {
 
 /// What is compared. None if no argument says it.
 fn compare(args: &CreateMonitorArgs) -> Option<Value> {
-    let CreateMonitorArgs { threshold, ignore, text_selector, text_ignore, baseline, .. } = args;
+    let CreateMonitorArgs { threshold, ignore, baseline, no_compare_image, compare_status, .. } = args;
     let image = members([
         ("threshold_ratio", threshold.map(|ratio| json!(ratio))),
         ("ignore", (!ignore.is_empty()).then(|| json!(ignore))),
     ]);
-    let text = members([
-        ("selector", text_selector.as_ref().map(|selector| json!(selector))),
-        ("ignore_patterns", (!text_ignore.is_empty()).then(|| json!(text_ignore))),
-    ]);
-    let compares_text = args.compare_text || text_selector.is_some() || !text_ignore.is_empty();
-    let is_set = args.no_compare_image
-        || compares_text
-        || args.compare_status
-        || threshold.is_some()
-        || !ignore.is_empty()
-        || baseline.is_some();
+    let is_set = *compare_status || threshold.is_some() || !ignore.is_empty() || baseline.is_some();
     is_set.then(|| {
         members([
-            ("image", (!args.no_compare_image).then_some(image)),
-            ("text", compares_text.then_some(text)),
-            ("status", args.compare_status.then(|| json!(true))),
+            ("image", (!no_compare_image).then_some(image)),
+            ("status", compare_status.then(|| json!(true))),
             ("baseline", baseline.as_ref().map(|word| json!(word))),
         ])
     })
@@ -190,7 +179,7 @@ fn schedule(monitor: &Value) -> String {
     }
 }
 
-/// What a run found, such as `image 2.1 %, text`. None if nothing was compared.
+/// What a run found, such as `image 2.1 %, status`. None if nothing was compared.
 fn change(run: &Value) -> Option<String> {
     let ratio = run["difference_ratio"].as_f64().map(|ratio| match ratio {
         0.0 => "0 %".to_owned(),
@@ -266,10 +255,7 @@ mod tests {
             compare(&["--threshold", "0.01", "--ignore", ".ad", "--ignore", ".clock"]),
             json!({ "image": image })
         );
-        assert_eq!(
-            compare(&["--text-selector", ".price", "--no-compare-image"]),
-            json!({ "text": { "selector": ".price" } })
-        );
+        assert_eq!(compare(&["--compare-status", "--no-compare-image"]), json!({ "status": true }));
         assert_eq!(
             compare(&["--compare-status", "--baseline", "accepted"]),
             json!({ "image": {}, "status": true, "baseline": "accepted" })
@@ -284,6 +270,7 @@ mod tests {
             &["a.example", "--every", "1d", "--cron-time-zone", "UTC"],
             &["a.example", "--every", "1d", "--threshold", "2"],
             &["a.example", "--every", "1d", "--baseline", "last"],
+            &["a.example", "--every", "1d", "--no-compare-image"],
         ] {
             assert!(Args::try_parse_from([&["grab", "monitor", "create"], args].concat()).is_err(), "{args:?}");
         }
@@ -295,7 +282,7 @@ mod tests {
             (json!(null), json!([]), None),
             (json!(0), json!([]), Some("0 %")),
             (json!(0.000_01), json!([]), Some("less than 0.1 %")),
-            (json!(0.021), json!(["image", "text"]), Some("image 2.1 %, text")),
+            (json!(0.021), json!(["image", "status"]), Some("image 2.1 %, status")),
             (json!(null), json!(["status"]), Some("status")),
         ] {
             let run = json!({ "difference_ratio": ratio, "what_changed": kinds });

@@ -79,19 +79,10 @@ pub(crate) struct CreateMonitorArgs {
     /// CSS selector of elements whose changes do not count; can be repeated
     #[arg(long, value_name = "CSS", conflicts_with = "no_compare_image")]
     pub(crate) ignore: Vec<String>,
-    /// Do not compare the images
-    #[arg(long)]
+    /// Do not compare the images, only the HTTP status
+    #[arg(long, requires = "compare_status")]
     pub(crate) no_compare_image: bool,
-    /// Compare the text of the page
-    #[arg(long)]
-    pub(crate) compare_text: bool,
-    /// Compare the text of this element only (implies --compare-text)
-    #[arg(long, value_name = "CSS")]
-    pub(crate) text_selector: Option<String>,
-    /// Regular expression of text that does not count (implies --compare-text); can be repeated
-    #[arg(long, value_name = "REGEX")]
-    pub(crate) text_ignore: Vec<String>,
-    /// Compare the HTTP status of the page
+    /// Compare the HTTP status of the page, too
     #[arg(long)]
     pub(crate) compare_status: bool,
     /// The capture to compare with: the latest one that was reported, or the accepted one, which only `grab monitor accept`

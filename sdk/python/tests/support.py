@@ -157,7 +157,7 @@ def monitor(id: str) -> dict[str, Any]:
         "every": "6h",
         "cron": None,
         "time_zone": "UTC",
-        "compare": {"image": {"threshold_ratio": 0.001, "ignore": []}, "text": None, "status": False, "baseline": "latest"},
+        "compare": {"image": {"threshold_ratio": 0.001, "ignore": []}, "status": False, "baseline": "latest"},
         "alert_after": 1,
         "notify": {"webhook": True, "email": True},
         "keep": 100,

@@ -5,11 +5,23 @@ use crate::rig::Rig;
 #[tokio::test(flavor = "multi_thread")]
 async fn monitor_can_be_created_paused_resumed_and_deleted() {
     let rig = Rig::without_browser().await;
-    let args = ["monitor", "create", "example.com/price", "--every", "6h", "--text-selector", ".price", "--json"];
+    let args = [
+        "monitor",
+        "create",
+        "example.com/price",
+        "--every",
+        "6h",
+        "--selector",
+        ".price",
+        "--threshold",
+        "0",
+        "--json",
+    ];
     let created = rig.test(&args).await.expect_exit(0).json().remove(0);
     assert_eq!((&created["state"], &created["every"]), (&"active".into(), &"6h".into()), "{created}");
     assert_eq!(created["capture"]["url"], "https://example.com/price");
-    assert_eq!(created["compare"]["text"]["selector"], ".price");
+    assert_eq!(created["capture"]["selector"], ".price");
+    assert_eq!(created["compare"]["image"]["threshold_ratio"].as_f64(), Some(0.0));
     let id = created["id"].as_str().unwrap();
 
     let listed = rig.test(&["monitor", "list"]).await.expect_exit(0).text();
