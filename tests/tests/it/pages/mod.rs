@@ -23,6 +23,7 @@ mod limits;
 mod log;
 mod looks;
 mod mail;
+mod monitors;
 mod oauth;
 mod oauth_library;
 mod one_grab;
