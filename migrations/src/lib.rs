@@ -39,6 +39,7 @@ mod m0032_operator_lists;
 mod m0033_payment_receipts;
 mod m0034_grab_creators;
 mod m0035_roles;
+mod m0036_monitors;
 
 /// All steps, in the order they are applied.
 #[derive(Debug)]
@@ -117,4 +118,5 @@ steps![
     m0033_payment_receipts: MayContinue,
     m0034_grab_creators: MayContinue,
     m0035_roles: MayContinue,
+    m0036_monitors: MayContinue,
 ];

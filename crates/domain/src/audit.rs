@@ -46,7 +46,7 @@ impl AuditVisibility {
 
 impl AuditAction {
     /// All actions, in the order of the filter.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 55] = [
         owners("team.create", "Team created"),
         owners("team.rename", "Team renamed"),
         operators("team.delete", "Team deleted"),
@@ -66,6 +66,12 @@ impl AuditAction {
         owners("key.link_secret", "Link secret shown"),
         owners("key.link_secret.replace", "Link secret replaced"),
         owners("webhook.secret", "Webhook secret replaced"),
+        owners("monitor.create", "Monitor created"),
+        owners("monitor.change", "Monitor changed"),
+        owners("monitor.pause", "Monitor paused"),
+        owners("monitor.resume", "Monitor resumed"),
+        owners("monitor.accept", "Baseline of a monitor accepted"),
+        owners("monitor.delete", "Monitor deleted"),
         without_operator("credits.grant", "Credits granted"),
         owners("subscription.cancel", "Subscription cancelled"),
         owners("payment.refunded", "Payment refunded"),

@@ -274,7 +274,7 @@ fn candidates(team: TeamId) -> Select<member::Entity> {
 
 /// The chosen members who can get mail, or the owners if there are none: an alert must not be lost because somebody was
 /// suspended.
-async fn find_recipients(tx: &Tx, team: TeamId) -> Result<Vec<Email>> {
+pub(crate) async fn find_recipients(tx: &Tx, team: TeamId) -> Result<Vec<Email>> {
     let chosen = verified_addresses(tx, candidates(team).filter(member::Column::GetsAlerts.eq(1_i16))).await?;
     if !chosen.is_empty() {
         return Ok(chosen);

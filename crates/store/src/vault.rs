@@ -1,6 +1,6 @@
 //! Replaces encrypted secrets by the same ones, encrypted with another key.
 
-use grabd_domain::ids::{EndpointId, GrabId, KeyId, UserId};
+use grabd_domain::ids::{EndpointId, GrabId, KeyId, MonitorId, UserId};
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::Result;
 use crate::areas::Vault;
 use crate::database::{Transaction, Tx};
-use crate::entities::{api_key, job_secrets, second_factor, webhook_endpoint};
+use crate::entities::{api_key, job_secrets, monitor, second_factor, webhook_endpoint};
 
 /// The encrypted secrets of a webhook endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,12 @@ struct ResealJob {
 
 struct ResealLinkSecret {
     key: KeyId,
+    old: Vec<u8>,
+    new: Vec<u8>,
+}
+
+struct ResealMonitor {
+    monitor: MonitorId,
     old: Vec<u8>,
     new: Vec<u8>,
 }
@@ -104,6 +110,35 @@ impl Vault<'_> {
             .all(self.store.database.reader())
             .await?;
         Ok(rows.into_iter().map(|(key, sealed)| (KeyId(key), sealed)).collect())
+    }
+
+    /// Up to `limit` monitors of all teams with encrypted secrets after an id, ordered by id.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn list_sealed_monitors(self, after: Option<MonitorId>, limit: u32) -> Result<Vec<(MonitorId, Vec<u8>)>> {
+        let mut query = monitor::Entity::find()
+            .select_only()
+            .columns([monitor::Column::Id, monitor::Column::Secrets])
+            .filter(monitor::Column::Secrets.is_not_null());
+        if let Some(after) = after {
+            query = query.filter(monitor::Column::Id.gt(after.0));
+        }
+        let rows: Vec<(Uuid, Vec<u8>)> = query
+            .order_by_asc(monitor::Column::Id)
+            .limit(u64::from(limit))
+            .into_tuple()
+            .all(self.store.database.reader())
+            .await?;
+        Ok(rows.into_iter().map(|(monitor, sealed)| (MonitorId(monitor), sealed)).collect())
+    }
+
+    /// Replaces the secrets of a monitor. `false` when they are not `old` any more.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn reseal_monitor(self, monitor: MonitorId, old: Vec<u8>, new: Vec<u8>) -> Result<bool> {
+        self.store.database.write(ResealMonitor { monitor, old, new }).await
     }
 
     /// Up to `limit` secrets of authenticator apps after a user's id, ordered by id.
@@ -193,6 +228,20 @@ impl Transaction for ResealLinkSecret {
             .col_expr(api_key::Column::LinkSecret, Expr::value(self.new.clone()))
             .filter(api_key::Column::Id.eq(self.key.0))
             .filter(api_key::Column::LinkSecret.eq(self.old.clone()))
+            .exec(tx)
+            .await?;
+        Ok(changed.rows_affected > 0)
+    }
+}
+
+impl Transaction for ResealMonitor {
+    type Outcome = bool;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        let changed = monitor::Entity::update_many()
+            .col_expr(monitor::Column::Secrets, Expr::value(self.new.clone()))
+            .filter(monitor::Column::Id.eq(self.monitor.0))
+            .filter(monitor::Column::Secrets.eq(self.old.clone()))
             .exec(tx)
             .await?;
         Ok(changed.rows_affected > 0)

@@ -19,13 +19,39 @@ pub enum Event {
     GrabChanged,
     /// The balance of a team has fallen below the threshold that its owners chose.
     CreditsLow,
+    /// A page has changed, as a monitor compares it.
+    MonitorChanged,
+    /// The last runs of a monitor have failed.
+    MonitorFailed,
+    /// A run of a monitor is done, after failed ones that were reported.
+    MonitorRecovered,
     /// A test message, sent on request.
     Test,
 }
 
 impl Event {
     /// The events that endpoints can subscribe to.
-    pub const SUBSCRIBABLE: [Self; 4] = [Self::GrabDone, Self::GrabFailed, Self::GrabChanged, Self::CreditsLow];
+    pub const SUBSCRIBABLE: [Self; 7] = [
+        Self::GrabDone,
+        Self::GrabFailed,
+        Self::GrabChanged,
+        Self::CreditsLow,
+        Self::MonitorChanged,
+        Self::MonitorFailed,
+        Self::MonitorRecovered,
+    ];
+
+    /// All events.
+    pub const ALL: [Self; 8] = [
+        Self::GrabDone,
+        Self::GrabFailed,
+        Self::GrabChanged,
+        Self::CreditsLow,
+        Self::MonitorChanged,
+        Self::MonitorFailed,
+        Self::MonitorRecovered,
+        Self::Test,
+    ];
 
     /// The name in the contract.
     pub const fn as_str(self) -> &'static str {
@@ -34,6 +60,9 @@ impl Event {
             Self::GrabFailed => "grab.failed",
             Self::GrabChanged => "grab.changed",
             Self::CreditsLow => "credits.low",
+            Self::MonitorChanged => "monitor.changed",
+            Self::MonitorFailed => "monitor.failed",
+            Self::MonitorRecovered => "monitor.recovered",
             Self::Test => "webhook.test",
         }
     }

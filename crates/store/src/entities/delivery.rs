@@ -38,6 +38,8 @@ pub(crate) struct Model {
     pub(crate) created_at: i64,
     /// Why the message is only sent on request; NULL: it is sent. 0: too many were open.
     pub(crate) not_sent: Option<i16>,
+    /// What happened to a monitor, with the event of a test; NULL: the message is about none.
+    pub(crate) monitor_event: Option<i16>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -66,21 +68,24 @@ pub(crate) fn read(row: &Model) -> Result<Delivery> {
     })
 }
 
-/// The values of `event` and `changed`.
-pub(crate) const fn event(event: Event) -> (i16, i16) {
+/// The values of `event`, `changed` and `monitor_event`.
+pub(crate) const fn event(event: Event) -> (i16, i16, Option<i16>) {
     match event {
-        Event::GrabDone => (0, 0),
-        Event::GrabFailed => (1, 0),
-        Event::GrabChanged => (0, 1),
-        Event::Test => (2, 0),
-        Event::CreditsLow => (2, 1),
+        Event::GrabDone => (0, 0, None),
+        Event::GrabFailed => (1, 0, None),
+        Event::GrabChanged => (0, 1, None),
+        Event::Test => (2, 0, None),
+        Event::CreditsLow => (2, 1, None),
+        Event::MonitorChanged => (2, 0, Some(0)),
+        Event::MonitorFailed => (2, 0, Some(1)),
+        Event::MonitorRecovered => (2, 0, Some(2)),
     }
 }
 
 pub(crate) fn read_event(row: &Model) -> Result<Event> {
-    [Event::GrabDone, Event::GrabFailed, Event::GrabChanged, Event::CreditsLow, Event::Test]
+    Event::ALL
         .into_iter()
-        .find(|known| event(*known) == (row.event, row.changed))
+        .find(|known| event(*known) == (row.event, row.changed, row.monitor_event))
         .ok_or(Error::Inconsistent("unknown event code"))
 }
 

@@ -24,6 +24,8 @@ pub(crate) mod ledger;
 pub(crate) mod link_secret_view;
 pub(crate) mod lot;
 pub(crate) mod member;
+pub(crate) mod monitor;
+pub(crate) mod monitor_run;
 pub(crate) mod node;
 pub(crate) mod node_session;
 pub(crate) mod oauth_client;

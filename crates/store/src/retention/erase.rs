@@ -23,6 +23,7 @@ use crate::entities::{
     team_limit, team_storage, user, webhook_endpoint,
 };
 use crate::grabs::images::bulk_deletion;
+use crate::monitors::{erase_monitors, stop_monitors};
 use crate::padded::padded;
 use crate::webhooks::disable;
 
@@ -38,7 +39,7 @@ const ERASURES: u64 = 10;
 /// What is still to be erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Erasure {
-    /// Grabs, webhooks and names of a deleted team.
+    /// Grabs, webhooks, monitors and names of a deleted team.
     Team(TeamId),
     /// Traces of a deleted user in the audit trail.
     User(UserId),
@@ -139,7 +140,7 @@ impl Retention<'_> {
     }
 
     /// Deletes up to `limit` ended grabs of a deleted team, schedules their images for deletion, and deletes up to
-    /// `limit` webhook deliveries. Returns whether something is left.
+    /// `limit` webhook deliveries and runs of monitors. Returns whether something is left.
     ///
     /// # Errors
     /// Database errors only.
@@ -218,6 +219,7 @@ async fn delete_team(tx: &Tx, team: Uuid, now: Timestamp) -> Result<()> {
     for endpoint in endpoints {
         disable(tx, endpoint.id, DisabledReason::Requested).await?;
     }
+    stop_monitors(tx, TeamId(team)).await?;
     remember(tx, team, None, now).await
 }
 
@@ -294,11 +296,12 @@ impl Transaction for EraseTeam {
         self.erase_grabs(tx).await?;
         self.erase_webhooks(tx).await?;
         let has_requests = self.erase_requests(tx).await?;
+        let has_monitors = erase_monitors(tx, self.team, self.limit).await?;
         grab_tally::Entity::delete_many().filter(grab_tally::Column::TeamId.eq(self.team.0)).exec(tx).await?;
         let of_team = grab::Column::TeamId.eq(self.team.0);
         let has_grabs = grab::Entity::find().filter(of_team).limit(1).one(tx).await?.is_some();
         let endpoints = webhook_endpoint::Entity::find().filter(webhook_endpoint::Column::TeamId.eq(self.team.0));
-        let is_left = has_requests || has_grabs || endpoints.limit(1).one(tx).await?.is_some();
+        let is_left = has_requests || has_monitors || has_grabs || endpoints.limit(1).one(tx).await?.is_some();
         if !is_left {
             idem::Entity::delete_many().filter(idem::Column::TeamId.eq(self.team.0)).exec(tx).await?;
             team_storage::Entity::delete_many().filter(team_storage::Column::TeamId.eq(self.team.0)).exec(tx).await?;

@@ -199,7 +199,7 @@ pub(super) fn new(
     event: Event,
     now: Timestamp,
 ) -> delivery::ActiveModel {
-    let (event, changed) = delivery::event(event);
+    let (event, changed, monitor_event) = delivery::event(event);
     delivery::ActiveModel {
         id: Set(id.0),
         endpoint_id: Set(endpoint),
@@ -216,6 +216,7 @@ pub(super) fn new(
         attempted_at: Set(None),
         created_at: Set(now.as_ms()),
         not_sent: Set(None),
+        monitor_event: Set(monitor_event),
     }
 }
 

@@ -170,6 +170,9 @@ pub(super) const fn event_name(event: Event) -> &'static str {
         Event::GrabFailed => "Capture failed",
         Event::GrabChanged => "Page changed",
         Event::CreditsLow => "Low balance",
+        Event::MonitorChanged => "Monitor: page changed",
+        Event::MonitorFailed => "Monitor: runs fail",
+        Event::MonitorRecovered => "Monitor: runs work again",
         Event::Test => "Test message",
     }
 }

@@ -1,0 +1,234 @@
+//! Monitors: captures that are repeated by a schedule.
+
+use grabd_domain::Timestamp;
+use grabd_domain::credentials::{Environment, Principal};
+use grabd_domain::ids::{GrabId, GrantId, KeyId, MonitorId, TeamId, UserId};
+use grabd_domain::monitor::{
+    Baseline, Compare, Cron, Every, ImageCompare, LocalCron, Monitor, MonitorSpec, MonitorState, Notify, Progress, Run,
+    Schedule,
+};
+use sea_orm::entity::prelude::*;
+
+use super::grab::read_spec;
+use crate::codes::{self, read_count, read_time};
+use crate::{Error, Result};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "monitors")]
+pub(crate) struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub(crate) id: Uuid,
+    pub(crate) team_id: Uuid,
+    pub(crate) env: i16,
+    /// What created it: an API key, a user or an app.
+    pub(crate) creator: i16,
+    /// The id of the key, user or grant, which may have been deleted, except the grant.
+    pub(crate) creator_id: Uuid,
+    /// The grant of the app that created the monitor, which is deleted with it.
+    pub(crate) grant_id: Option<Uuid>,
+    pub(crate) name: String,
+    /// The capture spec as JSON.
+    pub(crate) capture: String,
+    /// The secret options of the capture, encrypted with a key that is not in the database.
+    pub(crate) secrets: Option<Vec<u8>>,
+    /// The interval, or NULL with a cron expression.
+    pub(crate) every: Option<String>,
+    pub(crate) cron: Option<String>,
+    pub(crate) time_zone: Option<String>,
+    /// NULL: images are not compared.
+    pub(crate) threshold_ppm: Option<i32>,
+    /// The selectors of ignored elements, as JSON.
+    pub(crate) ignored: String,
+    pub(crate) compares_status: i16,
+    pub(crate) baseline: i16,
+    pub(crate) alert_after: i16,
+    /// One bit for each way.
+    pub(crate) notify: i16,
+    pub(crate) keep: i32,
+    pub(crate) state: i16,
+    pub(crate) differing: i32,
+    pub(crate) change_told: i16,
+    pub(crate) failures: i32,
+    pub(crate) failure_told: i16,
+    pub(crate) created_at: i64,
+    pub(crate) updated_at: i64,
+    /// NULL: it is paused.
+    pub(crate) next_run_at: Option<i64>,
+    pub(crate) baseline_grab_id: Option<Uuid>,
+    pub(crate) last_run_id: Option<Uuid>,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub(crate) enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+/// Monitors visible to a caller: all of the team, or those that an app has created with its grant. Every read or change on
+/// behalf of a caller starts from this query.
+pub(crate) fn scoped(team: TeamId, environment: Environment, grant: Option<GrantId>) -> Select<Entity> {
+    let of_team = of_team(team, environment);
+    match grant {
+        None => of_team,
+        Some(grant) => of_team.filter(Column::GrantId.eq(grant.0)),
+    }
+}
+
+/// All monitors of a team, which share its limit.
+pub(crate) fn of_team(team: TeamId, environment: Environment) -> Select<Entity> {
+    Entity::find().filter(Column::TeamId.eq(team.0)).filter(Column::Env.eq(codes::environment(environment)))
+}
+
+/// The values of `creator` and `creator_id`.
+pub(crate) const fn creator(creator: Principal) -> (i16, Uuid) {
+    match creator {
+        Principal::Key(key) => (0, key.0),
+        Principal::User(user) => (1, user.0),
+        Principal::Grant(grant) => (2, grant.0),
+    }
+}
+
+fn read_creator(code: i16, id: Uuid) -> Result<Principal> {
+    let known = [Principal::Key(KeyId(id)), Principal::User(UserId(id)), Principal::Grant(GrantId(id))];
+    known
+        .into_iter()
+        .find(|known| creator(*known).0 == code)
+        .ok_or(Error::Inconsistent("unknown creator code of a monitor"))
+}
+
+pub(crate) const fn state(state: MonitorState) -> i16 {
+    match state {
+        MonitorState::Active => 0,
+        MonitorState::Paused => 1,
+        MonitorState::OutOfCredits => 2,
+    }
+}
+
+pub(crate) fn read_state(code: i16) -> Result<MonitorState> {
+    MonitorState::ALL
+        .into_iter()
+        .find(|known| state(*known) == code)
+        .ok_or(Error::Inconsistent("unknown state code of a monitor"))
+}
+
+pub(crate) const fn baseline(baseline: Baseline) -> i16 {
+    match baseline {
+        Baseline::Latest => 0,
+        Baseline::Accepted => 1,
+    }
+}
+
+fn read_baseline(code: i16) -> Result<Baseline> {
+    Baseline::ALL
+        .into_iter()
+        .find(|known| baseline(*known) == code)
+        .ok_or(Error::Inconsistent("unknown baseline code of a monitor"))
+}
+
+/// One bit for each way.
+pub(crate) fn notify(Notify { webhook, email }: Notify) -> i16 {
+    i16::from(webhook) | i16::from(email) << 1
+}
+
+const fn read_notify(bits: i16) -> Notify {
+    Notify { webhook: bits & 1 != 0, email: bits & 2 != 0 }
+}
+
+/// The values of `every`, `cron` and `time_zone`.
+pub(crate) fn schedule(schedule: &Schedule) -> (Option<String>, Option<String>, Option<String>) {
+    match schedule {
+        Schedule::Every(every) => (Some(every.to_string()), None, None),
+        Schedule::Cron(cron) => (None, Some(cron.cron().to_string()), Some(cron.zone_name().to_owned())),
+    }
+}
+
+pub(crate) fn read_schedule(row: &Model) -> Result<Schedule> {
+    let schedule = match (&row.every, &row.cron, &row.time_zone) {
+        (Some(every), None, None) => Every::parse(every).map(Schedule::Every),
+        (None, Some(cron), Some(zone)) => {
+            Cron::parse(cron).and_then(|cron| LocalCron::new(cron, zone)).map(Schedule::Cron)
+        }
+        (_, _, _) => None,
+    };
+    schedule.ok_or(Error::Inconsistent("monitor without a valid schedule"))
+}
+
+/// The values of `threshold_ppm`, `ignored`, `compares_status` and `baseline`.
+pub(crate) fn compare(compare: &Compare) -> Result<(Option<i32>, String, i16, i16)> {
+    let none: &[String] = &[];
+    let ignored = compare.image.as_ref().map_or(none, |image| image.ignore.as_slice());
+    let ignored = serde_json::to_string(ignored)
+        .map_err(|_| Error::Inconsistent("ignored elements of a monitor cannot be serialized"))?;
+    let threshold = compare.image.as_ref().map(|image| i32::try_from(image.threshold_ppm).unwrap_or(i32::MAX));
+    Ok((threshold, ignored, i16::from(compare.status), baseline(compare.baseline)))
+}
+
+pub(crate) fn read_compare(row: &Model) -> Result<Compare> {
+    let ignore: Vec<String> = serde_json::from_str(&row.ignored)
+        .map_err(|_| Error::Inconsistent("ignored elements of a monitor cannot be parsed"))?;
+    let threshold = row.threshold_ppm.map(read_count).transpose()?;
+    Ok(Compare {
+        image: threshold.map(|threshold_ppm| ImageCompare { threshold_ppm, ignore }),
+        status: row.compares_status != 0,
+        baseline: read_baseline(row.baseline)?,
+    })
+}
+
+pub(crate) fn read_progress(row: &Model) -> Result<Progress> {
+    Ok(Progress {
+        differing: read_count(row.differing)?,
+        is_change_told: row.change_told != 0,
+        failures: read_count(row.failures)?,
+        is_failure_told: row.failure_told != 0,
+    })
+}
+
+/// Converts a row, without the values of secret options.
+pub(crate) fn read(row: &Model, last_run: Option<Run>) -> Result<Monitor> {
+    Ok(Monitor {
+        id: MonitorId(row.id),
+        team: TeamId(row.team_id),
+        environment: codes::read_environment(row.env)?,
+        creator: read_creator(row.creator, row.creator_id)?,
+        spec: MonitorSpec {
+            name: row.name.clone(),
+            capture: read_spec(&row.capture)?,
+            schedule: read_schedule(row)?,
+            compare: read_compare(row)?,
+            alert_after: read_count(row.alert_after.into())?,
+            notify: read_notify(row.notify),
+            keep: read_count(row.keep)?,
+        },
+        state: read_state(row.state)?,
+        progress: read_progress(row)?,
+        created_at: Timestamp::from_ms(row.created_at),
+        updated_at: Timestamp::from_ms(row.updated_at),
+        next_run_at: read_time(row.next_run_at),
+        baseline: row.baseline_grab_id.map(GrabId),
+        last_run,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_read_as_what_was_written() {
+        for known in MonitorState::ALL {
+            assert_eq!(read_state(state(known)).unwrap(), known);
+        }
+        for known in Baseline::ALL {
+            assert_eq!(read_baseline(baseline(known)).unwrap(), known);
+        }
+        for (webhook, email) in [(false, false), (true, false), (false, true), (true, true)] {
+            let known = Notify { webhook, email };
+            assert_eq!(read_notify(notify(known)), known);
+        }
+        let id = Uuid::from_u128(7);
+        for known in [Principal::Key(KeyId(id)), Principal::User(UserId(id)), Principal::Grant(GrantId(id))] {
+            let (code, id) = creator(known);
+            assert_eq!(read_creator(code, id).unwrap(), known);
+        }
+        assert!(read_state(3).is_err() && read_baseline(2).is_err() && read_creator(3, id).is_err());
+    }
+}

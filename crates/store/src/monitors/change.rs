@@ -1,0 +1,142 @@
+//! Changes and deletes monitors.
+
+use grabd_domain::Timestamp;
+use grabd_domain::monitor::{Monitor, MonitorChange, MonitorState};
+use sea_orm::ActiveValue::{self, NotSet, Set, Unchanged};
+use sea_orm::{ActiveModelTrait, EntityTrait};
+
+use super::monitor_ref::{MonitorRef, read};
+use crate::Result;
+use crate::areas::Monitors;
+use crate::audit::AuditEvent;
+use crate::database::{Transaction, Tx};
+use crate::entities::grab::write_spec;
+use crate::entities::monitor;
+
+/// A change of a monitor.
+#[derive(Clone, Debug)]
+pub struct MonitorUpdate {
+    /// The monitor.
+    pub target: MonitorRef,
+    /// What is changed.
+    pub change: MonitorChange,
+    /// The secret options of the new capture, encrypted. Only used with a new capture.
+    pub secrets: Option<Vec<u8>>,
+    /// Current time.
+    pub now: Timestamp,
+}
+
+/// Outcome of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangeOutcome {
+    /// The changed monitor.
+    Changed(Box<Monitor>),
+    /// The caller has no such monitor.
+    NotFound,
+}
+
+struct RemoveMonitor {
+    target: MonitorRef,
+}
+
+impl Monitors<'_> {
+    /// Changes a monitor and returns it. A new schedule, and the end of a pause, begin now.
+    ///
+    /// # Errors
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn change(self, update: MonitorUpdate) -> Result<ChangeOutcome> {
+        let action = match update.change.is_paused {
+            Some(true) => "monitor.pause",
+            Some(false) => "monitor.resume",
+            None => "monitor.change",
+        };
+        let event = AuditEvent::new(action, &update.target.monitor, Some(update.target.team));
+        let changed = |outcome: &ChangeOutcome| matches!(outcome, ChangeOutcome::Changed(_));
+        self.store.write_audited(update, event, changed).await
+    }
+
+    /// Deletes a monitor with its runs. Their grabs stay. `false` when the caller has no such monitor.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn remove(self, target: MonitorRef) -> Result<bool> {
+        let event = AuditEvent::new("monitor.delete", &target.monitor, Some(target.team));
+        self.store.write_audited(RemoveMonitor { target }, event, |removed: &bool| *removed).await
+    }
+}
+
+impl Transaction for MonitorUpdate {
+    type Outcome = ChangeOutcome;
+    const KEEPS_ACCESS: bool = true;
+
+    async fn apply(&self, tx: &Tx) -> Result<ChangeOutcome> {
+        let Some(row) = self.target.lock(tx).await? else { return Ok(ChangeOutcome::NotFound) };
+        if self.change.is_empty() {
+            return Ok(ChangeOutcome::Changed(Box::new(read(tx, &row).await?)));
+        }
+        let MonitorChange { name, capture, schedule, compare, alert_after, notify, keep, is_paused: _ } = &self.change;
+        let mut changed = monitor::ActiveModel {
+            id: Unchanged(row.id),
+            name: set(name.clone()),
+            alert_after: set(alert_after.map(|count| i16::try_from(count).unwrap_or(i16::MAX))),
+            notify: set(notify.map(monitor::notify)),
+            keep: set(keep.map(|count| i32::try_from(count).unwrap_or(i32::MAX))),
+            updated_at: Set(self.now.as_ms()),
+            ..Default::default()
+        };
+        if let Some(capture) = capture {
+            changed.capture = Set(write_spec(&capture.without_secrets())?);
+            changed.secrets = Set(self.secrets.clone());
+        }
+        if let Some(schedule) = schedule {
+            let (every, cron, time_zone) = monitor::schedule(schedule);
+            (changed.every, changed.cron, changed.time_zone) = (Set(every), Set(cron), Set(time_zone));
+        }
+        if let Some(compare) = compare {
+            let (threshold_ppm, ignored, compares_status, baseline) = monitor::compare(compare)?;
+            (changed.threshold_ppm, changed.ignored) = (Set(threshold_ppm), Set(ignored));
+            (changed.compares_status, changed.baseline) = (Set(compares_status), Set(baseline));
+        }
+        self.set_next_run(&row, &mut changed)?;
+        let row = changed.update(tx).await?;
+        Ok(ChangeOutcome::Changed(Box::new(read(tx, &row).await?)))
+    }
+}
+
+impl MonitorUpdate {
+    /// Sets the state and the due time, if the change concerns them.
+    fn set_next_run(&self, row: &monitor::Model, changed: &mut monitor::ActiveModel) -> Result<()> {
+        let was_paused = monitor::read_state(row.state)? == MonitorState::Paused;
+        let is_paused = self.change.is_paused.unwrap_or(was_paused);
+        if is_paused {
+            changed.state = Set(monitor::state(MonitorState::Paused));
+            changed.next_run_at = Set(None);
+        } else if was_paused || self.change.schedule.is_some() {
+            let schedule = match &self.change.schedule {
+                Some(schedule) => schedule.clone(),
+                None => monitor::read_schedule(row)?,
+            };
+            if was_paused {
+                changed.state = Set(monitor::state(MonitorState::Active));
+            }
+            changed.next_run_at = Set(schedule.next_after(self.now, self.now).map(Timestamp::as_ms));
+        }
+        Ok(())
+    }
+}
+
+impl Transaction for RemoveMonitor {
+    type Outcome = bool;
+    const KEEPS_ACCESS: bool = true;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        let Some(row) = self.target.lock(tx).await? else { return Ok(false) };
+        // Its runs are deleted by cascade.
+        monitor::Entity::delete_by_id(row.id).exec(tx).await?;
+        Ok(true)
+    }
+}
+
+fn set<T: Into<sea_orm::Value>>(value: Option<T>) -> ActiveValue<T> {
+    value.map_or(NotSet, Set)
+}

@@ -1,0 +1,146 @@
+//! Creates monitors.
+
+use grabd_domain::Timestamp;
+use grabd_domain::credentials::{Environment, Principal};
+use grabd_domain::ids::{MonitorId, TeamId};
+use grabd_domain::monitor::{Monitor, MonitorSpec, MonitorState, Progress, Schedule};
+use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::LockType;
+use sea_orm::{EntityTrait, PaginatorTrait, QuerySelect};
+
+use crate::areas::Monitors;
+use crate::audit::AuditEvent;
+use crate::database::{Transaction, Tx};
+use crate::entities::grab::write_spec;
+use crate::entities::monitor::{self, of_team};
+use crate::entities::oauth_grant;
+use crate::team_lock::lock_team;
+use crate::{Result, codes};
+
+/// A monitor to create.
+#[derive(Clone, Debug)]
+pub struct NewMonitor {
+    /// Its id.
+    pub id: MonitorId,
+    /// The owning team.
+    pub team: TeamId,
+    /// The environment of its grabs.
+    pub environment: Environment,
+    /// Who creates it.
+    pub creator: Principal,
+    /// What it does.
+    pub spec: MonitorSpec,
+    /// The secret options of its capture, encrypted.
+    pub secrets: Option<Vec<u8>>,
+    /// How many monitors the team may have in the environment.
+    pub limit: u64,
+    /// Current time.
+    pub now: Timestamp,
+}
+
+/// Outcome of creating a monitor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CreateMonitorOutcome {
+    /// It was created.
+    Created(Box<Monitor>),
+    /// Nothing was created: the team has reached the limit in this environment.
+    TooMany,
+    /// Nothing was created: the team does not exist or is inactive.
+    TeamInactive,
+    /// Nothing was created: the grant of the app has just ended.
+    AccessEnded,
+}
+
+impl Monitors<'_> {
+    /// Creates a monitor. One with an interval is due at once.
+    ///
+    /// # Errors
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn create(self, new: NewMonitor) -> Result<CreateMonitorOutcome> {
+        let event = AuditEvent::new("monitor.create", &new.id, Some(new.team)).with(&new.spec.name);
+        let created = |outcome: &CreateMonitorOutcome| matches!(outcome, CreateMonitorOutcome::Created(_));
+        self.store.write_audited(new, event, created).await
+    }
+}
+
+impl Transaction for NewMonitor {
+    type Outcome = CreateMonitorOutcome;
+    const KEEPS_ACCESS: bool = true;
+
+    async fn apply(&self, tx: &Tx) -> Result<CreateMonitorOutcome> {
+        // The lock makes the count exact under concurrent creates.
+        if lock_team(tx, self.team).await?.is_none() {
+            return Ok(CreateMonitorOutcome::TeamInactive);
+        }
+        if of_team(self.team, self.environment).count(tx).await? >= self.limit {
+            return Ok(CreateMonitorOutcome::TooMany);
+        }
+        let grant = self.creator.grant();
+        if let Some(grant) = grant {
+            // The lock conflicts with the end of the grant, which deletes the monitor.
+            let grant = oauth_grant::Entity::find_by_id(grant.0).lock(LockType::KeyShare);
+            if grant.one(tx).await?.is_none() {
+                return Ok(CreateMonitorOutcome::AccessEnded);
+            }
+        }
+        let spec = MonitorSpec { capture: self.spec.capture.without_secrets(), ..self.spec.clone() };
+        let next_run_at = match &spec.schedule {
+            Schedule::Every(_) => Some(self.now),
+            Schedule::Cron(_) => spec.schedule.next_after(self.now, self.now),
+        };
+        monitor::Entity::insert(self.row(&spec, next_run_at)?).exec_without_returning(tx).await?;
+        Ok(CreateMonitorOutcome::Created(Box::new(Monitor {
+            id: self.id,
+            team: self.team,
+            environment: self.environment,
+            creator: self.creator,
+            spec,
+            state: MonitorState::Active,
+            progress: Progress::default(),
+            created_at: self.now,
+            updated_at: self.now,
+            next_run_at,
+            baseline: None,
+            last_run: None,
+        })))
+    }
+}
+
+impl NewMonitor {
+    fn row(&self, spec: &MonitorSpec, next_run_at: Option<Timestamp>) -> Result<monitor::ActiveModel> {
+        let (creator, creator_id) = monitor::creator(self.creator);
+        let (every, cron, time_zone) = monitor::schedule(&spec.schedule);
+        let (threshold_ppm, ignored, compares_status, baseline) = monitor::compare(&spec.compare)?;
+        Ok(monitor::ActiveModel {
+            id: Set(self.id.0),
+            team_id: Set(self.team.0),
+            env: Set(codes::environment(self.environment)),
+            creator: Set(creator),
+            creator_id: Set(creator_id),
+            grant_id: Set(self.creator.grant().map(|grant| grant.0)),
+            name: Set(spec.name.clone()),
+            capture: Set(write_spec(&spec.capture)?),
+            secrets: Set(self.secrets.clone()),
+            every: Set(every),
+            cron: Set(cron),
+            time_zone: Set(time_zone),
+            threshold_ppm: Set(threshold_ppm),
+            ignored: Set(ignored),
+            compares_status: Set(compares_status),
+            baseline: Set(baseline),
+            alert_after: Set(i16::try_from(spec.alert_after).unwrap_or(i16::MAX)),
+            notify: Set(monitor::notify(spec.notify)),
+            keep: Set(i32::try_from(spec.keep).unwrap_or(i32::MAX)),
+            state: Set(monitor::state(MonitorState::Active)),
+            differing: Set(0),
+            change_told: Set(0),
+            failures: Set(0),
+            failure_told: Set(0),
+            created_at: Set(self.now.as_ms()),
+            updated_at: Set(self.now.as_ms()),
+            next_run_at: Set(next_run_at.map(Timestamp::as_ms)),
+            baseline_grab_id: Set(None),
+            last_run_id: Set(None),
+        })
+    }
+}

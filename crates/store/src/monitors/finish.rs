@@ -1,0 +1,318 @@
+//! Finishes runs: what came of them, what is remembered for the next one, and the alerts.
+
+use grabd_domain::Timestamp;
+use grabd_domain::accounts::Email;
+use grabd_domain::credentials::Environment;
+use grabd_domain::grabs::{Grab, State};
+use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, RunId, TeamId};
+use grabd_domain::monitor::{Alerts, Compared, Judgement, Monitor, MonitorState, Progress, Run, RunError, RunOutcome};
+use grabd_domain::webhooks::Event;
+use sea_orm::ActiveValue::{Set, Unchanged};
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
+use uuid::Uuid;
+
+use super::queries::RUNS;
+use super::start::lock_open_run;
+use crate::Result;
+use crate::areas::Monitors;
+use crate::codes::{DONE, FAILED};
+use crate::database::{Transaction, Tx};
+use crate::entities::{grab, monitor, monitor_run, team};
+use crate::low_balance::find_recipients;
+use crate::padded::padded;
+use crate::webhooks::enqueue::enqueue_for_team;
+
+/// The most runs beyond those that are kept that are deleted at a time. Usually it is one.
+const RUNS_DELETED: u64 = 100;
+
+/// What ends a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunResult {
+    /// Its grab has ended.
+    Grab,
+    /// No grab could be created.
+    Failed(RunError),
+    /// No grab could be created, because the team has no credits.
+    OutOfCredits(RunError),
+}
+
+/// An alert about a monitor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MonitorAlert {
+    /// What has happened.
+    pub event: Event,
+    /// The monitor after the run.
+    pub monitor: Monitor,
+    /// The run.
+    pub run: Run,
+}
+
+/// Composes the webhook message of an alert.
+pub type AlertText = fn(&MonitorAlert, DeliveryId, Timestamp) -> String;
+
+/// A run that this call has finished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinishedRun {
+    /// The monitor after the run.
+    pub monitor: Monitor,
+    /// The run. It is not kept if the monitor had no credits before, too.
+    pub run: Run,
+    /// The alerts, whose webhook messages are enqueued.
+    pub alerts: Vec<MonitorAlert>,
+    /// Whether the team has run out of credits: the first of its monitors has none.
+    pub has_run_out: bool,
+    /// The name of the team.
+    pub team_name: String,
+    /// Who gets mail about alerts and credits. Empty if there is nothing to say, or if the monitor sends no mail.
+    pub recipients: Vec<Email>,
+}
+
+struct FinishRun {
+    run: RunId,
+    result: RunResult,
+    now: Timestamp,
+    text: AlertText,
+}
+
+impl Monitors<'_> {
+    /// Finishes an open run. `None` if it was finished before, or if its grab has not ended. A run that cannot be processed is
+    /// set aside.
+    ///
+    /// # Errors
+    /// Errors of the database as a whole.
+    pub async fn finish_run(
+        self,
+        run: RunId,
+        result: RunResult,
+        now: Timestamp,
+        text: AlertText,
+    ) -> Result<Option<FinishedRun>> {
+        let finished = self.store.database.write(FinishRun { run, result, now, text }).await;
+        Ok(self.store.set_aside.unless_row_fails(RUNS, &run.0, now, finished)?.flatten())
+    }
+}
+
+/// What is known of a run that ends.
+struct Ending {
+    outcome: RunOutcome,
+    compared: Compared,
+    error: Option<RunError>,
+}
+
+impl Ending {
+    fn of(outcome: RunOutcome) -> Self {
+        Self { outcome, compared: Compared::default(), error: None }
+    }
+
+    fn failed(error: RunError) -> Self {
+        Self { error: Some(error), ..Self::of(RunOutcome::Failed) }
+    }
+}
+
+impl Transaction for FinishRun {
+    type Outcome = Option<FinishedRun>;
+    const KEEPS_ACCESS: bool = true;
+
+    async fn apply(&self, tx: &Tx) -> Result<Option<FinishedRun>> {
+        let Some((row, open)) = lock_open_run(tx, self.run).await? else { return Ok(None) };
+        let monitor = monitor::read(&row, None)?;
+        match &self.result {
+            RunResult::Grab => match ending_of_grab(tx, &monitor, &open).await? {
+                Some(ending) => self.finish(tx, monitor, open, ending).await.map(Some),
+                None => Ok(None),
+            },
+            RunResult::Failed(error) => self.finish(tx, monitor, open, Ending::failed(error.clone())).await.map(Some),
+            RunResult::OutOfCredits(error) => self.pause_without_credits(tx, monitor, open, error).await.map(Some),
+        }
+    }
+}
+
+impl FinishRun {
+    async fn finish(&self, tx: &Tx, monitor: Monitor, open: monitor_run::Model, ending: Ending) -> Result<FinishedRun> {
+        let baseline = monitor.baseline;
+        // If another capture was accepted meanwhile, the comparison is outdated and nothing follows from it.
+        let is_outdated = open.compared_to.is_some() && open.compared_to != baseline.map(|grab| grab.0);
+        let judged = monitor.progress.judge(ending.outcome, monitor.spec.alert_after, monitor.spec.compare.baseline);
+        let judgement = match is_outdated && ending.outcome != RunOutcome::Failed {
+            true => Judgement { progress: monitor.progress, alerts: Alerts::default(), is_baseline: false },
+            false => judged,
+        };
+        let is_live = monitor.environment == Environment::Live;
+        let sends = is_live && (monitor.spec.notify.webhook || monitor.spec.notify.email);
+        let alerts = if sends { judgement.alerts } else { Alerts::default() };
+        let run = end_run(tx, &open, ending, alerts.changed, self.now).await?;
+        let next_baseline = if judgement.is_baseline { open.grab_id.map(GrabId) } else { baseline };
+        remember(tx, monitor.id.0, judgement.progress, next_baseline).await?;
+        delete_old_runs(tx, monitor.id.0, monitor.spec.keep).await?;
+        let monitor =
+            Monitor { progress: judgement.progress, baseline: next_baseline, last_run: Some(run.clone()), ..monitor };
+        let events = events_of(alerts).into_iter();
+        let alerts: Vec<MonitorAlert> =
+            events.map(|event| MonitorAlert { event, monitor: monitor.clone(), run: run.clone() }).collect();
+        if monitor.spec.notify.webhook {
+            for alert in &alerts {
+                self.enqueue(tx, alert).await?;
+            }
+        }
+        let has_mail = monitor.spec.notify.email && !alerts.is_empty();
+        let recipients = if has_mail { find_recipients(tx, monitor.team).await? } else { Vec::new() };
+        let team_name = if has_mail { team_name(tx, monitor.team).await? } else { String::new() };
+        Ok(FinishedRun { monitor, run, alerts, has_run_out: false, team_name, recipients })
+    }
+
+    /// Enqueues the webhook messages of an alert.
+    async fn enqueue(&self, tx: &Tx, alert: &MonitorAlert) -> Result<()> {
+        let message = |endpoint: EndpointId| {
+            // A deterministic id: the same event of a run always gets the same one.
+            let name = [alert.event.as_str().as_bytes(), alert.run.id.0.as_bytes()].concat();
+            let id = DeliveryId(Uuid::new_v5(&endpoint.0, &name));
+            (id, (self.text)(alert, id, self.now))
+        };
+        enqueue_for_team(tx, alert.monitor.team, alert.event, message, self.now).await
+    }
+
+    /// Ends a run for which there is no credit. Only the first one is kept, so that others do not replace the history.
+    async fn pause_without_credits(
+        &self,
+        tx: &Tx,
+        monitor: Monitor,
+        open: monitor_run::Model,
+        error: &RunError,
+    ) -> Result<FinishedRun> {
+        let is_first = monitor.state != MonitorState::OutOfCredits;
+        let of_team = monitor::Entity::find()
+            .filter(monitor::Column::TeamId.eq(monitor.team.0))
+            .filter(monitor::Column::State.eq(monitor::state(MonitorState::OutOfCredits)));
+        let has_run_out = is_first && of_team.count(tx).await? == 0;
+        let run = end_run(tx, &open, Ending::failed(error.clone()), false, self.now).await?;
+        let state = match monitor.state {
+            MonitorState::Active => MonitorState::OutOfCredits,
+            MonitorState::Paused | MonitorState::OutOfCredits => monitor.state,
+        };
+        let mut change = monitor::ActiveModel {
+            id: Unchanged(monitor.id.0),
+            state: Set(monitor::state(state)),
+            ..Default::default()
+        };
+        if is_first {
+            delete_old_runs(tx, monitor.id.0, monitor.spec.keep).await?;
+        } else {
+            monitor_run::Entity::delete_by_id(open.id).exec(tx).await?;
+            change.last_run_id = Set(latest_run(tx, monitor.id.0).await?);
+        }
+        change.update(tx).await?;
+        let has_mail = has_run_out && monitor.spec.notify.email && monitor.environment == Environment::Live;
+        let recipients = if has_mail { find_recipients(tx, monitor.team).await? } else { Vec::new() };
+        let team_name = if has_mail { team_name(tx, monitor.team).await? } else { String::new() };
+        let monitor = Monitor { state, last_run: Some(run.clone()), ..monitor };
+        Ok(FinishedRun { monitor, run, alerts: Vec::new(), has_run_out, team_name, recipients })
+    }
+}
+
+/// How a run ends whose grab has ended. `None` if that has not ended.
+async fn ending_of_grab(tx: &Tx, monitor: &Monitor, open: &monitor_run::Model) -> Result<Option<Ending>> {
+    let Some(id) = open.grab_id else { return Ok(None) };
+    let Some(found) = grab::Entity::find_by_id(id).one(tx).await? else {
+        let error = RunError::new("not_found", &"The capture was deleted before it could be compared.");
+        return Ok(Some(Ending::failed(error)));
+    };
+    let has_ended = found.status == DONE || found.status == FAILED;
+    if !has_ended {
+        return Ok(None);
+    }
+    let grab: Grab = grab::read(found, None)?;
+    if let State::Failed { failure, .. } = &grab.state {
+        let error = RunError::new(failure.reason.code().as_str(), &failure.message);
+        return Ok(Some(Ending::failed(error)));
+    }
+    let baseline = match open.compared_to {
+        Some(baseline) => grab::Entity::find_by_id(baseline).one(tx).await?,
+        None => None,
+    };
+    // A baseline that was deleted, or whose status is not known any more, is replaced.
+    let Some(baseline) = baseline.filter(|baseline| baseline.status == DONE) else {
+        return Ok(Some(Ending::of(RunOutcome::First)));
+    };
+    let baseline = grab::read(baseline, None)?;
+    Ok(Some(match monitor.spec.compare.compare(&baseline, &grab) {
+        None => Ending::of(RunOutcome::First),
+        Some(compared) => {
+            let outcome = if compared.changes.is_empty() { RunOutcome::Same } else { RunOutcome::Changed };
+            Ending { outcome, compared, error: None }
+        }
+    }))
+}
+
+/// Writes what came of a run.
+async fn end_run(tx: &Tx, open: &monitor_run::Model, ending: Ending, is_alerted: bool, now: Timestamp) -> Result<Run> {
+    let Ending { outcome, compared: Compared { difference_ppm, changes }, error } = ending;
+    let (code, message) = error.map(|error| (error.code, error.message)).unzip();
+    let ended = monitor_run::ActiveModel {
+        id: Unchanged(open.id),
+        outcome: Set(monitor_run::outcome(outcome)),
+        difference_ppm: Set(difference_ppm.map(|ppm| i32::try_from(ppm).unwrap_or(i32::MAX))),
+        changes: Set(monitor_run::changes(&changes)),
+        alerted: Set(i16::from(is_alerted)),
+        finished_at: Set(Some(now.as_ms())),
+        error_code: Set(code),
+        error_message: Set(message),
+        check_at: Set(None),
+        ..Default::default()
+    };
+    monitor_run::read(&ended.update(tx).await?)
+}
+
+/// Writes what is remembered for the next run.
+async fn remember(tx: &Tx, monitor: Uuid, progress: Progress, baseline: Option<GrabId>) -> Result<()> {
+    let Progress { differing, is_change_told, failures, is_failure_told } = progress;
+    let count = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
+    let changed = monitor::ActiveModel {
+        id: Unchanged(monitor),
+        differing: Set(count(differing)),
+        change_told: Set(i16::from(is_change_told)),
+        failures: Set(count(failures)),
+        failure_told: Set(i16::from(is_failure_told)),
+        baseline_grab_id: Set(baseline.map(|grab| grab.0)),
+        ..Default::default()
+    };
+    changed.update(tx).await?;
+    Ok(())
+}
+
+/// The events of alerts, in the order in which they are reported.
+fn events_of(Alerts { changed, failed, recovered }: Alerts) -> Vec<Event> {
+    let all = [(recovered, Event::MonitorRecovered), (changed, Event::MonitorChanged), (failed, Event::MonitorFailed)];
+    all.into_iter().filter_map(|(is_set, event)| is_set.then_some(event)).collect()
+}
+
+async fn latest_run(tx: &Tx, monitor: Uuid) -> Result<Option<Uuid>> {
+    let latest = monitor_run::Entity::find()
+        .filter(monitor_run::Column::MonitorId.eq(monitor))
+        .order_by_desc(monitor_run::Column::DueAt)
+        .one(tx)
+        .await?;
+    Ok(latest.map(|run| run.id))
+}
+
+/// Deletes runs, except the newest ones.
+async fn delete_old_runs(tx: &Tx, monitor: Uuid, keep: u32) -> Result<()> {
+    let old: Vec<Uuid> = monitor_run::Entity::find()
+        .select_only()
+        .column(monitor_run::Column::Id)
+        .filter(monitor_run::Column::MonitorId.eq(monitor))
+        .order_by_desc(monitor_run::Column::DueAt)
+        .offset(u64::from(keep))
+        .limit(RUNS_DELETED)
+        .into_tuple()
+        .all(tx)
+        .await?;
+    if !old.is_empty() {
+        monitor_run::Entity::delete_many().filter(monitor_run::Column::Id.is_in(padded(old))).exec(tx).await?;
+    }
+    Ok(())
+}
+
+async fn team_name(tx: &Tx, team: TeamId) -> Result<String> {
+    let found = team::Entity::find_by_id(team.0).one(tx).await?;
+    Ok(found.map(|row| row.name).unwrap_or_default())
+}

@@ -1,0 +1,165 @@
+//! Starts runs: leases those whose start was interrupted, and notes their grabs.
+
+use grabd_domain::Timestamp;
+use grabd_domain::ids::{GrabId, RunId};
+use grabd_domain::monitor::{Monitor, MonitorState, RunOutcome};
+use sea_orm::sea_query::{Expr, LockType};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+use uuid::Uuid;
+
+use super::monitor_ref::read;
+use super::queries::RUNS;
+use crate::Result;
+use crate::areas::Monitors;
+use crate::database::{Transaction, Tx};
+use crate::entities::{monitor, monitor_run};
+
+/// A run to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartRun {
+    /// The run.
+    pub run: RunId,
+    /// When it was due.
+    pub due_at: Timestamp,
+    /// The grab of the baseline.
+    pub compared_to: Option<GrabId>,
+    /// The monitor, without the values of secret options.
+    pub monitor: Monitor,
+    /// The secret options, encrypted.
+    pub secrets: Option<Vec<u8>>,
+}
+
+struct LeaseRun {
+    run: RunId,
+    now: Timestamp,
+    until: Timestamp,
+}
+
+struct AttachGrab {
+    run: RunId,
+    grab: GrabId,
+    now: Timestamp,
+}
+
+struct DelayRun {
+    run: RunId,
+    until: Timestamp,
+}
+
+impl Monitors<'_> {
+    /// Leases a run that has no grab, until `until`. `None` if another process has leased it, or if it has one now. A run that
+    /// cannot be processed is set aside.
+    ///
+    /// # Errors
+    /// Errors of the database as a whole.
+    pub async fn lease_run(self, run: RunId, now: Timestamp, until: Timestamp) -> Result<Option<StartRun>> {
+        let leased = self.store.database.write(LeaseRun { run, now, until }).await;
+        Ok(self.store.set_aside.unless_row_fails(RUNS, &run.0, now, leased)?.flatten())
+    }
+
+    /// Notes the grab of a run. A monitor that had no credits is active again. `false` if the run has a grab or has ended.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn attach_grab(self, run: RunId, grab: GrabId, now: Timestamp) -> Result<bool> {
+        self.store.database.write(AttachGrab { run, grab, now }).await
+    }
+
+    /// Lets the start of a run be tried again at a later time.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn delay_run(self, run: RunId, until: Timestamp) -> Result<()> {
+        self.store.database.write(DelayRun { run, until }).await
+    }
+}
+
+/// What is needed to start a run of a monitor.
+pub(super) async fn start_of(
+    tx: &Tx,
+    run: RunId,
+    due_at: Timestamp,
+    compared_to: Option<GrabId>,
+    row: &monitor::Model,
+) -> Result<StartRun> {
+    Ok(StartRun { run, due_at, compared_to, monitor: read(tx, row).await?, secrets: row.secrets.clone() })
+}
+
+/// Locks the monitor of a run, and then the run, if it is open.
+pub(super) async fn lock_open_run(tx: &Tx, run: RunId) -> Result<Option<(monitor::Model, monitor_run::Model)>> {
+    let monitor: Option<Uuid> = monitor_run::Entity::find_by_id(run.0)
+        .select_only()
+        .column(monitor_run::Column::MonitorId)
+        .into_tuple()
+        .one(tx)
+        .await?;
+    let Some(monitor) = monitor else { return Ok(None) };
+    let monitor = monitor::Entity::find_by_id(monitor).lock(LockType::Update).one(tx).await?;
+    let open = monitor_run::Entity::find_by_id(run.0)
+        .filter(monitor_run::Column::Outcome.eq(monitor_run::outcome(RunOutcome::Running)))
+        .lock(LockType::Update)
+        .one(tx)
+        .await?;
+    Ok(monitor.zip(open))
+}
+
+impl Transaction for LeaseRun {
+    type Outcome = Option<StartRun>;
+    const KEEPS_ACCESS: bool = true;
+
+    async fn apply(&self, tx: &Tx) -> Result<Option<StartRun>> {
+        let Some((monitor, run)) = lock_open_run(tx, self.run).await? else { return Ok(None) };
+        if run.grab_id.is_some() || run.check_at.is_none_or(|at| at > self.now.as_ms()) {
+            return Ok(None);
+        }
+        monitor_run::Entity::update_many()
+            .col_expr(monitor_run::Column::CheckAt, Expr::value(self.until.as_ms()))
+            .filter(monitor_run::Column::Id.eq(run.id))
+            .exec(tx)
+            .await?;
+        let (due_at, compared_to) = (Timestamp::from_ms(run.due_at), run.compared_to.map(GrabId));
+        Ok(Some(start_of(tx, self.run, due_at, compared_to, &monitor).await?))
+    }
+}
+
+impl Transaction for AttachGrab {
+    type Outcome = bool;
+    const KEEPS_ACCESS: bool = true;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        let Some((monitor, run)) = lock_open_run(tx, self.run).await? else { return Ok(false) };
+        if run.grab_id.is_some() {
+            return Ok(false);
+        }
+        monitor_run::Entity::update_many()
+            .col_expr(monitor_run::Column::GrabId, Expr::value(self.grab.0))
+            .col_expr(monitor_run::Column::CheckAt, Expr::value(self.now.as_ms()))
+            .filter(monitor_run::Column::Id.eq(run.id))
+            .exec(tx)
+            .await?;
+        if monitor::read_state(monitor.state)? == MonitorState::OutOfCredits {
+            monitor::Entity::update_many()
+                .col_expr(monitor::Column::State, Expr::value(monitor::state(MonitorState::Active)))
+                .filter(monitor::Column::Id.eq(monitor.id))
+                .exec(tx)
+                .await?;
+        }
+        Ok(true)
+    }
+}
+
+impl Transaction for DelayRun {
+    type Outcome = ();
+    const KEEPS_ACCESS: bool = true;
+
+    async fn apply(&self, tx: &Tx) -> Result<()> {
+        monitor_run::Entity::update_many()
+            .col_expr(monitor_run::Column::CheckAt, Expr::value(self.until.as_ms()))
+            .filter(monitor_run::Column::Id.eq(self.run.0))
+            .filter(monitor_run::Column::Outcome.eq(monitor_run::outcome(RunOutcome::Running)))
+            .filter(monitor_run::Column::GrabId.is_null())
+            .exec(tx)
+            .await?;
+        Ok(())
+    }
+}
