@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use grabd_domain::ids::TeamId;
+use grabd_tests::harness::TestApp;
+use sea_orm::{ConnectionTrait, Database};
 
 use super::team::{placeholder, team_of};
-use super::visitor::{PageResponse, Visitor, start_app};
+use super::visitor::{PASSWORD, PageResponse, Visitor, start_app};
 
 /// Poll interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -31,7 +33,7 @@ const FIELDS: [(&str, &str); 6] = [
 
 /// Creates a monitor with test captures. Returns the path of its page.
 pub(super) async fn create_monitor(visitor: &mut Visitor<'_>, team: TeamId, fields: &[(&str, &str)]) -> Result<String> {
-    let answer = send(visitor, &format!("/teams/{team}/monitors/new"), &[&FIELDS, fields].concat()).await?;
+    let answer = send(visitor, &format!("/teams/{team}/monitors/new"), &[&FIELDS[..], fields].concat()).await?;
     ensure!(answer.status == 303, "{} {}", answer.status, answer.body);
     Ok(answer.location().strip_suffix("?created").context("the page of the monitor")?.to_owned())
 }
@@ -51,9 +53,68 @@ async fn wait_for(visitor: &mut Visitor<'_>, path: &str, words: &str) -> Result<
     tokio::time::timeout(WAIT_LIMIT, poll).await.with_context(|| format!("{path} does not say {words}"))?
 }
 
+/// Runs of each outcome, before the first one that the service makes: hours before, outcome, millionths that differ, what changed,
+/// and whether it was told.
+const EARLIER_RUNS: [&str; 7] = [
+    "1, 3, 21000, 1, 1",
+    "2, 2, 400, 0, 0",
+    "3, 4, NULL, 0, 0",
+    "4, 5, NULL, 0, 0",
+    "5, 3, 2000, 3, 0",
+    "6, 2, 0, 0, 0",
+    "7, 1, NULL, 0, 0",
+];
+
+/// Creates an account whose team has a monitor with runs of each outcome. Returns the path of its page.
+pub(super) async fn monitor_with_runs(app: &TestApp, email: &str) -> Result<String> {
+    let mut bob = Visitor::with_account(app, email).await?;
+    let team = team_of(app, email, 0).await?;
+    let path = create_monitor(&mut bob, team, &[("url", "https://example.com/prices"), ("name", "Prices")]).await?;
+    wait_for(&mut bob, &path, "First capture").await?;
+    let database = Database::connect(format!("sqlite://{}", app.data_dir().join("grabd.db").display())).await?;
+    for run in EARLIER_RUNS {
+        let mut columns = run.split(", ");
+        let mut next = || columns.next().context("a column");
+        let (hours, outcome, ppm, changes, alerted) = (next()?, next()?, next()?, next()?, next()?);
+        let error = if outcome == "4" { "'render_failed', 'The page could not be loaded.'" } else { "NULL, NULL" };
+        let sql = format!(
+            "INSERT INTO monitor_runs (id, monitor_id, due_at, outcome, grab_id, compared_to, difference_ppm, changes, \
+             alerted, finished_at, error_code, error_message) \
+             SELECT randomblob(16), id, created_at - 3600000 * {hours}, {outcome}, NULL, NULL, {ppm}, {changes}, {alerted}, \
+             created_at - 3600000 * {hours} + 5000, {error} FROM monitors"
+        );
+        database.execute_unprepared(&sql).await?;
+    }
+    database.close().await?;
+    Ok(path)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_are_listed_with_what_they_found_and_drawn() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let path = monitor_with_runs(&app, "bob@example.com").await?;
+    let mut bob = Visitor::new(&app);
+    bob.sign_in("bob@example.com", PASSWORD, "").await?;
+    let page = bob.get(&path).await?.body;
+    for words in [
+        "2.1 % of the image differ.",
+        "Reported",
+        "Less than 0.1 % of the image differ.",
+        "0.2 % of the image differ; the HTTP status is another one.",
+        "The page could not be loaded.",
+        "Nothing was captured.",
+        "Changed part of the image in the last 8 runs. Changed: 2. Failed: 1. Most: 2.1 %.",
+        "Threshold: 0.1 %",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    assert_eq!(page.matches("<rect class=\"place\"").count(), 8, "{page}");
+    app.finish().await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn monitor_is_created_run_changed_paused_and_deleted() -> Result<()> {
-    let app = start_app(&[("limits.requests_per_minute", "6000")]).await?;
+    let app = start_app(&[]).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     let team = team_of(&app, "ada@example.com", 0).await?;
     let list = format!("/teams/{team}/monitors");
