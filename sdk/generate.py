@@ -53,6 +53,10 @@ NAMES = {
     "DecisionPagePricingTier": "PricingTier",
     "ComparisonAgentSurface": "ComparedSurfaces",
     "ComparedSurfacesSurface": "AgentSurface",
+    "CreateMonitorOptionsCompare": "MonitorCompareOptions",
+    "UpdateMonitorOptionsCompare": "MonitorCompareOptions",
+    "CreateMonitorOptionsNotify": "MonitorNotifyOptions",
+    "UpdateMonitorOptionsNotify": "MonitorNotifyOptions",
 }
 DESCRIPTIONS = {
     "BatchResult": "The result of one capture of a batch: its grab, or why none was created.",
