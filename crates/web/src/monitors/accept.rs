@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::Fault;
-use grabd_domain::ids::GrabId;
 use grabd_engine::{Error, monitors};
 
 use crate::extract::TeamForm;
@@ -23,17 +22,13 @@ pub(crate) async fn submit(
     TeamForm { at, form }: TeamForm,
 ) -> Result<Response, Problem> {
     let (monitor, caller) = at.find_monitor_counted(&web, &monitor).await?;
-    let refused = || {
-        Problem::conflict(
+    match monitors::accept(&web.core, caller, monitor.id, Some(form.get(GRAB))).await.map_err(Error::into_fault) {
+        Ok(_) => Ok(see_other(&format!("{}?accepted", at.monitor_path(monitor.id, "")))),
+        Err(Fault::BadRequest(_)) => Err(Problem::conflict(
             "This capture cannot be accepted",
             "It is none of this monitor, its run is no longer listed, or its image was deleted.",
             "Choose another capture on the page of the monitor.",
-        )
-    };
-    let grab: GrabId = form.get(GRAB).parse().map_err(|_| refused())?;
-    match monitors::accept(&web.core, caller, monitor.id, Some(grab)).await.map_err(Error::into_fault) {
-        Ok(_) => Ok(see_other(&format!("{}?accepted", at.monitor_path(monitor.id, "")))),
-        Err(Fault::NotFound { .. } | Fault::BadRequest(_)) => Err(refused()),
+        )),
         Err(fault) => Err(fault.into()),
     }
 }

@@ -308,6 +308,10 @@ fn own_error(field: &Field) -> Option<FieldError> {
             let message = "The threshold must be a number from 0 to 100.".to_owned();
             return Some(FieldError { field: THRESHOLD, message });
         }
+        ("monitors", _) => {
+            let message = format!("The limit is reached: {}. Delete a monitor first.", field.allowed);
+            return Some(FieldError { field: "", message });
+        }
         ("compare", Some("image.ignore")) => (IGNORE, "The ignored elements"),
         ("compare", Some("baseline")) => (BASELINE, "The capture to compare with"),
         ("compare", _) => (COMPARE_IMAGE, "What is compared"),

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use grabd_domain::credentials::Caller;
+use grabd_domain::limits::PAGE_SIZE;
+use grabd_domain::monitor::Monitor;
 use grabd_domain::permissions::Permission;
-use grabd_engine::monitors;
+use grabd_engine::monitors::{self, ListRequest};
 use http::StatusCode;
 
 use super::view::MonitorView;
@@ -37,7 +40,7 @@ pub(crate) async fn show(
     let mut views = Vec::new();
     for environment in ENVIRONMENTS {
         let caller = at.team_member.admit(&web.core, environment).await?;
-        let listed = monitors::list_all(&web.core, caller).await?;
+        let listed = list(&web, caller).await?;
         views.extend(listed.iter().map(|monitor| MonitorView::of(monitor, &at, now)));
     }
     let template = MonitorsPage {
@@ -48,4 +51,18 @@ pub(crate) async fn show(
         create: at.may(Permission::Capture).then(|| at.path("monitors/new")),
     };
     Ok(page(StatusCode::OK, &template))
+}
+
+/// The monitors of an environment, newest first. The operator limits their number.
+async fn list(web: &Web, caller: Caller) -> Result<Vec<Monitor>, Problem> {
+    let mut all: Vec<Monitor> = Vec::new();
+    loop {
+        let starting_after = all.last().map(|last| last.id.to_string());
+        let request = ListRequest { limit: Some(*PAGE_SIZE.end()), starting_after, ..ListRequest::default() };
+        let page = monitors::list(&web.core, caller, &request).await?;
+        all.extend(page.monitors);
+        if !page.has_more {
+            return Ok(all);
+        }
+    }
 }

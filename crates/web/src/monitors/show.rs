@@ -8,7 +8,7 @@ use axum::response::Response;
 use grabd_domain::Fault;
 use grabd_domain::permissions::Permission;
 use grabd_engine::Error;
-use grabd_engine::monitors::{self, RunsRequest};
+use grabd_engine::monitors::{self, ListRequest};
 use http::StatusCode;
 
 use super::PAGE;
@@ -52,7 +52,7 @@ pub(crate) async fn show(
     let after = Some(query.get(AFTER)).filter(|after| !after.is_empty()).map(str::to_owned);
     let is_later_page = after.is_some();
     let limit = i64::try_from(MAX_RUNS).unwrap_or(i64::MAX);
-    let request = RunsRequest { limit: Some(limit), starting_after: after, ..RunsRequest::default() };
+    let request = ListRequest { limit: Some(limit), starting_after: after, ..ListRequest::default() };
     let listed = monitors::list_runs(&web.core, caller, monitor.id, &request).await;
     let listed = match listed.map_err(Error::into_fault) {
         Ok(listed) => listed,
