@@ -12,6 +12,7 @@ mod difference;
 mod error_body;
 mod grab;
 mod message;
+mod monitor;
 mod open_graph;
 mod stage;
 mod text;
@@ -23,6 +24,10 @@ pub use difference::{Difference, Region};
 pub use error_body::{ErrorBody, ErrorMembers};
 pub use grab::{BlockedRequests, Consent, Grab, GrabList, Timings};
 pub use message::{LowBalance, MessageData, TestedWebhook, WebhookMessage};
+pub use monitor::{
+    Monitor, MonitorCompare, MonitorEvent, MonitorImageCompare, MonitorList, MonitorNotify, MonitorRun,
+    MonitorRunError, MonitorRunList,
+};
 pub use open_graph::OpenGraph;
 pub use stage::StageReached;
 pub use text::GrabText;

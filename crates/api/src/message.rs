@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::grab::Grab;
+use crate::monitor::MonitorEvent;
 
 /// A message.
 #[derive(Clone, Debug, Serialize)]
@@ -31,6 +32,8 @@ pub enum MessageData<'a> {
     Grab(#[serde(serialize_with = "in_order_of_messages")] Box<Grab<'a>>),
     /// The balance of a team is low.
     Balance(LowBalance<'a>),
+    /// A run of a monitor caused an alert.
+    Monitor(Box<MonitorEvent<'a>>),
     /// A test was requested.
     Test(TestedWebhook<'a>),
 }

@@ -20,6 +20,12 @@ pub const CAUSES: [&str; 3] = ["request", "target", "service"];
 pub const STAGES: [&str; 4] = ["navigating", "loaded", "settling", "captured"];
 /// The environments of keys.
 pub const ENVIRONMENTS: [&str; 2] = ["live", "test"];
+/// The states of a monitor.
+pub const MONITOR_STATES: [&str; 3] = ["active", "paused", "out_of_credits"];
+/// The outcomes of a run of a monitor.
+pub const RUN_OUTCOMES: [&str; 6] = ["running", "first", "same", "changed", "failed", "missed"];
+/// Which capture a monitor compares with.
+pub const BASELINES: [&str; 2] = ["latest", "accepted"];
 /// The kinds of files that are text for people, in the order of their documentation.
 const TEXT_FILES: [&str; 5] = ["markdown", "text", "elements", "accessibility", "report"];
 
@@ -50,6 +56,18 @@ pub(crate) fn environment_schema() -> Object {
 
 pub(crate) fn stage_schema() -> Object {
     string_enum(STAGES)
+}
+
+pub(crate) fn monitor_state_schema() -> Object {
+    string_enum(MONITOR_STATES)
+}
+
+pub(crate) fn run_outcome_schema() -> Object {
+    string_enum(RUN_OUTCOMES)
+}
+
+pub(crate) fn baseline_schema() -> Object {
+    string_enum(BASELINES)
 }
 
 /// OpenAPI schema of a format or null.

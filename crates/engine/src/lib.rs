@@ -1,6 +1,6 @@
 //! The use-cases of grabd, and the background workers.
 //!
-//! A use-case is a folder named after its noun (`grabs/`, `accounts/`, `oauth/`, `billing/`, `webhooks/`, `mail/`,
+//! A use-case is a folder named after its noun (`grabs/`, `accounts/`, `oauth/`, `billing/`, `webhooks/`, `monitors/`, `mail/`,
 //! `operator/`, `trail/`) with one file per verb.
 //!
 //! *Invariant:* this crate has no HTTP or gRPC interface, no browser and no SQL. Its use-cases are called by the gRPC
@@ -11,6 +11,7 @@
 pub mod accounts;
 pub mod admission;
 mod api_grab;
+mod api_monitor;
 pub mod billing;
 pub mod bus;
 mod cache;
@@ -29,6 +30,7 @@ pub mod limits;
 pub mod links;
 pub mod mail;
 mod metrics;
+pub mod monitors;
 pub mod oauth;
 pub mod operator;
 pub mod outgoing;
@@ -50,6 +52,7 @@ pub mod webhooks;
 mod workers;
 
 pub use crate::api_grab::grab_json;
+pub use crate::api_monitor::monitor_json;
 pub use crate::error::{Error, InternalError};
 pub use crate::failpoints::Failpoints;
 pub use crate::grabs::{Attachment, Image, ImageError};

@@ -9,6 +9,8 @@ use crate::vault::Vault;
 const BATCH: u32 = 100;
 /// Open grabs read at a time. Each may have secrets of more than a megabyte.
 const JOB_BATCH: u32 = 8;
+/// Monitors read at a time. Each may have secrets of more than a hundred kilobytes.
+const MONITOR_BATCH: u32 = 32;
 
 /// What one pass did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +69,20 @@ pub async fn reseal(store: &Store, vault: &Vault) -> Result<Resealed, grabd_stor
                 Ok(Some(new)) => {
                     done.changed += u64::from(store.vault().reseal_second_factor(user, sealed, new).await?);
                 }
+                Err(_) => done.unreadable += 1,
+            }
+        }
+    }
+    let mut after = None;
+    loop {
+        let monitors = store.vault().list_sealed_monitors(after, MONITOR_BATCH).await?;
+        let Some((last, _)) = monitors.last() else { break };
+        after = Some(*last);
+        for (monitor, sealed) in monitors {
+            match vault.reseal(&sealed, monitor.0.as_bytes()) {
+                Ok(None) => {}
+                // `false`: its capture was changed meanwhile.
+                Ok(Some(new)) => done.changed += u64::from(store.vault().reseal_monitor(monitor, sealed, new).await?),
                 Err(_) => done.unreadable += 1,
             }
         }

@@ -33,6 +33,7 @@ use crate::limits::TeamLimits;
 use crate::links::Links;
 use crate::mail::{self, Smtp};
 use crate::metrics::Metrics;
+use crate::monitors::{MonitorLimits, Monitors};
 use crate::oauth::{self, OAuth};
 use crate::operator::LimitSettings;
 use crate::outgoing::OutgoingClient;
@@ -92,6 +93,8 @@ pub struct Operations {
     pub links: ServiceLinks,
     /// Live pages that visitors without an account may capture.
     pub sample_sites: Vec<TargetUrl>,
+    /// Limits of monitors.
+    pub monitors: MonitorLimits,
 }
 
 impl Settings {
@@ -117,6 +120,7 @@ impl Default for Operations {
             abuse_contact: None,
             links: ServiceLinks::default(),
             sample_sites: Vec::new(),
+            monitors: MonitorLimits::default(),
         }
     }
 }
@@ -182,6 +186,7 @@ pub struct Core {
     /// Encrypts stored secrets.
     pub(crate) vault: Vault,
     pub(crate) webhooks: Arc<Webhooks>,
+    pub(crate) monitors: Arc<Monitors>,
     pub(crate) requests: Arc<RequestQueue>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
@@ -242,6 +247,7 @@ impl Core {
             billing: Arc::new(Billing { pricing, stripe, balance_position: BalancePosition::default() }),
             vault,
             webhooks: Arc::new(webhooks),
+            monitors: Arc::default(),
             requests: Arc::default(),
             store,
             guard,

@@ -5,6 +5,7 @@ use tokio::sync::mpsc;
 use crate::bus;
 use crate::cluster::membership;
 use crate::mail::{self, MailMessage, Smtp};
+use crate::monitors::scheduler;
 use crate::queue::{cleanup, hints, lease_loop, sweep};
 use crate::requests;
 use crate::service::Core;
@@ -27,6 +28,7 @@ impl Core {
             self.spawn(lease_loop::run(self.clone()));
             self.spawn(cleanup::run(self.clone()));
             self.spawn(sender::run(self.clone()));
+            self.spawn(scheduler::run(self.clone()));
         }
         if self.cluster.is_some() {
             self.spawn(membership::run(self.clone()));

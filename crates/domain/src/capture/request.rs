@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use grabd_options::{TABLE, Value};
+
 use super::class::Class;
 use super::{CaptureSpec, FileKind};
 use crate::faults::{Fault, Field};
@@ -13,6 +15,13 @@ impl CaptureSpec {
     #[must_use]
     pub fn image_options(&self) -> Self {
         Self { max_age: Duration::ZERO, metadata: BTreeMap::new(), ..self.clone() }
+    }
+
+    /// The options that differ from their defaults, without secret ones, in the order of their table.
+    pub fn shown_options(&self) -> Vec<(&'static str, Value)> {
+        let request = self.to_minimal_request();
+        let shown = TABLE.iter().filter(|option| !option.is_secret);
+        shown.filter_map(|option| Some((option.name, request.get(option.name)?))).collect()
     }
 
     /// Time limit of one render attempt.
@@ -51,7 +60,7 @@ impl CaptureSpec {
 
 #[cfg(test)]
 mod tests {
-    use grabd_options::{Object, Value};
+    use grabd_options::Object;
 
     use super::super::CaptureRequest;
     use super::*;

@@ -31,6 +31,14 @@ pub(crate) enum Step {
     Releasing,
     /// At startup, a batch of leases of an earlier process was released.
     TakingOver,
+    /// The run of a monitor was written; its grab is not created.
+    RunClaimed,
+    /// The grab of a run was created; the run does not name it.
+    RunCreated,
+    /// The grab of a run has ended; nothing follows from it yet.
+    RunEnded,
+    /// A run was finished; no mail was sent.
+    RunFinished,
 }
 
 /// The armed failpoints. Empty except in tests.
@@ -51,7 +59,7 @@ mod armed {
 
     use super::{Failpoints, GrabId, Step};
 
-    const STEPS: [(&str, Step); 7] = [
+    const STEPS: [(&str, Step); 11] = [
         ("created", Step::Created),
         ("assigned", Step::Assigned),
         ("rendered", Step::Rendered),
@@ -59,6 +67,10 @@ mod armed {
         ("completed", Step::Completed),
         ("releasing", Step::Releasing),
         ("taking_over", Step::TakingOver),
+        ("run_claimed", Step::RunClaimed),
+        ("run_created", Step::RunCreated),
+        ("run_ended", Step::RunEnded),
+        ("run_finished", Step::RunFinished),
     ];
 
     /// The entry that ends polls.

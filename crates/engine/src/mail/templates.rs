@@ -2,7 +2,9 @@
 //! requested.
 
 use grabd_domain::accounts::{Email, RESET_LIFE, VERIFICATION_LIFE};
+use grabd_domain::monitor::{FAILURES_TOLD, Run};
 use grabd_domain::teams::{INVITATION_LIFE, TeamName};
+use grabd_domain::webhooks::Event;
 use grabd_store::low_balance::{LowBalance, LowBalanceReason};
 
 use super::queue::MailMessage;
@@ -69,6 +71,80 @@ pub(crate) fn low_balance(to: Email, alert: &LowBalance, host: &str, link: &str)
          until the balance has been higher again.\n"
     );
     MailMessage { to, subject: format!("Low balance: {credits} {noun} left for grabd at {host}"), text }
+}
+
+/// What the members of a team are told about a monitor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum MonitorMail {
+    /// The page has changed.
+    Changed {
+        /// How much of the image differs.
+        share: Option<String>,
+    },
+    /// The last runs have failed.
+    Failed {
+        /// Why the last one did.
+        reason: Option<String>,
+    },
+    /// A run is done after them.
+    Recovered,
+    /// The team has no credits.
+    OutOfCredits,
+}
+
+impl MonitorMail {
+    /// The mail about an event of a run. `None` for events that are not about monitors.
+    pub(crate) fn of(event: Event, run: &Run) -> Option<Self> {
+        match event {
+            Event::MonitorChanged => {
+                let share = run.difference_ppm.filter(|ppm| *ppm > 0);
+                let share = share.map(|ppm| format!("{}.{} %", ppm / 10_000, ppm % 10_000 / 1000));
+                Some(Self::Changed { share })
+            }
+            Event::MonitorFailed => {
+                let reason = run.error.as_ref().map(|error| error.message.replace(char::is_control, " "));
+                Some(Self::Failed { reason })
+            }
+            Event::MonitorRecovered => Some(Self::Recovered),
+            Event::GrabDone | Event::GrabFailed | Event::GrabChanged | Event::CreditsLow | Event::Test => None,
+        }
+    }
+}
+
+/// An alert of a monitor. Its name is quoted, and that of the team is left out if it is unfit.
+pub(crate) fn monitor(
+    to: Email,
+    mail: &MonitorMail,
+    name: &str,
+    team_name: &str,
+    host: &str,
+    link: &str,
+) -> MailMessage {
+    let team =
+        TeamName::parse(team_name).map_or_else(|_| "your team".to_owned(), |name| format!("the team \"{name}\""));
+    let (subject, fact) = match mail {
+        MonitorMail::Changed { share: None } => ("Page changed", "The page has changed.".to_owned()),
+        MonitorMail::Changed { share: Some(share) } => {
+            ("Page changed", format!("The page has changed: {share} of its image differs."))
+        }
+        MonitorMail::Failed { reason } => {
+            let reason = reason.as_deref().map(|reason| format!(" The last one: {reason}")).unwrap_or_default();
+            ("Runs fail", format!("The last {FAILURES_TOLD} runs have failed.{reason}"))
+        }
+        MonitorMail::Recovered => ("Runs work again", "A run is done again after failed ones.".to_owned()),
+        MonitorMail::OutOfCredits => (
+            "No credits left",
+            "There is no credit for this run. All monitors of the team wait until it has credits, and continue by \
+             themselves."
+                .to_owned(),
+        ),
+    };
+    let text = format!(
+        "Monitor \"{name}\" of {team} on grabd at {host}:\n\n{fact}\n\n\
+         To see its captures, or to change how it sends alerts, open this link:\n\n{link}\n\n\
+         You get this e-mail because you are an owner of the team, or were chosen to get its alerts.\n"
+    );
+    MailMessage { to, subject: format!("{subject}: monitor \"{name}\" for grabd at {host}"), text }
 }
 
 /// What a user is told about their second factor.

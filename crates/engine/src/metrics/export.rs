@@ -20,6 +20,8 @@ impl Core {
             rate_limited,
             not_admitted,
             webhook_attempts,
+            monitor_runs,
+            monitors_overdue,
             payments,
             waiting,
             watched,
@@ -69,6 +71,9 @@ impl Core {
         registry.register_with_unit("images_floor", help, Unit::Bytes, images_floor.clone());
         let help = "How long the oldest grab that waits for a slot has waited; 0 if none waits";
         registry.register_with_unit("grabs_oldest_waiting", help, Unit::Seconds, oldest_waiting.clone());
+        registry.register("monitor_runs", "Runs of monitors that have ended, by outcome", monitor_runs.clone());
+        let help = "How long the monitor that is due longest has been due; 0 if none is";
+        registry.register_with_unit("monitors_overdue", help, Unit::Seconds, monitors_overdue.clone());
         registry.register("webhooks_waiting", "Deliveries before their first attempt", webhooks_waiting.clone());
         registry.register("mail_failed", "E-mail messages that could not be sent", mail_failed.clone());
         let help = "When the last backup by `grabd admin backup` was complete; 0 if there is none";
@@ -99,6 +104,8 @@ impl Core {
         let now = self.clock.now();
         let age = self.store.operator().oldest_waiting().await?.map_or(0, |oldest| now.since(oldest).as_secs());
         metrics.oldest_waiting.set(i64::try_from(age).unwrap_or(i64::MAX));
+        let overdue = self.store.monitors().oldest_due(now).await?.map_or(0, |due| now.since(due).as_secs());
+        metrics.monitors_overdue.set(i64::try_from(overdue).unwrap_or(i64::MAX));
         let backlog = self.store.operator().delivery_backlog().await?;
         metrics.webhooks_waiting.set(i64::try_from(backlog.waiting).unwrap_or(i64::MAX));
         metrics.backup_at.set(self.store.audit().last_backup().await?.map_or(0, |at| at.as_ms() / 1000));

@@ -22,6 +22,8 @@ pub(crate) struct Metrics {
     rate_limited: Counter,
     not_admitted: Family<ReasonLabel, Counter>,
     webhook_attempts: Family<ResultLabel, Counter>,
+    monitor_runs: Family<OutcomeLabel, Counter>,
+    monitors_overdue: Gauge,
     payments: Family<ResultLabel, Counter>,
     waiting: Family<ModeLabel, Gauge>,
     watched: Gauge,
@@ -107,6 +109,11 @@ struct WayLabel {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabel {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ResultLabel {
     result: &'static str,
 }
@@ -124,6 +131,8 @@ impl Default for Metrics {
             rate_limited: Counter::default(),
             not_admitted: Family::default(),
             webhook_attempts: Family::default(),
+            monitor_runs: Family::default(),
+            monitors_overdue: Gauge::default(),
             payments: Family::default(),
             waiting: Family::default(),
             watched: Gauge::default(),
@@ -192,6 +201,9 @@ impl Metrics {
         for result in ["delivered", "failed"] {
             drop(self.webhook_attempts.get_or_create(&ResultLabel { result }));
         }
+        for outcome in ["first", "same", "changed", "failed", "missed"] {
+            drop(self.monitor_runs.get_or_create(&OutcomeLabel { outcome }));
+        }
         for result in PAYMENT_RESULTS {
             drop(self.payments.get_or_create(&ResultLabel { result }));
         }
@@ -255,6 +267,11 @@ impl Metrics {
     pub(crate) fn webhook_attempted(&self, delivered: bool) {
         let result = if delivered { "delivered" } else { "failed" };
         self.webhook_attempts.get_or_create(&ResultLabel { result }).inc();
+    }
+
+    /// Counts a run of a monitor that has ended.
+    pub(crate) fn run_ended(&self, outcome: &'static str) {
+        self.monitor_runs.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
     /// Counts a message that was given up.

@@ -1,14 +1,17 @@
-//! The message body: the event, and the grab as returned by `GET /v1/grabs/{id}`, or the balance.
+//! The message body: the event, and the grab as returned by `GET /v1/grabs/{id}`, the balance, or the
+//! monitor and its run.
 
-use grabd_api::{MessageData, SLICE_KIND, TestedWebhook, WebhookMessage};
+use grabd_api::{MessageData, MonitorEvent, SLICE_KIND, TestedWebhook, WebhookMessage};
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::DeliveryId;
 use grabd_domain::webhooks::{Event, message_id};
 use grabd_store::low_balance::LowBalance;
+use grabd_store::monitors::MonitorAlert;
 use grabd_store::webhooks::MessageContent;
 
 use crate::api_grab::api_grab;
+use crate::api_monitor::{api_monitor, api_run};
 
 /// Documented maximum size of a message.
 const MAX_BYTES: usize = 20_000;
@@ -45,6 +48,25 @@ pub(crate) fn low_balance_message(alert: &LowBalance, id: DeliveryId, at: Timest
     let LowBalance { team, team_name: _, credits, below, reason: _, recipients: _ } = alert;
     let balance = grabd_api::LowBalance { team_id: team.to_string().into(), credits: *credits, alert_below: *below };
     message(id, Event::CreditsLow, at, Environment::Live, MessageData::Balance(balance))
+}
+
+/// Composes the message about a monitor. Long options of its capture are left out if it would be too long.
+pub(crate) fn monitor_message(alert: &MonitorAlert, id: DeliveryId, at: Timestamp) -> String {
+    let MonitorAlert { event, monitor, run } = alert;
+    let compose = |monitor: grabd_api::Monitor<'_>| {
+        let about = MonitorEvent { monitor, run: api_run(run) };
+        message(id, *event, at, Environment::Live, MessageData::Monitor(Box::new(about)))
+    };
+    let whole = compose(api_monitor(monitor));
+    if whole.len() < MAX_BYTES {
+        return whole;
+    }
+    let mut shorter = api_monitor(monitor);
+    shorter.capture.retain(|name, _| name == "url");
+    if let Some(image) = &mut shorter.compare.image {
+        image.ignore.clear();
+    }
+    compose(shorter)
 }
 
 fn message(id: DeliveryId, event: Event, at: Timestamp, environment: Environment, data: MessageData<'_>) -> String {

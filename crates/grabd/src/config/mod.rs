@@ -30,6 +30,7 @@ mod log;
 mod mail;
 mod mcp;
 mod metrics;
+mod monitors;
 mod oauth;
 mod origin;
 mod overrides;
@@ -65,6 +66,7 @@ pub use log::{Log, LogFormat};
 pub use mail::Mail;
 pub use mcp::Mcp;
 pub use metrics::Metrics;
+pub use monitors::Monitors;
 pub use oauth::OAuth;
 pub use pricing::Pricing;
 pub use problems::Problems;
@@ -111,6 +113,7 @@ pub struct Config {
     pub oauth: OAuth,
     pub mail: Mail,
     pub webhooks: Webhooks,
+    pub monitors: Monitors,
     pub secrets: Secrets,
     pub security: Security,
     pub pricing: Pricing,
@@ -190,6 +193,7 @@ impl Config {
         self.bus.validate(self.cluster.enabled, &mut problems);
         self.egress.validate(&mut problems);
         self.limits.validate(&mut problems);
+        self.monitors.validate(&mut problems);
         self.abuse.validate(&mut problems);
         self.browser.validate(&mut problems);
         self.capture.validate(&mut problems);

@@ -76,6 +76,7 @@ pub async fn start_core(
                 second_factor_for_operators: config.security.require_second_factor_for_operators,
                 sample_sites: config.samples.urls(),
                 links: config.service.links(),
+                monitors: config.monitors.limits(),
                 ..operations(&config.abuse, &config.audit)
             },
         },

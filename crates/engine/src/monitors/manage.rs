@@ -1,0 +1,228 @@
+//! Monitors: create, get, list, change, accept a baseline, remove.
+
+use grabd_domain::Fault;
+use grabd_domain::capture::CaptureSpec;
+use grabd_domain::credentials::Caller;
+use grabd_domain::faults::Field;
+use grabd_domain::ids::{GrabId, MonitorId};
+use grabd_domain::limits::{DEFAULT_PAGE_SIZE, PAGE_SIZE};
+use grabd_domain::monitor::{Monitor, MonitorChange, MonitorRequest, MonitorSpec};
+use grabd_store::Store;
+use grabd_store::monitors::{
+    AcceptOutcome, ChangeOutcome, CreateMonitorOutcome, MonitorPage, MonitorRef, MonitorUpdate, NewMonitor,
+};
+
+use super::secrets;
+use crate::error::Error;
+use crate::service::Core;
+use crate::{random, targets};
+
+/// A list request, not validated yet.
+#[derive(Debug, Default)]
+pub struct ListRequest {
+    /// Maximum number of entries.
+    pub limit: Option<i64>,
+    /// Only entries after this one in the list, which are older.
+    pub starting_after: Option<String>,
+    /// Parameters whose value had the wrong type, with the received value.
+    pub unparsed: Vec<(String, String)>,
+}
+
+/// Creates a monitor. One of an app is deleted with its grant.
+///
+/// # Errors
+/// [`Fault::BadRequest`] and others of a create, with the invalid member. [`Fault::Unauthorized`] when the grant of the app has
+/// ended in the meantime.
+#[tracing::instrument(name = "monitors.create", skip_all)]
+pub async fn create(core: &Core, caller: Caller, request: &MonitorRequest) -> Result<Monitor, Error> {
+    let limits = core.settings.operations.monitors;
+    let spec = MonitorSpec::parse(request, limits.shortest)?;
+    check_capture(core, &spec.capture).await?;
+    let now = core.clock.now();
+    let id = random::monitor_id(now);
+    let Caller { team, environment, principal } = caller;
+    let new = NewMonitor {
+        id,
+        team,
+        environment,
+        creator: principal,
+        secrets: secrets::seal(&core.vault, id, &spec.capture)?,
+        spec,
+        limit: limits.per_team.into(),
+        now,
+    };
+    match store_of(core, caller).monitors().create(new).await? {
+        CreateMonitorOutcome::Created(monitor) => {
+            core.monitors.notify();
+            Ok(*monitor)
+        }
+        CreateMonitorOutcome::TooMany => {
+            let allowed = format!("at most {} for the team in this environment", limits.per_team);
+            Err(Fault::BadRequest(Field::new("monitors", "one more", allowed)).into())
+        }
+        CreateMonitorOutcome::TeamInactive => Err(Fault::TeamSuspended.into()),
+        CreateMonitorOutcome::AccessEnded => Err(Fault::Unauthorized.into()),
+    }
+}
+
+/// Returns a monitor of the caller's team, or of the app that calls.
+///
+/// # Errors
+/// [`Fault::NotFound`] when the monitor does not exist or is not the caller's.
+#[tracing::instrument(name = "monitors.get", skip_all)]
+pub async fn get(core: &Core, caller: Caller, id: MonitorId) -> Result<Monitor, Error> {
+    let monitor = core.store.monitors().find(monitor_of(caller, id)).await;
+    Ok(monitor?.ok_or_else(not_found)?)
+}
+
+/// A page of the monitors of the caller's team, or of those of the app that calls, newest first.
+///
+/// # Errors
+/// [`Fault::BadRequest`] with the invalid parameter.
+#[tracing::instrument(name = "monitors.list", skip_all)]
+pub async fn list(core: &Core, caller: Caller, request: &ListRequest) -> Result<MonitorPage, Error> {
+    let limit = parse_limit(request, "the id of a monitor")?;
+    let after = match request.starting_after.as_deref() {
+        None => None,
+        Some(text) => Some(text.parse().map_err(|_| invalid_cursor(text, "the id of a monitor"))?),
+    };
+    let Caller { team, environment, principal } = caller;
+    let page = core.store.monitors().list(team, environment, principal.grant(), after, limit).await;
+    Ok(page?)
+}
+
+/// Changes the given members of a monitor. A new schedule, and the end of a pause, begin now.
+///
+/// # Errors
+/// [`Fault::NotFound`], then the same as [`create`].
+#[tracing::instrument(name = "monitors.update", skip_all)]
+pub async fn change(core: &Core, caller: Caller, id: MonitorId, request: &MonitorRequest) -> Result<Monitor, Error> {
+    let current = get(core, caller, id).await?;
+    let change = MonitorChange::parse(request, &current.spec, core.settings.operations.monitors.shortest)?;
+    let secrets = match &change.capture {
+        Some(capture) => {
+            check_capture(core, capture).await?;
+            secrets::seal(&core.vault, id, capture)?
+        }
+        None => None,
+    };
+    let update = MonitorUpdate { target: monitor_of(caller, id), change, secrets, now: core.clock.now() };
+    match store_of(core, caller).monitors().change(update).await? {
+        ChangeOutcome::Changed(monitor) => Ok(*monitor),
+        ChangeOutcome::NotFound => Err(not_found().into()),
+    }
+}
+
+/// Makes the capture of a run the baseline: that of this grab, or of the latest done run.
+///
+/// # Errors
+/// [`Fault::NotFound`] when the monitor does not exist or is not the caller's, and [`Fault::BadRequest`] when there is no such
+/// capture.
+#[tracing::instrument(name = "monitors.accept", skip_all)]
+pub async fn accept(core: &Core, caller: Caller, id: MonitorId, grab: Option<&str>) -> Result<Monitor, Error> {
+    let allowed = "the id of a done grab of this monitor that has an image";
+    let refused = || {
+        let seen = grab.map_or_else(String::new, |grab| format!("\"{grab}\""));
+        Fault::BadRequest(Field::new("grab_id", &seen, allowed))
+    };
+    let target = monitor_of(caller, id);
+    let parsed: Option<GrabId> = match grab {
+        None => None,
+        Some(text) => match text.parse() {
+            Ok(parsed) => Some(parsed),
+            Err(_) => {
+                get(core, caller, id).await?;
+                return Err(refused().into());
+            }
+        },
+    };
+    match store_of(core, caller).monitors().accept(target, parsed, core.clock.now()).await? {
+        AcceptOutcome::Accepted(monitor) => Ok(*monitor),
+        AcceptOutcome::NotFound => Err(not_found().into()),
+        AcceptOutcome::NoCapture => Err(refused().into()),
+    }
+}
+
+/// Deletes a monitor with its runs. Their grabs stay.
+///
+/// # Errors
+/// [`Fault::NotFound`].
+#[tracing::instrument(name = "monitors.delete", skip_all)]
+pub async fn remove(core: &Core, caller: Caller, id: MonitorId) -> Result<(), Error> {
+    match store_of(core, caller).monitors().remove(monitor_of(caller, id)).await? {
+        true => Ok(()),
+        false => Err(not_found().into()),
+    }
+}
+
+/// The limit of a list request. Also checks the types of its parameters.
+///
+/// # Errors
+/// [`Fault::BadRequest`] with the invalid parameter.
+pub(super) fn parse_limit(request: &ListRequest, cursor: &'static str) -> Result<u32, Fault> {
+    let limits = format!("an integer from {} to {}", PAGE_SIZE.start(), PAGE_SIZE.end());
+    for (name, allowed) in [("limit", limits.as_str()), ("starting_after", cursor)] {
+        if let Some((_, seen)) = request.unparsed.iter().find(|(field, _)| field == name) {
+            return Err(Fault::BadRequest(Field::new(name, seen, allowed)));
+        }
+    }
+    let limit = request.limit.unwrap_or_else(|| DEFAULT_PAGE_SIZE.into());
+    u32::try_from(limit)
+        .ok()
+        .filter(|_| PAGE_SIZE.contains(&limit))
+        .ok_or_else(|| Fault::BadRequest(Field::new("limit", &limit.to_string(), limits)))
+}
+
+/// The error for a cursor that is not in the list.
+pub(super) fn invalid_cursor(text: &str, allowed: &str) -> Fault {
+    Fault::BadRequest(Field::new("starting_after", &format!("\"{text}\""), allowed))
+}
+
+/// What a create of a grab checks, too, and does not depend on the time.
+async fn check_capture(core: &Core, capture: &CaptureSpec) -> Result<(), Error> {
+    capture.blocking.check_lists(&core.settings.operations.listed_contents)?;
+    // Nothing is requested from the URL of a caller's document.
+    if capture.has_own_document() {
+        return Ok(());
+    }
+    targets::check_page_url(core, &capture.url)?;
+    targets::check_host(core, &capture.url).await?;
+    Ok(())
+}
+
+/// The store for changes by a caller. Those of users are recorded in the audit trail.
+fn store_of(core: &Core, caller: Caller) -> Store {
+    match caller.principal.user() {
+        Some(user) => core.store_as(user),
+        None => core.store.clone(),
+    }
+}
+
+const fn monitor_of(caller: Caller, monitor: MonitorId) -> MonitorRef {
+    let Caller { team, environment, principal } = caller;
+    MonitorRef { team, environment, grant: principal.grant(), monitor }
+}
+
+const fn not_found() -> Fault {
+    Fault::NotFound { what: "monitor" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn invalid_parameter_of_a_list_is_named() {
+        let field =
+            |request: &ListRequest| parse_limit(request, "an id").err().and_then(|fault| fault.field().map(|f| f.name));
+        assert_eq!(parse_limit(&ListRequest::default(), "an id"), Ok(25));
+        for (limit, is_valid) in [(1, true), (100, true), (0, false), (101, false), (-1, false)] {
+            let request = ListRequest { limit: Some(limit), ..ListRequest::default() };
+            assert_eq!(field(&request), (!is_valid).then_some("limit"), "{limit}");
+        }
+        for name in ["limit", "starting_after"] {
+            let request = ListRequest { unparsed: vec![(name.into(), "x".into())], ..ListRequest::default() };
+            assert_eq!(field(&request), Some(name));
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Monitors: captures that are repeated by a schedule, and compared with a baseline.
+//!
+//! `manage` and `runs` are the use-cases of callers. `scheduler` finds what is due: `start` claims a due monitor and creates the
+//! grab of its run, and `finish` decides what follows when that has ended. A run is an ordinary asynchronous grab of the team.
+
+mod alerts;
+mod finish;
+mod manage;
+mod runs;
+pub(crate) mod scheduler;
+mod secrets;
+mod settings;
+mod start;
+
+pub use grabd_store::monitors::{MonitorPage, RunPage};
+pub use manage::{ListRequest, accept, change, create, get, list, remove};
+pub use runs::list_runs;
+pub use settings::MonitorLimits;
+pub(crate) use settings::Monitors;

@@ -1,0 +1,155 @@
+//! Starts runs: claims due monitors, and creates the grabs of their runs.
+
+use std::time::Duration;
+
+use grabd_domain::credentials::Caller;
+use grabd_domain::faults::Code;
+use grabd_domain::grabs::Class;
+use grabd_domain::ids::MonitorId;
+use grabd_domain::monitor::{MonitorSpec, RunError};
+use grabd_domain::{Fault, Timestamp};
+use grabd_store::Error;
+use grabd_store::monitors::{Claimed, RunResult, StartRun};
+
+use super::finish::finish;
+use super::secrets;
+use crate::failpoints::{self, Step};
+use crate::grabs::{self, CreateRequest};
+use crate::service::Core;
+
+/// How long a process has for the start of a run. After a crash, another one tries again when this is over.
+pub(super) const START_LEASE: Duration = Duration::from_secs(30);
+/// How long the start of a run is tried again, if a limit or an outage refuses its grab for now.
+const START_LIMIT: Duration = Duration::from_secs(10 * 60);
+
+/// What follows from a refused create.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    /// Trying again may help.
+    Passing,
+    /// The team has no credits.
+    NoCredits,
+    /// It is refused at each time.
+    Lasting,
+}
+
+impl Refusal {
+    const fn of(code: Code) -> Self {
+        match code {
+            Code::CreditsExhausted => Self::NoCredits,
+            Code::RateLimitExceeded | Code::QueueLimitExceeded | Code::IdempotencyConflict | Code::InternalError => {
+                Self::Passing
+            }
+            Code::Unauthorized
+            | Code::BadRequest
+            | Code::InvalidViewport
+            | Code::SsrfDetected
+            | Code::IdempotencyMismatch
+            | Code::NotFound
+            | Code::RenderBlocked
+            | Code::RenderFailed
+            | Code::Forbidden => Self::Lasting,
+        }
+    }
+}
+
+/// Claims a monitor that is due, and starts its run. Returns whether this process has claimed it.
+///
+/// # Errors
+/// Errors of the database as a whole.
+pub(super) async fn claim(core: &Core, monitor: MonitorId) -> Result<bool, Error> {
+    let now = core.clock.now();
+    match core.store.monitors().claim(monitor, now, now + START_LEASE).await? {
+        None => return Ok(false),
+        Some(Claimed::Run(start)) => {
+            failpoints::reach(core, Step::RunClaimed, None).await?;
+            run(core, *start).await?;
+        }
+        Some(Claimed::Missed(run)) => {
+            core.metrics.run_ended("missed");
+            tracing::info!(monitor.id = %monitor, run.id = %run, "a due time of a monitor was missed");
+        }
+        Some(Claimed::Repeated | Claimed::TeamInactive) => {}
+    }
+    Ok(true)
+}
+
+/// Creates the grab of a run and notes it. A repeated start gets the same grab, by its idempotency key.
+///
+/// # Errors
+/// Errors of the database as a whole.
+pub(super) async fn run(core: &Core, start: StartRun) -> Result<(), Error> {
+    let (run, due_at) = (start.run, start.due_at);
+    let created = match request(core, &start) {
+        Some(request) => grabs::create(core, caller(&start), &request).await.map_err(crate::Error::into_fault),
+        // The key file was replaced without a rotation, which the operator must fix.
+        None => Err(Fault::InternalError),
+    };
+    let now = core.clock.now();
+    let fault = match created {
+        Ok(created) => {
+            failpoints::reach(core, Step::RunCreated, None).await?;
+            core.store.monitors().attach_grab(run, created.grab.id, now).await?;
+            return Ok(());
+        }
+        Err(fault) => fault,
+    };
+    let error = RunError::new(fault.code().as_str(), &fault);
+    let result = match Refusal::of(fault.code()) {
+        Refusal::NoCredits => RunResult::OutOfCredits(error),
+        Refusal::Passing if now < due_at + START_LIMIT => {
+            tracing::info!(run.id = %run, code = fault.code().as_str(), "a run of a monitor is started later");
+            return core.store.monitors().delay_run(run, now + START_LEASE).await;
+        }
+        Refusal::Passing | Refusal::Lasting => RunResult::Failed(error),
+    };
+    finish(core, run, result).await
+}
+
+/// The create of a run. `None` if the secret options cannot be decrypted.
+fn request(core: &Core, start: &StartRun) -> Option<CreateRequest> {
+    let StartRun { run: _, due_at, compared_to, monitor, secrets } = start;
+    let capture = secrets::unseal(&core.vault, monitor.id, monitor.spec.capture.clone(), secrets.as_deref())?;
+    let spec = MonitorSpec { capture, ..monitor.spec.clone() };
+    Some(CreateRequest {
+        capture: spec.run_request(*compared_to),
+        class: Class::Async,
+        idempotency_key: Some(idempotency_key(monitor.id, *due_at)),
+        may_read: true,
+        is_link: false,
+    })
+}
+
+/// The same for each start of a run, and different for all runs.
+fn idempotency_key(monitor: MonitorId, due_at: Timestamp) -> String {
+    format!("monitor-{monitor}-{}", due_at.as_ms())
+}
+
+const fn caller(start: &StartRun) -> Caller {
+    let monitor = &start.monitor;
+    Caller { team: monitor.team, environment: monitor.environment, principal: monitor.creator }
+}
+
+#[cfg(test)]
+mod tests {
+    use grabd_domain::idempotency::IdempotencyKey;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn only_limits_and_outages_pass() {
+        let passing: Vec<&str> =
+            Code::ALL.into_iter().filter(|code| Refusal::of(*code) == Refusal::Passing).map(Code::as_str).collect();
+        let expected = ["idempotency_conflict", "rate_limit_exceeded", "queue_limit_exceeded", "internal_error"];
+        assert_eq!(passing, expected);
+        assert_eq!(Refusal::of(Code::CreditsExhausted), Refusal::NoCredits);
+    }
+
+    #[test]
+    fn idempotency_key_of_a_run_is_valid() {
+        let key = idempotency_key(MonitorId(Uuid::nil()), Timestamp::from_ms(1_795_206_774_120));
+        assert_eq!(key, "monitor-00000000-0000-0000-0000-000000000000-1795206774120");
+        assert!(IdempotencyKey::parse(&key).is_ok());
+    }
+}
