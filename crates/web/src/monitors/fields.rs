@@ -163,7 +163,7 @@ impl Fields {
             },
             time_zone: Text {
                 placeholder: "UTC",
-                ..text(TIME_ZONE, "Time zone", "Of the cron expression.".to_owned(), TIME_ZONE_CHARS)
+                ..text(TIME_ZONE, "Time zone of the schedule", "Of the cron expression.".to_owned(), TIME_ZONE_CHARS)
             },
             compare_image: check(COMPARE_IMAGE, "The image"),
             threshold: Text {
