@@ -7,8 +7,8 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::Fault;
 use grabd_domain::permissions::Permission;
-use grabd_engine::Error;
 use grabd_engine::monitors::{self, ListRequest};
+use grabd_engine::{Error, monitor_json};
 use http::StatusCode;
 
 use super::PAGE;
@@ -39,6 +39,8 @@ struct MonitorPage<'a> {
     runs: Vec<RunView>,
     newest: Option<String>,
     older: Option<String>,
+    /// The monitor as the API returns it.
+    json: String,
 }
 
 /// Shows the page.
@@ -79,6 +81,7 @@ pub(crate) async fn show(
         chart: Chart::of(&listed.runs, threshold),
         newest: is_later_page.then(|| view.path.clone()),
         older: last.map(|last| format!("{}?{AFTER}={}", view.path, last.id)),
+        json: monitor_json(&monitor),
         monitor: view,
         runs,
     };
