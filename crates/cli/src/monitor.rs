@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::api::Api;
 use crate::capture::complete_url;
 use crate::failure::{Exit, Failure};
+use crate::login::Credential;
 use crate::monitor_args::{CreateMonitorArgs, MonitorCommand};
 use crate::{list, output};
 
@@ -42,6 +43,12 @@ pub(crate) async fn run(api: &Api, json: bool, command: &MonitorCommand) -> Resu
     match json {
         true => output::line(&monitor.to_string())?,
         false => print(&monitor)?,
+    }
+    if matches!((command, api.credential()), (MonitorCommand::Create(_), Credential::SignIn(_))) {
+        eprintln!(
+            "Note: this monitor belongs to your sign-in, and is deleted when that ends: with `grab logout` or another \
+             `grab login`, or after 30 days without use. Create one that stays with an API key, or in the web app."
+        );
     }
     Ok(Exit::Done)
 }
