@@ -35,10 +35,12 @@ fn success_status(path: &str) -> Option<u16> {
         | "GrabService/BatchCreateGrabs"
         | "GrabService/CaptureGrab"
         | "WebhookService/UpdateWebhook"
-        | "WebhookService/RotateWebhookSecret" => Some(OK),
-        "WebhookService/CreateWebhook" => Some(CREATED),
+        | "WebhookService/RotateWebhookSecret"
+        | "MonitorService/UpdateMonitor"
+        | "MonitorService/AcceptBaseline" => Some(OK),
+        "WebhookService/CreateWebhook" | "MonitorService/CreateMonitor" => Some(CREATED),
         "WebhookService/TestWebhook" | "WebhookService/RedeliverWebhook" => Some(ACCEPTED),
-        "GrabService/DeleteGrab" | "WebhookService/DeleteWebhook" => Some(NO_CONTENT),
+        "GrabService/DeleteGrab" | "WebhookService/DeleteWebhook" | "MonitorService/DeleteMonitor" => Some(NO_CONTENT),
         _ => None,
     }
 }

@@ -24,11 +24,18 @@ pub(crate) fn needed(path: &str) -> Option<Needed> {
         "GrabService/CreateGrab"
         | "GrabService/BatchCreateGrabs"
         | "GrabService/CaptureGrab"
-        | "LinkService/OpenLink" => Needed::Scope(Scope::Create),
+        | "LinkService/OpenLink"
+        | "MonitorService/CreateMonitor"
+        | "MonitorService/UpdateMonitor"
+        | "MonitorService/DeleteMonitor"
+        | "MonitorService/AcceptBaseline" => Needed::Scope(Scope::Create),
         "GrabService/GetGrab"
         | "GrabService/ListGrabs"
         | "GrabService/WatchGrab"
         | "GrabService/WatchGrabs"
+        | "MonitorService/GetMonitor"
+        | "MonitorService/ListMonitors"
+        | "MonitorService/ListMonitorRuns"
         | "UsageService/GetUsage"
         | "PricingService/GetPricing" => Needed::Scope(Scope::Read),
         "GrabService/DeleteGrab"
@@ -88,7 +95,7 @@ mod tests {
     }
 
     /// What each RPC needs, written a second time: a change of a decision must be made twice.
-    const TABLE: [(&str, &str); 22] = [
+    const TABLE: [(&str, &str); 29] = [
         ("AccessService/Authenticate", ""),
         ("AccessService/TakeRequest", ""),
         ("GrabService/BatchCreateGrabs", "create"),
@@ -100,6 +107,13 @@ mod tests {
         ("GrabService/WatchGrab", "read"),
         ("GrabService/WatchGrabs", "read"),
         ("LinkService/OpenLink", "create"),
+        ("MonitorService/AcceptBaseline", "create"),
+        ("MonitorService/CreateMonitor", "create"),
+        ("MonitorService/DeleteMonitor", "create"),
+        ("MonitorService/GetMonitor", "read"),
+        ("MonitorService/ListMonitorRuns", "read"),
+        ("MonitorService/ListMonitors", "read"),
+        ("MonitorService/UpdateMonitor", "create"),
         ("PricingService/GetPricing", "read"),
         ("UsageService/GetUsage", "read"),
         ("WebhookService/CreateWebhook", "manage"),

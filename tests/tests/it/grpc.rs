@@ -226,10 +226,18 @@ async fn reflection_lists_public_services_and_each_has_a_health_status() -> Resu
     };
     let mut listed: Vec<_> = list.service.into_iter().map(|service| service.name).collect();
     listed.sort_unstable();
-    let public = ["AccessService", "GrabService", "LinkService", "PricingService", "UsageService", "WebhookService"]
-        .map(|name| format!("grabd.v1.{name}"));
-    assert_eq!(listed[..6], public);
-    assert_eq!(listed[6..], ["grpc.health.v1.Health"]);
+    let public = [
+        "AccessService",
+        "GrabService",
+        "LinkService",
+        "MonitorService",
+        "PricingService",
+        "UsageService",
+        "WebhookService",
+    ]
+    .map(|name| format!("grabd.v1.{name}"));
+    assert_eq!(listed[..7], public);
+    assert_eq!(listed[7..], ["grpc.health.v1.Health"]);
 
     let mut health = HealthClient::new(channel);
     for service in public.into_iter().chain([String::new()]) {

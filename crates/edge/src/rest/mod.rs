@@ -26,6 +26,7 @@ pub(crate) mod large_body;
 mod links;
 mod list;
 mod methods;
+mod monitors;
 mod openapi;
 pub(crate) mod options;
 mod path_id;

@@ -12,8 +12,8 @@ use super::error::ApiError;
 use super::methods::allow_methods;
 use super::state::{Edge, Options};
 use super::{
-    batch, create, delete, docs, events, fetch, links, list, openapi, paths, pricing, read, request_layer, usage,
-    webhooks,
+    batch, create, delete, docs, events, fetch, links, list, monitors, openapi, paths, pricing, read, request_layer,
+    usage, webhooks,
 };
 use crate::transport::Transport;
 
@@ -43,6 +43,14 @@ pub(super) fn routes() -> Vec<Route> {
         ("/v1/grabs/{id}", "GET, HEAD, DELETE, OPTIONS", get(fetch::fetch).delete(delete::delete)),
         (read::PATH, "GET, HEAD, OPTIONS", get(read::read)),
         ("/v1/grabs/{id}/events", "GET, HEAD, OPTIONS", get(events::events)),
+        ("/v1/monitors", "GET, HEAD, POST, OPTIONS", get(monitors::list).post(monitors::create)),
+        (
+            "/v1/monitors/{id}",
+            "GET, HEAD, PATCH, DELETE, OPTIONS",
+            get(monitors::fetch).patch(monitors::update).delete(monitors::delete),
+        ),
+        ("/v1/monitors/{id}/runs", "GET, HEAD, OPTIONS", get(monitors::runs)),
+        ("/v1/monitors/{id}/accept", "POST, OPTIONS", post(monitors::accept)),
         ("/v1/webhooks", "GET, HEAD, POST, OPTIONS", get(webhooks::list).post(webhooks::create)),
         (
             "/v1/webhooks/{id}",

@@ -111,3 +111,7 @@ async fn claim_due(core: &Core) -> Result<bool, Error> {
 fn is_full(rows: usize) -> bool {
     u32::try_from(rows).unwrap_or(u32::MAX) >= BATCH
 }
+
+#[cfg(test)]
+#[path = "scheduler_tests.rs"]
+mod tests;

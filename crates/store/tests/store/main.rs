@@ -26,6 +26,8 @@ mod list;
 mod list_plans;
 mod low_balance;
 mod model;
+mod monitor_model;
+mod monitors;
 mod nodes;
 mod oauth;
 mod open_deliveries;

@@ -5,6 +5,7 @@ use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter, ParameterBu
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::{Object, ObjectBuilder, Ref, RefOr, Required, ResponseBuilder, Schema, SecurityRequirement};
 
+use super::super::monitors::examples;
 use super::examples::{EXAMPLE_ID, done};
 use super::parts::{integer, json_content, path, text};
 use super::tags;
@@ -15,6 +16,7 @@ const SENT_AT: &str = "2026-11-21T09:30:13.020Z";
 /// Names of the schemas.
 const GRAB_MESSAGE: &str = "GrabMessage";
 const CREDITS_MESSAGE: &str = "CreditsMessage";
+const MONITOR_MESSAGE: &str = "MonitorMessage";
 const TEST_MESSAGE: &str = "TestMessage";
 
 /// All messages by the name of their event.
@@ -29,6 +31,7 @@ pub(super) fn operations() -> Vec<(&'static str, PathItem)> {
         "ratio": 0.021,
         "regions": [{ "x": 0, "y": 64, "width": 320, "height": 48 }],
     });
+    let monitor = json!({ "monitor": examples::monitor(), "run": examples::run() });
     let low = json!({ "team_id": EXAMPLE_ID, "credits": 99, "alert_below": 100 });
     failed["status"] = json!("failed");
     failed["error_message"] = json!("The page did not respond.");
@@ -39,6 +42,15 @@ pub(super) fn operations() -> Vec<(&'static str, PathItem)> {
         ("grab.failed", "grabFailed", "A grab has failed", GRAB_MESSAGE, failed),
         ("grab.changed", "grabChanged", "The image of a grab differs from the earlier one", GRAB_MESSAGE, changed),
         ("credits.low", "creditsLow", "The balance of the team is low", CREDITS_MESSAGE, low),
+        ("monitor.changed", "monitorChanged", "A page that is monitored has changed", MONITOR_MESSAGE, monitor.clone()),
+        (
+            "monitor.failed",
+            "monitorFailed",
+            "Three runs of a monitor in a row have failed",
+            MONITOR_MESSAGE,
+            monitor.clone(),
+        ),
+        ("monitor.recovered", "monitorRecovered", "A run is done after failed ones", MONITOR_MESSAGE, monitor),
         ("webhook.test", "webhookTest", "A test was requested", TEST_MESSAGE, json!({ "webhook_id": EXAMPLE_ID })),
     ]
     .into_iter()
@@ -49,12 +61,13 @@ pub(super) fn operations() -> Vec<(&'static str, PathItem)> {
 }
 
 /// The schemas of the messages.
-pub(super) fn schemas() -> [(&'static str, Object); 3] {
+pub(super) fn schemas() -> [(&'static str, Object); 4] {
     let webhook_id = text().description(Some("Id of the webhook that is tested."));
     let tested = ObjectBuilder::new().property("webhook_id", webhook_id).required("webhook_id");
     [
         (GRAB_MESSAGE, message(&["grab.done", "grab.failed", "grab.changed"], Ref::from_schema_name("Grab"))),
         (CREDITS_MESSAGE, message(&["credits.low"], balance())),
+        (MONITOR_MESSAGE, message(&["monitor.changed", "monitor.failed", "monitor.recovered"], run_of_monitor())),
         (TEST_MESSAGE, message(&["webhook.test"], tested.build())),
     ]
 }
@@ -69,6 +82,16 @@ fn balance() -> Object {
         .required("team_id")
         .required("credits")
         .required("alert_below")
+        .build()
+}
+
+/// The data of the messages about a monitor.
+fn run_of_monitor() -> Object {
+    ObjectBuilder::new()
+        .property("monitor", Ref::from_schema_name("Monitor"))
+        .property("run", Ref::from_schema_name("MonitorRun"))
+        .required("monitor")
+        .required("run")
         .build()
 }
 

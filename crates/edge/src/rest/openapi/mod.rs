@@ -21,7 +21,7 @@ use utoipa::openapi::{
     ServerBuilder,
 };
 
-use super::{batch, create, delete, events, fetch, links, list, pricing as prices, read, usage, webhooks};
+use super::{batch, create, delete, events, fetch, links, list, monitors, pricing as prices, read, usage, webhooks};
 use parts::path;
 use security::{BEARER, OAUTH, SIGNATURE, bearer, oauth, signature};
 
@@ -33,8 +33,9 @@ pub(super) const ROOT: &str = "/v1";
 const ABOUT: &str = include_str!("about.md");
 
 /// Groups of operations in the order of their documentation.
-const TAGS: [(&str, &str); 3] = [
+const TAGS: [(&str, &str); 4] = [
     (tags::GRABS, "A grab is one capture of a web page: its request, its state and its image."),
+    (tags::MONITORS, "A monitor captures a page by a schedule, compares it with a baseline, and reports changes."),
     (tags::WEBHOOKS, "Signed messages to your URL when asynchronous live grabs have ended."),
     (tags::ACCOUNT, "Balance, pricing, and this API reference."),
 ];
@@ -68,6 +69,17 @@ fn operations() -> Vec<(&'static str, PathItem)> {
         path("/grabs/{id}/read", [(Get, read::operation())]),
         path("/grabs/{id}/events", [(Get, events::operation())]),
         path("/shot", [(Get, links::operation())]),
+        path("/monitors", [(Post, monitors::create_operation()), (Get, monitors::list_operation())]),
+        path(
+            "/monitors/{id}",
+            [
+                (Get, monitors::fetch_operation()),
+                (Patch, monitors::update_operation()),
+                (Delete, monitors::delete_operation()),
+            ],
+        ),
+        path("/monitors/{id}/runs", [(Get, monitors::runs_operation())]),
+        path("/monitors/{id}/accept", [(Post, monitors::accept_operation())]),
         path("/webhooks", [(Post, webhooks::create_operation()), (Get, webhooks::list_operation())]),
         path(
             "/webhooks/{id}",
@@ -103,6 +115,13 @@ fn components(origin: &str, auth_url: &str) -> ComponentsBuilder {
         .schema_from::<grabd_api::GrabList<'_>>()
         .schema_from::<grabd_api::GrabText<'_>>()
         .schema_from::<grabd_api::Usage<'_>>()
+        .schema("CreateMonitorRequest", monitors::create_monitor())
+        .schema("UpdateMonitorRequest", monitors::update_monitor())
+        .schema("AcceptBaselineRequest", monitors::accept_baseline())
+        .schema_from::<grabd_api::Monitor<'_>>()
+        .schema_from::<grabd_api::MonitorList<'_>>()
+        .schema_from::<grabd_api::MonitorRun<'_>>()
+        .schema_from::<grabd_api::MonitorRunList<'_>>()
         .schema("CreateWebhookRequest", request::create_webhook())
         .schema("UpdateWebhookRequest", request::update_webhook())
         .schema_from::<webhooks::Webhook<'_>>()

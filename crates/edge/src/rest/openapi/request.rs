@@ -53,7 +53,16 @@ fn webhook(about: &str) -> ObjectBuilder {
         .pattern(Some("^[hH][tT][tT][pP][sS]://"))
         .description(Some("An https URL of a public host, without user name and password."))
         .examples([json!("https://example.com/hooks/grabd")]);
-    let event = text().enum_values(Some(["grab.done", "grab.failed", "grab.changed", "credits.low", "*"]));
+    let event = text().enum_values(Some([
+        "grab.done",
+        "grab.failed",
+        "grab.changed",
+        "credits.low",
+        "monitor.changed",
+        "monitor.failed",
+        "monitor.recovered",
+        "*",
+    ]));
     let events = ArrayBuilder::new()
         .items(event)
         .description(Some("Event types to send. `*`, or an empty list, selects all, including types added later."))

@@ -2,6 +2,8 @@
 
 /// Grabs.
 pub(in super::super) const GRABS: &str = "Grabs";
+/// Monitors and their runs.
+pub(in super::super) const MONITORS: &str = "Monitors";
 /// Webhooks, and the messages that they receive.
 pub(in super::super) const WEBHOOKS: &str = "Webhooks";
 /// Balance, pricing and the document itself.

@@ -18,7 +18,8 @@ pub(in super::super) struct Webhook<'a> {
     /// URL that receives the messages.
     #[schema(format = "uri")]
     url: &'a str,
-    /// Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, or `*` for all.
+    /// Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, `monitor.changed`, `monitor.failed`,
+    /// `monitor.recovered`, or `*` for all.
     events: &'a [String],
     /// Free text.
     description: &'a str,

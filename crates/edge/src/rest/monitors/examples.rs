@@ -1,0 +1,51 @@
+//! Examples in the OpenAPI document.
+
+use serde_json::{Value, json};
+
+use super::super::openapi::examples::EXAMPLE_ID;
+
+/// The id of an earlier grab.
+const EARLIER_ID: &str = "0199f39e-0d11-7a52-8c77-1f0f4d2b9e10";
+
+/// A monitor.
+pub(in super::super) fn monitor() -> Value {
+    json!({
+        "id": EXAMPLE_ID,
+        "name": "Prices",
+        "capture": { "url": "https://example.com/prices", "full_page": true },
+        "every": "1h",
+        "cron": null,
+        "time_zone": null,
+        "compare": {
+            "image": { "threshold_ratio": 0.001, "ignore": [".advertisement"] },
+            "status": false,
+            "baseline": "latest"
+        },
+        "alert_after": 1,
+        "notify": { "webhook": true, "email": true },
+        "keep": 100,
+        "state": "active",
+        "created_at": "2026-11-20T09:30:12.480Z",
+        "updated_at": "2026-11-20T09:30:12.480Z",
+        "next_run_at": "2026-11-21T10:30:12.480Z",
+        "baseline_grab_id": EXAMPLE_ID,
+        "last_run": run(),
+        "live": true
+    })
+}
+
+/// A run.
+pub(in super::super) fn run() -> Value {
+    json!({
+        "id": "5e0c1d2f-6a7b-5c8d-9e0f-1a2b3c4d5e6f",
+        "due_at": "2026-11-21T09:30:12.480Z",
+        "outcome": "changed",
+        "grab_id": EXAMPLE_ID,
+        "compared_to": EARLIER_ID,
+        "difference_ratio": 0.021,
+        "what_changed": ["image"],
+        "alerted": true,
+        "finished_at": "2026-11-21T09:30:15.020Z",
+        "error": null
+    })
+}

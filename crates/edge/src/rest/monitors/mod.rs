@@ -1,0 +1,17 @@
+//! Handlers of `/v1/monitors`.
+
+mod endpoints;
+pub(super) mod examples;
+mod operations;
+mod request;
+mod runs;
+mod schema;
+mod wire;
+
+pub(super) use endpoints::{accept, create, delete, fetch, list, update};
+pub(super) use operations::{
+    accept_operation, create_operation, delete_operation, fetch_operation, list_operation, runs_operation,
+    update_operation,
+};
+pub(super) use runs::runs;
+pub(super) use schema::{accept_baseline, create_monitor, update_monitor};

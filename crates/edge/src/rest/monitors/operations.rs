@@ -1,0 +1,108 @@
+//! The operations in the OpenAPI document.
+
+use grabd_proto::v1::ErrorCode;
+use serde_json::{Value, json};
+use utoipa::openapi::path::{OperationBuilder, ParameterIn};
+use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
+use utoipa::openapi::{Required, ResponseBuilder, SchemaFormat};
+
+use super::super::openapi::parts::{self, authenticated, integer, json_content, parameter, success_response, text};
+use super::super::openapi::tags;
+use super::examples;
+
+/// `POST /v1/monitors`.
+pub(in super::super) fn create_operation() -> OperationBuilder {
+    let about = "Captures a page by a schedule, and compares each capture with a baseline. When the page has changed, webhooks get \
+                 `monitor.changed`, and the members who get the alerts of the team an e-mail. A run is an asynchronous grab: \
+                 it spends one credit if it ends as `done`. A monitor with an interval runs at once.";
+    let codes = [ErrorCode::BadRequest, ErrorCode::InvalidViewport, ErrorCode::SsrfDetected];
+    let example = json!({ "capture": { "url": "https://example.com/prices", "full_page": true }, "every": "1h" });
+    let created = success_response("Created.", &["Location"])
+        .content("application/json", json_content("Monitor", examples::monitor()).build());
+    authenticated(tags::MONITORS, "createMonitor", "Create a monitor", about, &codes)
+        .request_body(Some(body("CreateMonitorRequest", example, Required::True)))
+        .response("201", created)
+}
+
+/// `GET /v1/monitors`.
+pub(in super::super) fn list_operation() -> OperationBuilder {
+    let about = "The monitors of the key's team and environment, newest first. An app sees and changes only those that it has \
+                 created, and they are deleted when its access ends. For the next page, send the id of the last monitor as \
+                 `starting_after`, or follow the `Link` with `rel=\"next\"`.";
+    let all = json!({ "data": [examples::monitor()], "has_more": false });
+    let page = success_response("One page of monitors.", &["Link"])
+        .content("application/json", json_content("MonitorList", all).build());
+    let operation = authenticated(tags::MONITORS, "listMonitors", "List monitors", about, &[ErrorCode::BadRequest]);
+    paged(operation, "monitors", "monitor").response("200", page)
+}
+
+/// `GET /v1/monitors/{id}`.
+pub(in super::super) fn fetch_operation() -> OperationBuilder {
+    authenticated(tags::MONITORS, "getMonitor", "Fetch a monitor", "One monitor.", &[ErrorCode::NotFound])
+        .parameter(parts::id("monitor"))
+        .response("200", monitor("The monitor."))
+}
+
+/// `PATCH /v1/monitors/{id}`.
+pub(in super::super) fn update_operation() -> OperationBuilder {
+    let about = "Changes the members in the body. A new schedule, and the end of a pause, begin now.";
+    let codes = [ErrorCode::NotFound, ErrorCode::BadRequest, ErrorCode::InvalidViewport, ErrorCode::SsrfDetected];
+    authenticated(tags::MONITORS, "updateMonitor", "Change a monitor", about, &codes)
+        .parameter(parts::id("monitor"))
+        .request_body(Some(body("UpdateMonitorRequest", json!({ "paused": true }), Required::True)))
+        .response("200", monitor("The changed monitor."))
+}
+
+/// `DELETE /v1/monitors/{id}`.
+pub(in super::super) fn delete_operation() -> OperationBuilder {
+    let about = "Deletes a monitor with its runs. Their grabs stay.";
+    authenticated(tags::MONITORS, "deleteMonitor", "Delete a monitor", about, &[ErrorCode::NotFound])
+        .parameter(parts::id("monitor"))
+        .response("204", success_response("The monitor is deleted. No body.", &[]))
+}
+
+/// `GET /v1/monitors/{id}/runs`.
+pub(in super::super) fn runs_operation() -> OperationBuilder {
+    let about = "The runs of a monitor, newest first. The captures are grabs of the team.";
+    let all = json!({ "data": [examples::run()], "has_more": true });
+    let page = success_response("One page of runs.", &["Link"])
+        .content("application/json", json_content("MonitorRunList", all).build());
+    let codes = [ErrorCode::NotFound, ErrorCode::BadRequest];
+    let operation = authenticated(tags::MONITORS, "listMonitorRuns", "List the runs of a monitor", about, &codes)
+        .parameter(parts::id("monitor"));
+    paged(operation, "runs", "run").response("200", page)
+}
+
+/// `POST /v1/monitors/{id}/accept`.
+pub(in super::super) fn accept_operation() -> OperationBuilder {
+    let about = "Makes the capture of a run the baseline that later ones are compared with.";
+    let codes = [ErrorCode::NotFound, ErrorCode::BadRequest];
+    authenticated(tags::MONITORS, "acceptBaseline", "Accept a capture", about, &codes)
+        .parameter(parts::id("monitor"))
+        .request_body(Some(body("AcceptBaselineRequest", json!({}), Required::False)))
+        .response("200", monitor("The monitor with its new baseline."))
+}
+
+/// The parameters that select a page.
+fn paged(operation: OperationBuilder, many: &str, one: &str) -> OperationBuilder {
+    let limit = integer(1, 100).default(Some(json!(25)));
+    let cursor = text().format(Some(SchemaFormat::Custom("uuid".to_owned())));
+    let about_limit = format!("Maximum number of {many} on the page.");
+    let about_cursor = format!("Only {many} older than the {one} with this id.");
+    operation.parameter(parameter(ParameterIn::Query, "limit", &about_limit, limit, None)).parameter(parameter(
+        ParameterIn::Query,
+        "starting_after",
+        &about_cursor,
+        cursor,
+        None,
+    ))
+}
+
+fn monitor(about: &str) -> ResponseBuilder {
+    success_response(about, &[]).content("application/json", json_content("Monitor", examples::monitor()).build())
+}
+
+fn body(schema: &str, example: Value, required: Required) -> RequestBody {
+    let body = RequestBodyBuilder::new().required(Some(required));
+    body.content("application/json", json_content(schema, example).build()).build()
+}

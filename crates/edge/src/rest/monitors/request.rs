@@ -1,0 +1,176 @@
+//! Request bodies of create, update and accept.
+
+use axum::body::{Body, HttpBody};
+use grabd_options::HIDDEN;
+use grabd_proto::v1::{
+    AcceptBaselineRequest, CaptureOptions, MonitorCompare, MonitorImageCompare, MonitorNotify, MonitorSettings,
+    Unparsed,
+};
+use http::HeaderMap;
+use serde_json::value::RawValue;
+
+use super::super::body;
+use super::super::call::unparsed;
+use super::super::fields::Fields;
+use super::super::{json, options};
+
+/// Reads the body of a create or an update. Malformed input is forwarded as `unparsed` instead of being rejected here, so that
+/// an invalid credential and an exceeded limit are reported first.
+pub(super) async fn read(headers: &HeaderMap, body: Body) -> MonitorSettings {
+    match body::read(headers, body, body::MAX_BODY_BYTES).await {
+        Ok(bytes) => parse(&bytes),
+        Err(error) => unparsed_body(&error.seen),
+    }
+}
+
+/// Reads the body of an accept, which may be left out.
+pub(super) async fn read_accept(id: String, headers: &HeaderMap, body: Body) -> AcceptBaselineRequest {
+    let mut request = AcceptBaselineRequest { id, ..AcceptBaselineRequest::default() };
+    if body.is_end_stream() {
+        return request;
+    }
+    match body::read(headers, body, body::MAX_BODY_BYTES).await {
+        Ok(bytes) => match Fields::parse(&bytes) {
+            Ok(mut fields) => {
+                request.grab_id = fields.read("grab_id", json::nullable_string).flatten();
+                request.unparsed = fields.unparsed;
+            }
+            Err(seen) => request.unparsed.push(unparsed("body", &seen)),
+        },
+        Err(error) => request.unparsed.push(unparsed("body", &error.seen)),
+    }
+    request
+}
+
+fn unparsed_body(seen: &str) -> MonitorSettings {
+    MonitorSettings { unparsed: vec![unparsed("body", seen)], ..MonitorSettings::default() }
+}
+
+/// Parses a body. Unknown members are ignored, so that what a read returns can be sent back.
+fn parse(body: &[u8]) -> MonitorSettings {
+    let mut fields = match Fields::parse(body) {
+        Ok(fields) => fields,
+        Err(seen) => return unparsed_body(&seen),
+    };
+    let (capture, capture_unparsed) = fields.read("capture", capture).unzip();
+    let (compare, compare_unparsed) = fields.read("compare", compare).unzip();
+    let mut settings = MonitorSettings {
+        name: fields.read("name", json::string),
+        capture,
+        every: fields.read("every", json::nullable_string).flatten(),
+        cron: fields.read("cron", json::nullable_string).flatten(),
+        time_zone: fields.read("time_zone", json::nullable_string).flatten(),
+        compare,
+        alert_after: fields.read("alert_after", small_integer),
+        notify: fields.read("notify", notify),
+        keep: fields.read("keep", small_integer),
+        paused: fields.read("paused", json::boolean),
+        capture_unparsed: capture_unparsed.unwrap_or_default(),
+        unparsed: Vec::new(),
+    };
+    settings.unparsed = fields.unparsed;
+    settings.unparsed.extend(compare_unparsed.unwrap_or_default());
+    // It may have secret options.
+    let captures = settings.unparsed.iter_mut().filter(|of| of.field == "capture");
+    captures.for_each(|of| HIDDEN.clone_into(&mut of.seen));
+    settings
+}
+
+/// The capture options, and those of the wrong type.
+fn capture(member: &RawValue) -> Option<(CaptureOptions, Vec<Unparsed>)> {
+    let mut fields = Fields::parse(member.get().as_bytes()).ok()?;
+    let options = options::read(&mut fields);
+    Some((options, fields.unparsed))
+}
+
+/// What is compared, and members of the wrong type. A member that is not known is refused, since a comparison that is not made
+/// would be missed.
+fn compare(member: &RawValue) -> Option<(MonitorCompare, Vec<Unparsed>)> {
+    let mut fields = Fields::parse(member.get().as_bytes()).ok()?;
+    if fields.unknown_member(&["image", "status", "baseline"]).is_some() {
+        return None;
+    }
+    let (image, image_unparsed) = fields.read("image", image).unzip();
+    let compare = MonitorCompare {
+        image: image.flatten(),
+        status: fields.read("status", json::boolean),
+        baseline: fields.read("baseline", json::string),
+    };
+    let all = fields.unparsed.into_iter().chain(image_unparsed.unwrap_or_default());
+    let all = all.map(|of| Unparsed { field: format!("compare.{}", of.field), seen: of.seen });
+    Some((compare, all.collect()))
+}
+
+/// How images are compared, or `null`, and members of the wrong type.
+fn image(member: &RawValue) -> Option<(Option<MonitorImageCompare>, Vec<Unparsed>)> {
+    if member.get() == "null" {
+        return Some((None, Vec::new()));
+    }
+    let mut fields = Fields::parse(member.get().as_bytes()).ok()?;
+    if fields.unknown_member(&["threshold_ratio", "ignore"]).is_some() {
+        return None;
+    }
+    let image = MonitorImageCompare {
+        threshold_ratio: fields.read("threshold_ratio", json::number),
+        ignore: fields.read("ignore", json::strings).unwrap_or_default(),
+    };
+    let all = fields.unparsed.into_iter().map(|of| Unparsed { field: format!("image.{}", of.field), seen: of.seen });
+    Some((Some(image), all.collect()))
+}
+
+fn notify(member: &RawValue) -> Option<MonitorNotify> {
+    let mut fields = Fields::parse(member.get().as_bytes()).ok()?;
+    if fields.unknown_member(&["webhook", "email"]).is_some() {
+        return None;
+    }
+    let notify =
+        MonitorNotify { webhook: fields.read("webhook", json::boolean), email: fields.read("email", json::boolean) };
+    fields.unparsed.is_empty().then_some(notify)
+}
+
+fn small_integer(member: &RawValue) -> Option<i32> {
+    i32::try_from(json::integer(member)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(unparsed: &[Unparsed]) -> Vec<(&str, &str)> {
+        unparsed.iter().map(|of| (of.field.as_str(), of.seen.as_str())).collect()
+    }
+
+    #[test]
+    fn body_is_read_member_by_member() {
+        let settings = parse(
+            br#"{"name": "Prices", "capture": {"url": "https://example.com", "width": "x"}, "cron": "0 9 * * *", "every": null,
+                "compare": {"image": {"threshold_ratio": 0.01, "ignore": [".ad"]}, "status": true}, "notify": {"email": false},
+                "keep": 5, "id": "ignored"}"#,
+        );
+        assert_eq!((settings.name.as_deref(), settings.cron.as_deref()), (Some("Prices"), Some("0 9 * * *")));
+        assert_eq!((settings.every, settings.keep, settings.alert_after), (None, Some(5), None));
+        assert_eq!(settings.capture.unwrap().url.as_deref(), Some("https://example.com"));
+        assert_eq!(fields(&settings.capture_unparsed), [("width", "\"x\"")]);
+        let compare = settings.compare.unwrap();
+        assert_eq!((compare.status, compare.image.unwrap().ignore), (Some(true), vec![".ad".to_owned()]));
+        assert_eq!(settings.notify, Some(MonitorNotify { webhook: None, email: Some(false) }));
+        assert_eq!(settings.unparsed, []);
+    }
+
+    #[test]
+    fn members_of_the_wrong_type_are_named_with_their_path() {
+        let of = |body: &str| {
+            let unparsed = parse(body.as_bytes()).unparsed;
+            fields(&unparsed).into_iter().map(|(field, seen)| format!("{field}={seen}")).collect::<Vec<_>>()
+        };
+        assert_eq!(of(r#"{"keep": "5"}"#), [r#"keep="5""#]);
+        assert_eq!(of(r#"{"keep": 3000000000}"#), ["keep=3000000000"]);
+        assert_eq!(of(r#"{"compare": {"image": {"ignore": 5}}}"#), ["compare.image.ignore=5"]);
+        assert_eq!(of(r#"{"compare": {"baseline": 5}}"#), ["compare.baseline=5"]);
+        assert_eq!(of(r#"{"compare": {"image": null, "status": true}}"#), [] as [&str; 0]);
+        assert_eq!(of(r#"{"compare": {"text": {}}}"#), [r#"compare={"text": {}}"#]);
+        assert_eq!(of(r#"{"notify": {"sms": true}}"#), [r#"notify={"sms": true}"#]);
+        assert_eq!(of(r#"{"capture": ["hidden"]}"#), [format!("capture={HIDDEN}")]);
+        assert_eq!(of("[]"), ["body=[]"]);
+    }
+}

@@ -1,0 +1,109 @@
+//! Schemas of request bodies.
+
+use serde_json::json;
+use utoipa::openapi::schema::AllOfBuilder;
+use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, Ref, SchemaFormat, Type};
+
+use super::super::openapi::parts::{integer, text};
+
+/// A monitor to create.
+pub(in super::super) fn create_monitor() -> Object {
+    let about = "The monitor to create. It needs either `every` or `cron`. Unknown members are ignored.";
+    settings(about).required("capture").build()
+}
+
+/// Changes of a monitor.
+pub(in super::super) fn update_monitor() -> Object {
+    let paused = boolean().description(Some("Whether it is paused. The end of a pause begins its schedule now."));
+    let about = "The members to change. A new `capture` or `compare` replaces the former one as a whole. Unknown members are \
+                 ignored.";
+    settings(about).property("paused", paused).build()
+}
+
+/// The capture to accept.
+pub(in super::super) fn accept_baseline() -> Object {
+    let grab = text()
+        .format(Some(SchemaFormat::Custom("uuid".to_owned())))
+        .description(Some("Id of a grab of one of the monitor's runs. Default: that of the latest done run."));
+    ObjectBuilder::new().description(Some("The capture to accept.")).property("grab_id", grab).build()
+}
+
+fn settings(about: &str) -> ObjectBuilder {
+    let capture = AllOfBuilder::new().item(Ref::from_schema_name("CreateGrabRequest")).description(Some(
+        "The capture options, of which `url` or `html` is required. `compare_to`, `max_age` and `upload_url` are refused.",
+    ));
+    let every = text()
+        .pattern(Some("^[0-9]{1,5}[mhd]$"))
+        .description(Some("The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`."))
+        .examples([json!("1h")]);
+    let cron = text()
+        .max_length(Some(100))
+        .description(Some(
+            "A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that \
+             daylight saving skips is replaced by the first one after it, and one that happens twice counts once.",
+        ))
+        .examples([json!("0 9 * * 1-5")]);
+    let zone = text()
+        .max_length(Some(64))
+        .default(Some(json!("UTC")))
+        .description(Some("The IANA time zone of `cron`."))
+        .examples([json!("Europe/Berlin")]);
+    let name = text()
+        .min_length(Some(1))
+        .max_length(Some(100))
+        .description(Some("A name, for people. Default: the host of the URL."));
+    let alert_after = integer(1, 10)
+        .default(Some(json!(1)))
+        .description(Some("After how many runs in a row that differ from the baseline an alert is sent."));
+    let keep = integer(1, 1000).default(Some(json!(100))).description(Some("How many runs are kept."));
+    ObjectBuilder::new()
+        .description(Some(about))
+        .property("name", name)
+        .property("capture", capture)
+        .property("every", every)
+        .property("cron", cron)
+        .property("time_zone", zone)
+        .property("compare", compare())
+        .property("alert_after", alert_after)
+        .property("notify", notify())
+        .property("keep", keep)
+}
+
+fn compare() -> ObjectBuilder {
+    let threshold = ObjectBuilder::new()
+        .schema_type(Type::Number)
+        .minimum(Some(0.0))
+        .maximum(Some(1.0))
+        .default(Some(json!(0.001)))
+        .description(Some("The part of the image that may differ. A larger part is a change."));
+    let ignore = ArrayBuilder::new()
+        .items(text())
+        .max_items(Some(20))
+        .description(Some("CSS selectors of elements that are made invisible, so that they never differ."));
+    let image = ObjectBuilder::new()
+        .description(Some("How images are compared. If neither this nor `status` is there, they are compared."))
+        .property("threshold_ratio", threshold)
+        .property("ignore", ignore);
+    let status = boolean().default(Some(json!(false))).description(Some("Whether another HTTP status is a change."));
+    let baseline = text().enum_values(Some(["latest", "accepted"])).default(Some(json!("latest"))).description(Some(
+        "`latest`: a change that was reported becomes the baseline. `accepted`: only a capture that somebody accepts does, and \
+         a change is reported once until the page is the same again.",
+    ));
+    ObjectBuilder::new()
+        .description(Some("What counts as a change."))
+        .property("image", image)
+        .property("status", status)
+        .property("baseline", baseline)
+}
+
+fn notify() -> ObjectBuilder {
+    let by = |about| boolean().default(Some(json!(true))).description(Some(about));
+    ObjectBuilder::new()
+        .description(Some("How alerts are sent."))
+        .property("webhook", by("By webhooks that have subscribed to the events of monitors."))
+        .property("email", by("By e-mail, to the members who get the alerts of the team."))
+}
+
+fn boolean() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Boolean)
+}

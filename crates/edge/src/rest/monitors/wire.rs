@@ -1,0 +1,118 @@
+//! JSON representation of monitors and runs: see `grabd_api`.
+
+use std::borrow::Cow;
+
+use grabd_api::{Monitor, MonitorCompare, MonitorImageCompare, MonitorNotify, MonitorRun, MonitorRunError};
+use grabd_options::TABLE;
+use grabd_proto::{options, v1};
+use prost_types::Timestamp;
+use serde_json::{Map, Value};
+
+use super::super::wire::Rfc3339;
+
+/// Converts a monitor. `None` if a required field is missing.
+pub(super) fn monitor(monitor: &v1::Monitor) -> Option<Monitor<'_>> {
+    let v1::Monitor {
+        id,
+        live,
+        name,
+        capture,
+        every,
+        cron,
+        time_zone,
+        compare,
+        alert_after,
+        notify,
+        keep,
+        state,
+        created_at,
+        updated_at,
+        next_run_at,
+        baseline_grab_id,
+        last_run,
+    } = monitor;
+    let v1::MonitorNotify { webhook, email } = *notify.as_ref()?;
+    Some(Monitor {
+        id: id.into(),
+        name: name.into(),
+        capture: capture_members(capture.as_ref()?),
+        every: borrowed(every),
+        cron: borrowed(cron),
+        time_zone: borrowed(time_zone),
+        compare: shown_compare(compare.as_ref()?)?,
+        alert_after: u32::try_from(*alert_after).ok()?,
+        notify: MonitorNotify { webhook: webhook?, email: email? },
+        keep: u32::try_from(*keep).ok()?,
+        state: state.into(),
+        created_at: time(created_at.as_ref()?)?,
+        updated_at: time(updated_at.as_ref()?)?,
+        next_run_at: next_run_at.as_ref().and_then(time),
+        baseline_grab_id: borrowed(baseline_grab_id),
+        last_run: match last_run {
+            Some(last_run) => Some(run(last_run)?),
+            None => None,
+        },
+        live: *live,
+    })
+}
+
+/// Converts a run. `None` if a required field is missing.
+pub(super) fn run(run: &v1::MonitorRun) -> Option<MonitorRun<'_>> {
+    let v1::MonitorRun {
+        id,
+        due_at,
+        outcome,
+        grab_id,
+        compared_to,
+        difference_ratio,
+        what_changed,
+        alerted,
+        finished_at,
+        error,
+    } = run;
+    Some(MonitorRun {
+        id: id.into(),
+        due_at: time(due_at.as_ref()?)?,
+        outcome: outcome.into(),
+        grab_id: borrowed(grab_id),
+        compared_to: borrowed(compared_to),
+        difference_ratio: *difference_ratio,
+        what_changed: what_changed.iter().map(Cow::from).collect(),
+        alerted: *alerted,
+        finished_at: finished_at.as_ref().and_then(time),
+        error: error.as_ref().map(|v1::MonitorRunError { code, message }| MonitorRunError {
+            code: code.into(),
+            message: message.into(),
+        }),
+    })
+}
+
+fn shown_compare(compare: &v1::MonitorCompare) -> Option<MonitorCompare<'_>> {
+    let v1::MonitorCompare { image, status, baseline } = compare;
+    let image = match image {
+        Some(v1::MonitorImageCompare { threshold_ratio, ignore }) => Some(MonitorImageCompare {
+            threshold_ratio: (*threshold_ratio)?,
+            ignore: ignore.iter().map(Cow::from).collect(),
+        }),
+        None => None,
+    };
+    Some(MonitorCompare { image, status: (*status)?, baseline: baseline.as_ref()?.into() })
+}
+
+/// The capture options that are set.
+fn capture_members(capture: &v1::CaptureOptions) -> Map<String, Value> {
+    let request = options::decode(capture.clone(), Vec::new());
+    let members = TABLE.iter().filter(|option| !option.is_secret).filter_map(|option| {
+        let value = serde_json::to_value(request.get(option.name)?).ok()?;
+        Some((option.name.to_owned(), value))
+    });
+    members.collect()
+}
+
+fn time(at: &Timestamp) -> Option<Cow<'static, str>> {
+    Some(Rfc3339::from_proto(at)?.to_string().into())
+}
+
+fn borrowed(text: &Option<String>) -> Option<Cow<'_, str>> {
+    text.as_deref().map(Cow::from)
+}

@@ -1,0 +1,228 @@
+//! `grabd.v1.MonitorService`.
+
+use grabd_domain::Fault;
+use grabd_domain::credentials::Environment;
+use grabd_domain::faults::Field;
+use grabd_domain::ids::MonitorId;
+use grabd_domain::monitor::{
+    Compare, CompareRequest, ImageCompare, ImageCompareRequest, Monitor, MonitorRequest, MonitorSpec, Notify,
+    NotifyRequest, Run, RunError, Schedule,
+};
+use grabd_engine::Core;
+use grabd_engine::monitors::{self, ListRequest};
+use grabd_proto::v1::monitor_service_server::MonitorService;
+use grabd_proto::{options, v1};
+use tonic::{Request, Response, Status};
+
+use crate::convert::{timestamp, unparsed_fields};
+use crate::grabs::caller;
+use crate::numbers::to_i32;
+use crate::status::to_status;
+
+/// The service over a core.
+pub(crate) struct Monitors(pub(crate) Core);
+
+type RpcResult<T> = Result<Response<T>, Status>;
+
+#[tonic::async_trait]
+impl MonitorService for Monitors {
+    async fn create_monitor(&self, request: Request<v1::CreateMonitorRequest>) -> RpcResult<v1::CreateMonitorResponse> {
+        let caller = caller(&request)?;
+        let settings = settings(request.into_inner().monitor);
+        let created = monitors::create(&self.0, caller, &settings).await.map_err(to_status)?;
+        Ok(Response::new(v1::CreateMonitorResponse { monitor: Some(monitor(&created)) }))
+    }
+
+    async fn get_monitor(&self, request: Request<v1::GetMonitorRequest>) -> RpcResult<v1::GetMonitorResponse> {
+        let caller = caller(&request)?;
+        let id = monitor_id(&request.get_ref().id)?;
+        let found = monitors::get(&self.0, caller, id).await.map_err(to_status)?;
+        Ok(Response::new(v1::GetMonitorResponse { monitor: Some(monitor(&found)) }))
+    }
+
+    async fn list_monitors(&self, request: Request<v1::ListMonitorsRequest>) -> RpcResult<v1::ListMonitorsResponse> {
+        let caller = caller(&request)?;
+        let v1::ListMonitorsRequest { limit, starting_after, unparsed } = request.into_inner();
+        let query = list_request(limit, starting_after, unparsed);
+        let page = monitors::list(&self.0, caller, &query).await.map_err(to_status)?;
+        let monitors = page.monitors.iter().map(monitor).collect();
+        Ok(Response::new(v1::ListMonitorsResponse { monitors, has_more: page.has_more }))
+    }
+
+    async fn update_monitor(&self, request: Request<v1::UpdateMonitorRequest>) -> RpcResult<v1::UpdateMonitorResponse> {
+        let caller = caller(&request)?;
+        let v1::UpdateMonitorRequest { id, monitor: changes } = request.into_inner();
+        let id = monitor_id(&id)?;
+        let changed = monitors::change(&self.0, caller, id, &settings(changes)).await.map_err(to_status)?;
+        Ok(Response::new(v1::UpdateMonitorResponse { monitor: Some(monitor(&changed)) }))
+    }
+
+    async fn delete_monitor(&self, request: Request<v1::DeleteMonitorRequest>) -> RpcResult<v1::DeleteMonitorResponse> {
+        let caller = caller(&request)?;
+        let id = monitor_id(&request.get_ref().id)?;
+        monitors::remove(&self.0, caller, id).await.map_err(to_status)?;
+        Ok(Response::new(v1::DeleteMonitorResponse {}))
+    }
+
+    async fn list_monitor_runs(
+        &self,
+        request: Request<v1::ListMonitorRunsRequest>,
+    ) -> RpcResult<v1::ListMonitorRunsResponse> {
+        let caller = caller(&request)?;
+        let v1::ListMonitorRunsRequest { id, limit, starting_after, unparsed } = request.into_inner();
+        let id = monitor_id(&id)?;
+        let query = list_request(limit, starting_after, unparsed);
+        let page = monitors::list_runs(&self.0, caller, id, &query).await.map_err(to_status)?;
+        let runs = page.runs.iter().map(run).collect();
+        Ok(Response::new(v1::ListMonitorRunsResponse { runs, has_more: page.has_more }))
+    }
+
+    async fn accept_baseline(
+        &self,
+        request: Request<v1::AcceptBaselineRequest>,
+    ) -> RpcResult<v1::AcceptBaselineResponse> {
+        let caller = caller(&request)?;
+        let v1::AcceptBaselineRequest { id, grab_id, unparsed } = request.into_inner();
+        let id = monitor_id(&id)?;
+        if let Some(v1::Unparsed { field, seen }) = unparsed.first() {
+            // An unknown monitor is reported before a malformed request.
+            monitors::get(&self.0, caller, id).await.map_err(to_status)?;
+            let (name, allowed) = match field.as_str() {
+                "body" => ("body", "a JSON object, or left out"),
+                _ => ("grab_id", "the id of a grab"),
+            };
+            return Err(to_status(Fault::BadRequest(Field::new(name, seen, allowed))));
+        }
+        let accepted = monitors::accept(&self.0, caller, id, grab_id.as_deref()).await.map_err(to_status)?;
+        Ok(Response::new(v1::AcceptBaselineResponse { monitor: Some(monitor(&accepted)) }))
+    }
+}
+
+/// Malformed ids are reported as not found.
+fn monitor_id(text: &str) -> Result<MonitorId, Status> {
+    text.parse().map_err(|_| to_status(Fault::NotFound { what: "monitor" }))
+}
+
+fn list_request(limit: Option<i32>, starting_after: Option<String>, unparsed: Vec<v1::Unparsed>) -> ListRequest {
+    ListRequest { limit: limit.map(i64::from), starting_after, unparsed: unparsed_fields(unparsed) }
+}
+
+fn settings(settings: Option<v1::MonitorSettings>) -> MonitorRequest {
+    let v1::MonitorSettings {
+        name,
+        capture,
+        every,
+        cron,
+        time_zone,
+        compare,
+        alert_after,
+        notify,
+        keep,
+        paused,
+        capture_unparsed,
+        unparsed,
+    } = settings.unwrap_or_default();
+    MonitorRequest {
+        name,
+        capture: capture.map(|capture| options::decode(capture, capture_unparsed)),
+        every,
+        cron,
+        time_zone,
+        compare: compare.map(|v1::MonitorCompare { image, status, baseline }| CompareRequest {
+            image: image.map(|v1::MonitorImageCompare { threshold_ratio, ignore }| ImageCompareRequest {
+                threshold_ratio,
+                ignore,
+            }),
+            status,
+            baseline,
+        }),
+        alert_after: alert_after.map(i64::from),
+        notify: notify.map(|v1::MonitorNotify { webhook, email }| NotifyRequest { webhook, email }),
+        keep: keep.map(i64::from),
+        paused,
+        unparsed: unparsed_fields(unparsed),
+    }
+}
+
+fn monitor(monitor: &Monitor) -> v1::Monitor {
+    let Monitor {
+        id,
+        team: _,
+        environment,
+        creator: _,
+        spec: MonitorSpec { name, capture, schedule, compare, alert_after, notify, keep },
+        state,
+        progress: _,
+        created_at,
+        updated_at,
+        next_run_at,
+        baseline,
+        last_run,
+    } = monitor;
+    let (every, cron, time_zone) = match schedule {
+        Schedule::Every(every) => (Some(every.to_string()), None, None),
+        Schedule::Cron(local) => (None, Some(local.cron().to_string()), Some(local.zone_name().to_owned())),
+    };
+    let Compare { image, status, baseline: mode } = compare;
+    let Notify { webhook, email } = *notify;
+    // The values of secret options are not there, and all others fit the message, in which they came.
+    let (capture, _) = options::encode(&capture.without_secrets().to_minimal_request());
+    v1::Monitor {
+        id: id.to_string(),
+        live: *environment == Environment::Live,
+        name: name.clone(),
+        capture: Some(capture),
+        every,
+        cron,
+        time_zone,
+        compare: Some(v1::MonitorCompare {
+            image: image.as_ref().map(image_compare),
+            status: Some(*status),
+            baseline: Some(mode.as_str().to_owned()),
+        }),
+        alert_after: to_i32(*alert_after),
+        notify: Some(v1::MonitorNotify { webhook: Some(webhook), email: Some(email) }),
+        keep: to_i32(*keep),
+        state: state.as_str().to_owned(),
+        created_at: Some(timestamp(*created_at)),
+        updated_at: Some(timestamp(*updated_at)),
+        next_run_at: next_run_at.map(timestamp),
+        baseline_grab_id: baseline.map(|grab| grab.to_string()),
+        last_run: last_run.as_ref().map(run),
+    }
+}
+
+fn image_compare(image: &ImageCompare) -> v1::MonitorImageCompare {
+    let ImageCompare { threshold_ppm: _, ignore } = image;
+    v1::MonitorImageCompare { threshold_ratio: Some(image.threshold_ratio()), ignore: ignore.clone() }
+}
+
+fn run(run: &Run) -> v1::MonitorRun {
+    let Run {
+        id,
+        monitor: _,
+        due_at,
+        outcome,
+        grab,
+        compared_to,
+        difference_ppm: _,
+        changes,
+        is_alerted,
+        finished_at,
+        error,
+    } = run;
+    v1::MonitorRun {
+        id: id.to_string(),
+        due_at: Some(timestamp(*due_at)),
+        outcome: outcome.as_str().to_owned(),
+        grab_id: grab.map(|grab| grab.to_string()),
+        compared_to: compared_to.map(|grab| grab.to_string()),
+        difference_ratio: run.difference_ratio(),
+        what_changed: changes.iter().map(|change| change.as_str().to_owned()).collect(),
+        alerted: *is_alerted,
+        finished_at: finished_at.map(timestamp),
+        error: error
+            .as_ref()
+            .map(|RunError { code, message }| v1::MonitorRunError { code: code.clone(), message: message.clone() }),
+    }
+}
