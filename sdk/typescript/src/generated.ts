@@ -513,7 +513,7 @@ export interface CaptureOptions {
 /** The webhook to register. Unknown members are ignored. */
 export interface CreateWebhookOptions {
   /** Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`. */
-  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "*")[] | undefined;
+  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "monitor.changed" | "monitor.failed" | "monitor.recovered" | "*")[] | undefined;
   /** Free text. Default: `""`. */
   description?: string | undefined;
 }
@@ -523,14 +523,14 @@ export interface UpdateWebhookOptions {
   /** An https URL of a public host, without user name and password. Example: `"https://example.com/hooks/grabd"`. */
   url?: string | undefined;
   /** Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`. */
-  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "*")[] | undefined;
+  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "monitor.changed" | "monitor.failed" | "monitor.recovered" | "*")[] | undefined;
   /** Free text. Default: `""`. */
   description?: string | undefined;
   /** `disabled` cancels pending deliveries; `enabled` clears earlier failures. */
   status?: "enabled" | "disabled" | undefined;
 }
 
-/** How images are compared. Without it, only the status is. */
+/** How images are compared. If neither this nor `status` is there, they are compared. */
 export interface MonitorCompareOptionsImage {
   /** The part of the image that may differ. A larger part is a change. From 0 to 1. Default: `0.001`. */
   threshold_ratio?: number | undefined;
@@ -540,34 +540,38 @@ export interface MonitorCompareOptionsImage {
 
 /** What counts as a change. */
 export interface MonitorCompareOptions {
-  /** How images are compared. Without it, only the status is. */
+  /** How images are compared. If neither this nor `status` is there, they are compared. */
   image?: MonitorCompareOptionsImage | undefined;
-  /** Whether another HTTP status of the page is a change. Default: `false`. */
+  /** Whether another HTTP status is a change. Default: `false`. */
   status?: boolean | undefined;
   /**
-   * Whether a change that was reported becomes the baseline (`latest`), or only a capture that somebody accepts
-   * (`accepted`). Default: `"latest"`.
+   * `latest`: a change that was reported becomes the baseline. `accepted`: only a capture that somebody accepts does,
+   * and a change is reported once until the page is the same again. Default: `"latest"`.
    */
   baseline?: "latest" | "accepted" | undefined;
 }
 
 /** How alerts are sent. */
 export interface MonitorNotifyOptions {
-  /** By webhooks. Default: `true`. */
+  /** By webhooks that have subscribed to the events of monitors. Default: `true`. */
   webhook?: boolean | undefined;
   /** By e-mail, to the members who get the alerts of the team. Default: `true`. */
   email?: boolean | undefined;
 }
 
-/** The monitor to create. Unknown members are ignored. */
+/** The monitor to create. It needs either `every` or `cron`. Unknown members are ignored. */
 export interface CreateMonitorOptions {
-  /** Its name, for people: 1 to 100 characters. The host of the page by default. */
+  /** A name, for people. Default: the host of the URL. */
   name?: string | undefined;
-  /** The interval: an integer and `m`, `h` or `d`, up to 30d. Not together with `cron`. Example: `"6h"`. */
+  /** The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Example: `"1h"`. */
   every?: string | undefined;
-  /** A cron expression of five fields. Not together with `every`. Example: `"0 9 * * 1-5"`. */
+  /**
+   * A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that
+   * daylight saving skips is replaced by the first one after it, and one that happens twice counts once. Example: `"0 9
+   * * * 1-5"`.
+   */
   cron?: string | undefined;
-  /** The IANA time zone of the expression. Default: `"UTC"`. */
+  /** The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`. */
   time_zone?: string | undefined;
   /** What counts as a change. */
   compare?: MonitorCompareOptions | undefined;
@@ -579,15 +583,21 @@ export interface CreateMonitorOptions {
   keep?: number | undefined;
 }
 
-/** The members to change. Unknown members are ignored. */
+/**
+ * The members to change. A new `capture` or `compare` replaces the former one as a whole. Unknown members are ignored.
+ */
 export interface UpdateMonitorOptions {
-  /** Its name, for people: 1 to 100 characters. The host of the page by default. */
+  /** A name, for people. Default: the host of the URL. */
   name?: string | undefined;
-  /** The interval: an integer and `m`, `h` or `d`, up to 30d. Not together with `cron`. Example: `"6h"`. */
+  /** The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Example: `"1h"`. */
   every?: string | undefined;
-  /** A cron expression of five fields. Not together with `every`. Example: `"0 9 * * 1-5"`. */
+  /**
+   * A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that
+   * daylight saving skips is replaced by the first one after it, and one that happens twice counts once. Example: `"0 9
+   * * * 1-5"`.
+   */
   cron?: string | undefined;
-  /** The IANA time zone of the expression. Default: `"UTC"`. */
+  /** The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`. */
   time_zone?: string | undefined;
   /** What counts as a change. */
   compare?: MonitorCompareOptions | undefined;
@@ -597,7 +607,7 @@ export interface UpdateMonitorOptions {
   notify?: MonitorNotifyOptions | undefined;
   /** How many runs are kept. From 1 to 1000. Default: `100`. */
   keep?: number | undefined;
-  /** Whether it is paused. */
+  /** Whether it is paused. The end of a pause begins its schedule now. */
   paused?: boolean | undefined;
 }
 
@@ -1068,7 +1078,10 @@ export interface Webhook {
   id: string;
   /** URL that receives the messages. */
   url: string;
-  /** Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, or `*` for all. */
+  /**
+   * Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, `monitor.changed`,
+   * `monitor.failed`, `monitor.recovered`, or `*` for all.
+   */
   events: string[];
   /** Free text. */
   description: string;
@@ -1160,7 +1173,7 @@ export interface MonitorRun {
   error?: MonitorRunError | null | undefined;
 }
 
-/** How images are compared. Null if they are not. */
+/** How images are compared. */
 export interface MonitorCompareImage {
   /** The part of the image that may differ. A larger part is a change. */
   threshold_ratio: number;

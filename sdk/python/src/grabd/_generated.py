@@ -591,7 +591,7 @@ class CaptureOptions(TypedDict, total=False):
 class CreateWebhookOptions(TypedDict, total=False):
     """The webhook to register. Unknown members are ignored."""
 
-    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "*"]]
+    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "monitor.changed", "monitor.failed", "monitor.recovered", "*"]]
     """Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`."""
     description: str
     """Free text. Default: `""`."""
@@ -602,7 +602,7 @@ class UpdateWebhookOptions(TypedDict, total=False):
 
     url: str
     """An https URL of a public host, without user name and password. Example: `"https://example.com/hooks/grabd"`."""
-    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "*"]]
+    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "monitor.changed", "monitor.failed", "monitor.recovered", "*"]]
     """Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`."""
     description: str
     """Free text. Default: `""`."""
@@ -611,7 +611,7 @@ class UpdateWebhookOptions(TypedDict, total=False):
 
 
 class MonitorCompareOptionsImage(TypedDict, total=False):
-    """How images are compared. Without it, only the status is."""
+    """How images are compared. If neither this nor `status` is there, they are compared."""
 
     threshold_ratio: float
     """The part of the image that may differ. A larger part is a change. From 0 to 1. Default: `0.001`."""
@@ -623,12 +623,12 @@ class MonitorCompareOptions(TypedDict, total=False):
     """What counts as a change."""
 
     image: MonitorCompareOptionsImage
-    """How images are compared. Without it, only the status is."""
+    """How images are compared. If neither this nor `status` is there, they are compared."""
     status: bool
-    """Whether another HTTP status of the page is a change. Default: `false`."""
+    """Whether another HTTP status is a change. Default: `false`."""
     baseline: Literal["latest", "accepted"]
-    """Whether a change that was reported becomes the baseline (`latest`), or only a capture that somebody accepts
-    (`accepted`). Default: `"latest"`.
+    """`latest`: a change that was reported becomes the baseline. `accepted`: only a capture that somebody accepts does,
+    and a change is reported once until the page is the same again. Default: `"latest"`.
     """
 
 
@@ -636,22 +636,25 @@ class MonitorNotifyOptions(TypedDict, total=False):
     """How alerts are sent."""
 
     webhook: bool
-    """By webhooks. Default: `true`."""
+    """By webhooks that have subscribed to the events of monitors. Default: `true`."""
     email: bool
     """By e-mail, to the members who get the alerts of the team. Default: `true`."""
 
 
 class CreateMonitorOptions(TypedDict, total=False):
-    """The monitor to create. Unknown members are ignored."""
+    """The monitor to create. It needs either `every` or `cron`. Unknown members are ignored."""
 
     name: str
-    """Its name, for people: 1 to 100 characters. The host of the page by default."""
+    """A name, for people. Default: the host of the URL."""
     every: str
-    """The interval: an integer and `m`, `h` or `d`, up to 30d. Not together with `cron`. Example: `"6h"`."""
+    """The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Example: `"1h"`."""
     cron: str
-    """A cron expression of five fields. Not together with `every`. Example: `"0 9 * * 1-5"`."""
+    """A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that
+    daylight saving skips is replaced by the first one after it, and one that happens twice counts once. Example: `"0
+    9 * * 1-5"`.
+    """
     time_zone: str
-    """The IANA time zone of the expression. Default: `"UTC"`."""
+    """The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`."""
     compare: MonitorCompareOptions
     """What counts as a change."""
     alert_after: int
@@ -663,16 +666,21 @@ class CreateMonitorOptions(TypedDict, total=False):
 
 
 class UpdateMonitorOptions(TypedDict, total=False):
-    """The members to change. Unknown members are ignored."""
+    """The members to change. A new `capture` or `compare` replaces the former one as a whole. Unknown members are
+    ignored.
+    """
 
     name: str
-    """Its name, for people: 1 to 100 characters. The host of the page by default."""
+    """A name, for people. Default: the host of the URL."""
     every: str
-    """The interval: an integer and `m`, `h` or `d`, up to 30d. Not together with `cron`. Example: `"6h"`."""
+    """The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Example: `"1h"`."""
     cron: str
-    """A cron expression of five fields. Not together with `every`. Example: `"0 9 * * 1-5"`."""
+    """A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that
+    daylight saving skips is replaced by the first one after it, and one that happens twice counts once. Example: `"0
+    9 * * 1-5"`.
+    """
     time_zone: str
-    """The IANA time zone of the expression. Default: `"UTC"`."""
+    """The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`."""
     compare: MonitorCompareOptions
     """What counts as a change."""
     alert_after: int
@@ -682,7 +690,7 @@ class UpdateMonitorOptions(TypedDict, total=False):
     keep: int
     """How many runs are kept. From 1 to 1000. Default: `100`."""
     paused: bool
-    """Whether it is paused."""
+    """Whether it is paused. The end of a pause begins its schedule now."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1270,7 +1278,9 @@ class Webhook(Model):
     url: str
     """URL that receives the messages."""
     events: tuple[str, ...]
-    """Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, or `*` for all."""
+    """Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, `monitor.changed`,
+    `monitor.failed`, `monitor.recovered`, or `*` for all.
+    """
     description: str
     """Free text."""
     status: Literal["enabled", "disabled"]
@@ -1382,7 +1392,7 @@ class MonitorRun(Model):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MonitorCompareImage(Model):
-    """How images are compared. Null if they are not."""
+    """How images are compared."""
 
     threshold_ratio: float
     """The part of the image that may differ. A larger part is a change."""
