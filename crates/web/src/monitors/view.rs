@@ -142,7 +142,8 @@ pub(super) const fn outcome_name(outcome: RunOutcome) -> &'static str {
 
 const fn outcome_class(outcome: RunOutcome) -> &'static str {
     match outcome {
-        RunOutcome::Running | RunOutcome::Changed => "open",
+        RunOutcome::Running => "open",
+        RunOutcome::Changed => "changed",
         RunOutcome::First | RunOutcome::Same => "done",
         RunOutcome::Failed => "failed",
         RunOutcome::Missed => "deleted",
