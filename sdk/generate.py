@@ -27,9 +27,14 @@ REQUESTS = [
     ("CreateGrabRequest", "CaptureOptions", ["url"]),
     ("CreateWebhookRequest", "CreateWebhookOptions", ["url"]),
     ("UpdateWebhookRequest", "UpdateWebhookOptions", []),
+    ("CreateMonitorRequest", "CreateMonitorOptions", ["capture"]),
+    ("UpdateMonitorRequest", "UpdateMonitorOptions", ["capture"]),
 ]
 # What the service responds with.
-RESPONSES = ["Grab", "GrabList", "GrabText", "Batch", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList"]
+RESPONSES = [
+    "Grab", "GrabList", "GrabText", "Batch", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList", "MonitorRun",
+    "Monitor", "MonitorList", "MonitorRunList",
+]
 # Better names of nested objects than their path gives.
 NAMES = {
     "BatchResultError": "BatchError",
@@ -48,6 +53,10 @@ NAMES = {
     "DecisionPagePricingTier": "PricingTier",
     "ComparisonAgentSurface": "ComparedSurfaces",
     "ComparedSurfacesSurface": "AgentSurface",
+    "CreateMonitorOptionsCompare": "MonitorCompareOptions",
+    "UpdateMonitorOptionsCompare": "MonitorCompareOptions",
+    "CreateMonitorOptionsNotify": "MonitorNotifyOptions",
+    "UpdateMonitorOptionsNotify": "MonitorNotifyOptions",
 }
 DESCRIPTIONS = {
     "BatchResult": "The result of one capture of a batch: its grab, or why none was created.",

@@ -1,14 +1,16 @@
 //! The command line arguments.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use grabd_api::words::text_formats;
 
-use crate::failure::Failure;
+pub(crate) use crate::format::Format;
+use crate::monitor_args::MonitorCommand;
 use crate::options::OptionArgs;
+use crate::share::share;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -122,58 +124,6 @@ pub(crate) struct CaptureArgs {
     pub(crate) idempotency_key: Option<String>,
 }
 
-/// Extensions of other files than images, and of images of formats that the service does not make.
-const OTHER_TYPES: [&str; 14] =
-    ["avif", "bmp", "gif", "har", "heic", "html", "ico", "jxl", "md", "mhtml", "pdf", "svg", "tif", "tiff"];
-
-/// Image formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    Png,
-    Jpeg,
-    Webp,
-}
-
-impl Format {
-    /// Whether a file has an extension of another format.
-    pub(crate) fn check_extension(path: &Path, format: Option<Self>) -> Result<(), Failure> {
-        let Some(extension) = path.extension().and_then(|extension| extension.to_str()) else { return Ok(()) };
-        let shown = path.display();
-        match (Self::from_extension(extension), format) {
-            (Some(named), Some(format)) if named != format => Err(Failure::Usage(format!(
-                "{shown} has the extension of {}, and the image is {}; choose another name or format",
-                named.as_str(),
-                format.as_str()
-            ))),
-            (Some(_), _) => Ok(()),
-            (None, Some(_)) if !OTHER_TYPES.contains(&&*extension.to_ascii_lowercase()) => Ok(()),
-            (None, _) => Err(Failure::Usage(format!(
-                "{shown} does not have an extension of png, jpeg or webp, which are the formats of images; use .png, .jpg \
-                 or .webp"
-            ))),
-        }
-    }
-
-    /// The API's name of the format.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Png => "png",
-            Self::Jpeg => "jpeg",
-            Self::Webp => "webp",
-        }
-    }
-
-    /// The format for a file name extension.
-    pub(crate) fn from_extension(extension: &str) -> Option<Self> {
-        match extension.to_ascii_lowercase().as_str() {
-            "png" => Some(Self::Png),
-            "jpg" | "jpeg" => Some(Self::Jpeg),
-            "webp" => Some(Self::Webp),
-            _ => None,
-        }
-    }
-}
-
 /// All commands except capturing.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Command {
@@ -245,6 +195,9 @@ pub(crate) enum Command {
     /// Manage webhooks, which report finished captures
     #[command(subcommand)]
     Webhooks(WebhookCommand),
+    /// Watch pages: capture them by a schedule, and tell when they change
+    #[command(subcommand)]
+    Monitor(MonitorCommand),
     /// Print shell completions
     Completions {
         /// The shell
@@ -329,14 +282,6 @@ pub(crate) struct DiffArgs {
     /// Makes a repeated run return the same captures, charged once [default: new captures]
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
-}
-
-/// A share from 0 to 1.
-fn share(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("a number from 0 to 1, such as 0.01 for one per cent".to_owned()),
-    }
 }
 
 /// A link to make.
@@ -438,7 +383,8 @@ pub(crate) enum WebhookCommand {
     Create {
         /// URL that receives the messages
         url: String,
-        /// Events to send: grab.done, grab.failed, grab.changed, credits.low or * for all
+        /// Events to send: grab.done, grab.failed, grab.changed, monitor.changed, monitor.failed, monitor.recovered,
+        /// credits.low or * for all
         #[arg(long = "event", value_name = "EVENT", default_value = "*")]
         events: Vec<String>,
         /// Description

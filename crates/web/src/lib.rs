@@ -35,6 +35,7 @@ mod grabs;
 mod invitation;
 mod keys;
 mod line_breaks;
+mod monitors;
 mod next;
 mod number;
 mod oauth;

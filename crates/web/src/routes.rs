@@ -17,8 +17,8 @@ use crate::problem::Problem;
 use crate::response::{self, FORM, READ, WRITE};
 use crate::state::{Options, Web};
 use crate::{
-    account, apps, billing, connect, docs, grabs, invitation, keys, oauth, operator, paths, requests, samples, sign_in,
-    start, teams, webhooks,
+    account, apps, billing, connect, docs, grabs, invitation, keys, monitors, oauth, operator, paths, requests,
+    samples, sign_in, start, teams, webhooks,
 };
 
 /// The router of the web app and the OAuth endpoints.
@@ -196,6 +196,29 @@ fn routes_of_teams() -> Vec<Route> {
         ),
         (requests::LIST.to_owned(), READ, Access::With(Permission::ViewRequests), get(requests::list::show)),
         (requests::ONE.to_owned(), READ, Access::With(Permission::ViewRequests), get(requests::show::show)),
+        (monitors::LIST.to_owned(), READ, Access::With(Permission::ViewCaptures), get(monitors::list::show)),
+        (
+            monitors::NEW.to_owned(),
+            FORM,
+            Access::With(Permission::Capture),
+            get(monitors::create::show).post(monitors::create::submit),
+        ),
+        (monitors::ONE.to_owned(), READ, Access::With(Permission::ViewCaptures), get(monitors::show::show)),
+        (
+            monitors::CHANGE.to_owned(),
+            FORM,
+            Access::With(Permission::Capture),
+            get(monitors::change::show).post(monitors::change::submit),
+        ),
+        (monitors::PAUSE.to_owned(), WRITE, Access::With(Permission::Capture), post(monitors::switch::pause)),
+        (monitors::RESUME.to_owned(), WRITE, Access::With(Permission::Capture), post(monitors::switch::resume)),
+        (monitors::ACCEPT.to_owned(), WRITE, Access::With(Permission::Capture), post(monitors::accept::submit)),
+        (
+            monitors::DELETE.to_owned(),
+            FORM,
+            Access::With(Permission::Capture),
+            get(monitors::delete::show).post(monitors::delete::submit),
+        ),
         (webhooks::LIST.to_owned(), READ, Access::With(Permission::ManageWebhooks), get(webhooks::list::show)),
         (
             webhooks::NEW.to_owned(),

@@ -175,6 +175,19 @@ def webhooks() -> None:
     server.shutdown()
 
 
+def monitors() -> None:
+    with client("test_key") as test:
+        monitor = test.monitors.create({"url": task["page"], "width": 800}, every="1d", notify={"email": False})
+        check((monitor.state, monitor.every, monitor.capture["width"]) == ("active", "1d", 800), monitor)
+        check((monitor.compare.image is not None, monitor.notify.email, monitor.live) == (True, False, False), monitor)
+        check([one.id for one in test.monitors.list(limit=1)] == [monitor.id])
+        check(test.monitors.update(monitor.id, paused=True).next_run_at is None)
+        check(test.monitors.update(monitor.id, paused=False).state == "active")
+        check(all(run.outcome in ("running", "first", "same") for run in test.monitors.runs(monitor.id)))
+        test.monitors.delete(monitor.id)
+        check(list(test.monitors.list()) == [])
+
+
 captured = capture()
 placeholder()
 asyncio.run(create_and_wait())
@@ -183,6 +196,7 @@ repeated = repeat()
 errors()
 list_grabs(captured, repeated)
 webhooks()
+monitors()
 with client() as last:
     check(last.pricing(detail="summary").pricing.currency == "USD")
     print(f"all checks passed; {last.usage().credits.total} credits left")

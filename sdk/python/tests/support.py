@@ -134,6 +134,43 @@ def grab(status: str, **more: object) -> dict[str, object]:
 DONE = answer(200, grab("done", image_url="/i/1.png"))
 
 
+def run(id: str) -> dict[str, Any]:
+    return {
+        "id": id,
+        "due_at": "2026-11-21T09:30:00.000Z",
+        "outcome": "changed",
+        "grab_id": "g",
+        "compared_to": "f",
+        "difference_ratio": 0.021,
+        "what_changed": ["image"],
+        "alerted": True,
+        "finished_at": "2026-11-21T09:30:12.480Z",
+        "error": None,
+    }
+
+
+def monitor(id: str) -> dict[str, Any]:
+    return {
+        "id": id,
+        "name": "example.com",
+        "capture": {"url": "https://example.com/", "width": 800},
+        "every": "6h",
+        "cron": None,
+        "time_zone": "UTC",
+        "compare": {"image": {"threshold_ratio": 0.001, "ignore": []}, "status": False, "baseline": "latest"},
+        "alert_after": 1,
+        "notify": {"webhook": True, "email": True},
+        "keep": 100,
+        "state": "active",
+        "created_at": "2026-11-21T09:00:00.000Z",
+        "updated_at": "2026-11-21T09:00:00.000Z",
+        "next_run_at": "2026-11-21T15:30:00.000Z",
+        "baseline_grab_id": "f",
+        "last_run": run("r"),
+        "live": True,
+    }
+
+
 def event(id: int, status: str) -> str:
     return f"event: grab\nid: {id}\ndata: {json.dumps(grab(status))}\n\n"
 

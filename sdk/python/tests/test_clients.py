@@ -24,7 +24,9 @@ from support import (
     event,
     failure,
     grab,
+    monitor,
     reset,
+    run,
     silence,
     stream,
 )
@@ -156,6 +158,44 @@ class ClientTest(unittest.TestCase):
         for call, service in self.scenarios(failure(429, "rate_limit_exceeded"), answer(201, webhook)):
             self.assertEqual(call("webhooks.create", URL, events=["*"]).events, ("*",))
             self.assertEqual(len(service.received), 2)
+
+    def test_monitor_is_created_listed_over_pages_accepted_and_deleted(self) -> None:
+        def page(one: dict[str, Any], has_more: bool) -> Responder:
+            return answer(200, {"data": [one], "has_more": has_more})
+
+        pages = [page(monitor("m"), True), page(monitor("n"), False), page(run("r"), False)]
+        changed = [answer(200, monitor("m")), answer(200, monitor("m"))]
+        gone: Responder = lambda handler: handler.respond(204)
+        for call, service in self.scenarios(answer(201, monitor("m")), *pages, *changed, gone):
+            capture = {"url": URL, "width": 800}
+            created = call("monitors.create", capture, every="6h")
+            self.assertEqual((created.id, created.last_run.what_changed), ("m", ("image",)))
+            self.assertEqual([one.id for one in call("monitors.list", limit=1)], ["m", "n"])
+            self.assertEqual([one.outcome for one in call("monitors.runs", "m")], ["changed"])
+            call("monitors.update", "m", paused=True)
+            call("monitors.accept", "m", grab_id="g")
+            self.assertIsNone(call("monitors.delete", "m"))
+            sent = [(one.method, one.path, one.json() if one.body else None) for one in service.received]
+            self.assertEqual(
+                sent,
+                [
+                    ("POST", "/v1/monitors", {"every": "6h", "capture": capture}),
+                    ("GET", "/v1/monitors?limit=1", None),
+                    ("GET", "/v1/monitors?limit=1&starting_after=m", None),
+                    ("GET", "/v1/monitors/m/runs", None),
+                    ("PATCH", "/v1/monitors/m", {"paused": True}),
+                    ("POST", "/v1/monitors/m/accept", {"grab_id": "g"}),
+                    ("DELETE", "/v1/monitors/m", None),
+                ],
+            )
+
+    def test_misspelled_capture_option_of_a_monitor_is_refused(self) -> None:
+        for call, service in self.scenarios(answer(201, monitor("m"))):
+            with self.assertRaisesRegex(TypeError, "widht"):
+                call("monitors.create", {"url": URL, "widht": 800}, every="6h")
+            with self.assertRaises(ValueError):
+                call("monitors.get", "")
+            self.assertEqual(service.received, [])
 
     def test_silent_service_ends_in_a_timeout_after_the_retries(self) -> None:
         for call, service in self.scenarios(silence, max_retries=1):
@@ -455,7 +495,12 @@ class PackageTest(unittest.TestCase):
 
 class ParityTest(unittest.TestCase):
     def test_both_clients_have_the_same_methods(self) -> None:
-        for sync, other in [(grabd.Grabd, grabd.AsyncGrabd), (grabd.Webhooks, grabd.AsyncWebhooks)]:
+        pairs = [
+            (grabd.Grabd, grabd.AsyncGrabd),
+            (grabd.Webhooks, grabd.AsyncWebhooks),
+            (grabd.Monitors, grabd.AsyncMonitors),
+        ]
+        for sync, other in pairs:
             names = [name for name in vars(sync) if not name.startswith("_")]
             self.assertEqual(names, [name for name in vars(other) if not name.startswith("_")])
             for name in names:

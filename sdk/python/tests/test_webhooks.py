@@ -7,7 +7,7 @@ import unittest
 from datetime import datetime, timezone
 from typing import Any, cast
 
-import support  # noqa: F401
+import support
 from standardwebhooks import Webhook
 
 from grabd import WebhookVerificationError, verify_webhook
@@ -49,6 +49,13 @@ class WebhookTest(unittest.TestCase):
     def test_message_of_another_type_has_no_grab(self) -> None:
         body = json.dumps({**json.loads(BODY), "type": "webhook.test", "data": {}})
         self.assertIsNone(verify_webhook(body, signed(body), SECRET, now=AT).grab)
+
+    def test_message_about_a_monitor_has_the_monitor_and_its_run(self) -> None:
+        data = {"monitor": support.monitor("m"), "run": support.run("r")}
+        body = json.dumps({**json.loads(BODY), "type": "monitor.changed", "data": data})
+        event = verify_webhook(body, signed(body), SECRET, now=AT)
+        self.assertIsNone(event.grab)
+        self.assertEqual((event.monitor and event.monitor.id, event.run and event.run.difference_ratio), ("m", 0.021))
 
     def test_one_of_several_signatures_or_secrets_is_enough(self) -> None:
         headers = signed()

@@ -162,6 +162,23 @@ async function webhooks(): Promise<void> {
   server.close();
 }
 
+async function monitors(): Promise<void> {
+  const page = { url: task.page, width: 800 };
+  const monitor = await placeholders.monitors.create(page, { every: "1d", notify: { email: false } });
+  assert.deepEqual([monitor.state, monitor.every, monitor.capture["width"]], ["active", "1d", 800]);
+  assert.deepEqual([monitor.notify.email, monitor.live], [false, false]);
+  const ids: string[] = [];
+  for await (const listed of placeholders.monitors.list({ limit: 1 })) ids.push(listed.id);
+  assert.deepEqual(ids, [monitor.id]);
+  assert.equal((await placeholders.monitors.update(monitor.id, { paused: true })).next_run_at, null);
+  assert.equal((await placeholders.monitors.update(monitor.id, { paused: false })).state, "active");
+  for await (const run of placeholders.monitors.runs(monitor.id)) {
+    assert.ok(["running", "first", "same"].includes(run.outcome), run.outcome);
+  }
+  await placeholders.monitors.delete(monitor.id);
+  await assert.rejects(placeholders.monitors.get(monitor.id), NotFoundError);
+}
+
 const captured = await capture();
 await placeholder();
 await createAndWait();
@@ -170,6 +187,7 @@ const repeated = await repeat();
 await errors();
 await list(captured, repeated);
 await webhooks();
+await monitors();
 assert.equal((await grabd.pricing({ detail: "summary" })).pricing.currency, "USD");
 const { credits } = await grabd.usage();
 console.log(`all checks passed; ${credits.total} credits left`);

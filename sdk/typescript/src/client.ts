@@ -1,9 +1,11 @@
 import { ConnectionError, UnexpectedResponseError, WaitTimeoutError } from "./errors.js";
 import { EventParser } from "./events.js";
-import { CAPTURE_OPTIONS } from "./generated.js";
 import type { Batch, CaptureOptions, Grab, GrabList, GrabText, Pricing, Usage } from "./generated.js";
 import { Deadline, Http, checkedMs, readBytes, sleep } from "./http.js";
 import type { Call, CallOptions, ClientOptions } from "./http.js";
+import { Monitors } from "./monitors.js";
+import { checkNames } from "./options.js";
+import type { BatchCapture } from "./options.js";
 import { Webhooks } from "./webhooks.js";
 
 /** Settings of a create. */
@@ -18,9 +20,6 @@ export interface CreateOptions extends CallOptions {
   /** Time limit of the wait for limits that are used up (429), in milliseconds. Default: 5 minutes. */
   waitTimeoutMs?: number | undefined;
 }
-
-/** One capture of a batch: its URL, or the HTML document in `html`, and the options that are its own. */
-export type BatchCapture = CaptureOptions & { url?: string | undefined };
 
 /** The options of a capture of a document instead of a page. */
 export type HtmlOptions = CaptureOptions & { html: string };
@@ -134,22 +133,19 @@ export function hasEnded(grab: Grab): boolean {
   return grab.status === "done" || grab.status === "failed";
 }
 
-/** The service ignores unknown members, so a misspelled option would cost a credit. */
-function checkNames(options: object, hint = ""): void {
-  const unknown = Object.keys(options).filter((name) => !CAPTURE_OPTIONS.includes(name));
-  if (unknown.length > 0) throw new TypeError(`Unknown capture options: ${unknown.join(", ")}.${hint}`);
-}
-
 /** A client of one grabd service with one API key. It holds no connection, and needs not be closed. */
 export class Grabd {
   /** The webhooks of the key's team and environment. */
   readonly webhooks: Webhooks;
+  /** The monitors of the key's team and environment. */
+  readonly monitors: Monitors;
   readonly #http: Http;
 
   /** @throws TypeError for settings that are missing or invalid. */
   constructor(options: ClientOptions = {}) {
     this.#http = new Http(options);
     this.webhooks = new Webhooks(this.#http);
+    this.monitors = new Monitors(this.#http);
   }
 
   /**

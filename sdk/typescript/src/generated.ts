@@ -575,7 +575,7 @@ export interface CaptureOptions {
 /** The webhook to register. Unknown members are ignored. */
 export interface CreateWebhookOptions {
   /** Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`. */
-  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "*")[] | undefined;
+  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "monitor.changed" | "monitor.failed" | "monitor.recovered" | "*")[] | undefined;
   /** Free text. Default: `""`. */
   description?: string | undefined;
 }
@@ -585,11 +585,92 @@ export interface UpdateWebhookOptions {
   /** An https URL of a public host, without user name and password. Example: `"https://example.com/hooks/grabd"`. */
   url?: string | undefined;
   /** Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`. */
-  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "*")[] | undefined;
+  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "monitor.changed" | "monitor.failed" | "monitor.recovered" | "*")[] | undefined;
   /** Free text. Default: `""`. */
   description?: string | undefined;
   /** `disabled` cancels pending deliveries; `enabled` clears earlier failures. */
   status?: "enabled" | "disabled" | undefined;
+}
+
+/** How images are compared. If neither this nor `status` is there, they are compared. */
+export interface MonitorCompareOptionsImage {
+  /** The part of the image that may differ. A larger part is a change. From 0 to 1. Default: `0.001`. */
+  threshold_ratio?: number | undefined;
+  /** CSS selectors of elements that are made invisible, so that they never differ. At most 20. */
+  ignore?: readonly string[] | undefined;
+}
+
+/** What counts as a change. */
+export interface MonitorCompareOptions {
+  /** How images are compared. If neither this nor `status` is there, they are compared. */
+  image?: MonitorCompareOptionsImage | undefined;
+  /** Whether another HTTP status is a change. Default: `false`. */
+  status?: boolean | undefined;
+  /**
+   * `latest`: a change that was reported becomes the baseline. `accepted`: only a capture that somebody accepts does,
+   * and a change is reported once until the page is the same again. Default: `"latest"`.
+   */
+  baseline?: "latest" | "accepted" | undefined;
+}
+
+/** How alerts are sent. */
+export interface MonitorNotifyOptions {
+  /** By webhooks that have subscribed to the events of monitors. Default: `true`. */
+  webhook?: boolean | undefined;
+  /** By e-mail, to the members who get the alerts of the team. Default: `true`. */
+  email?: boolean | undefined;
+}
+
+/** The monitor to create. It needs either `every` or `cron`. Unknown members are ignored. */
+export interface CreateMonitorOptions {
+  /** A name, for people. Default: the host of the URL. */
+  name?: string | undefined;
+  /** The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Example: `"1h"`. */
+  every?: string | undefined;
+  /**
+   * A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that
+   * daylight saving skips is replaced by the first one after it, and one that happens twice counts once. Example: `"0 9
+   * * * 1-5"`.
+   */
+  cron?: string | undefined;
+  /** The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`. */
+  time_zone?: string | undefined;
+  /** What counts as a change. */
+  compare?: MonitorCompareOptions | undefined;
+  /** After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`. */
+  alert_after?: number | undefined;
+  /** How alerts are sent. */
+  notify?: MonitorNotifyOptions | undefined;
+  /** How many runs are kept. From 1 to 1000. Default: `100`. */
+  keep?: number | undefined;
+}
+
+/**
+ * The members to change. A new `capture` or `compare` replaces the former one as a whole. Unknown members are ignored.
+ */
+export interface UpdateMonitorOptions {
+  /** A name, for people. Default: the host of the URL. */
+  name?: string | undefined;
+  /** The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Example: `"1h"`. */
+  every?: string | undefined;
+  /**
+   * A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that
+   * daylight saving skips is replaced by the first one after it, and one that happens twice counts once. Example: `"0 9
+   * * * 1-5"`.
+   */
+  cron?: string | undefined;
+  /** The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`. */
+  time_zone?: string | undefined;
+  /** What counts as a change. */
+  compare?: MonitorCompareOptions | undefined;
+  /** After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`. */
+  alert_after?: number | undefined;
+  /** How alerts are sent. */
+  notify?: MonitorNotifyOptions | undefined;
+  /** How many runs are kept. From 1 to 1000. Default: `100`. */
+  keep?: number | undefined;
+  /** Whether it is paused. The end of a pause begins its schedule now. */
+  paused?: boolean | undefined;
 }
 
 /**
@@ -1065,7 +1146,10 @@ export interface Webhook {
   id: string;
   /** URL that receives the messages. */
   url: string;
-  /** Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, or `*` for all. */
+  /**
+   * Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, `monitor.changed`,
+   * `monitor.failed`, `monitor.recovered`, or `*` for all.
+   */
   events: string[];
   /** Free text. */
   description: string;
@@ -1117,6 +1201,128 @@ export interface Delivery {
 export interface DeliveryList {
   /** The deliveries. */
   data: Delivery[];
+  /** Whether there are older ones. */
+  has_more: boolean;
+}
+
+/** Why a run failed or was missed. */
+export interface MonitorRunError {
+  /** A code of the errors of this API, or `missed`. */
+  code: string;
+  /** What happened, for people. */
+  message: string;
+}
+
+/** A run: what came of one due time of a monitor. */
+export interface MonitorRun {
+  /** Id of the run. */
+  id: string;
+  /** When it was due. RFC 3339. */
+  due_at: string;
+  /**
+   * What came of it: its capture is the baseline (`first`), nothing has changed (`same`), something differs from the
+   * baseline (`changed`), there is no capture (`failed`), or nothing was captured at this time and until the next run
+   * (`missed`).
+   */
+  outcome: "running" | "first" | "same" | "changed" | "failed" | "missed";
+  /** Id of its grab. Null if it was missed, and before there is one. */
+  grab_id?: string | null | undefined;
+  /** Id of the grab that it was compared with. Null if there was none. */
+  compared_to?: string | null | undefined;
+  /** The changed part of the image. Null unless images were compared. */
+  difference_ratio?: number | null | undefined;
+  /** What has changed: `image`, `status`. */
+  what_changed: string[];
+  /** Whether an alert about the change was sent. */
+  alerted: boolean;
+  /** When it ended. Null before. RFC 3339. */
+  finished_at?: string | null | undefined;
+  /** Why it failed or was missed. Null otherwise. */
+  error?: MonitorRunError | null | undefined;
+}
+
+/** How images are compared. */
+export interface MonitorCompareImage {
+  /** The part of the image that may differ. A larger part is a change. */
+  threshold_ratio: number;
+  /** CSS selectors of elements that are made invisible, so that they never differ. */
+  ignore: string[];
+}
+
+/** What counts as a change. */
+export interface MonitorCompare {
+  /** How images are compared. Null if they are not. */
+  image?: MonitorCompareImage | null | undefined;
+  /** Whether another HTTP status of the page is a change. */
+  status: boolean;
+  /**
+   * Whether a change that was reported becomes the baseline (`latest`), or only a capture that somebody accepts
+   * (`accepted`).
+   */
+  baseline: "latest" | "accepted";
+}
+
+/** How alerts are sent. */
+export interface MonitorNotify {
+  /** By webhooks. */
+  webhook: boolean;
+  /** By e-mail, to the members who get the alerts of the team. */
+  email: boolean;
+}
+
+/** A capture that is repeated by a schedule, and compared with a baseline. Further members may appear. */
+export interface Monitor {
+  /** Id of the monitor. Ids sort by creation time. */
+  id: string;
+  /** Its name, for people. */
+  name: string;
+  /** The capture options that differ from their defaults, without those whose values are never returned. */
+  capture: Record<string, unknown>;
+  /** The interval, such as `1h`. Null with `cron`. */
+  every?: string | null | undefined;
+  /** The cron expression. Null with `every`. */
+  cron?: string | null | undefined;
+  /** The IANA time zone of the expression. Null with `every`. */
+  time_zone?: string | null | undefined;
+  /** What counts as a change. */
+  compare: MonitorCompare;
+  /** After how many runs in a row that differ from the baseline an alert is sent. */
+  alert_after: number;
+  /** How alerts are sent. */
+  notify: MonitorNotify;
+  /** How many runs are kept. */
+  keep: number;
+  /** Whether it runs: `active`, `paused` by somebody, or `out_of_credits` until the team has credits again. */
+  state: "active" | "paused" | "out_of_credits";
+  /** Time of creation. RFC 3339. */
+  created_at: string;
+  /** Time of the last change by a caller. RFC 3339. */
+  updated_at: string;
+  /** When it is due. Null if it is paused. RFC 3339. */
+  next_run_at?: string | null | undefined;
+  /** Id of the grab that later ones are compared with. Null before the first run. */
+  baseline_grab_id?: string | null | undefined;
+  /** The latest run. Null before the first one. */
+  last_run?: MonitorRun | null | undefined;
+  /**
+   * Whether its grabs are live. Those of monitors of test keys are placeholders, which spend no credits and cause no
+   * alerts.
+   */
+  live: boolean;
+}
+
+/** The monitors of the key's team and environment, newest first. */
+export interface MonitorList {
+  /** The monitors. */
+  data: Monitor[];
+  /** Whether there are older ones. */
+  has_more: boolean;
+}
+
+/** The runs of a monitor, newest first. */
+export interface MonitorRunList {
+  /** The runs. */
+  data: MonitorRun[];
   /** Whether there are older ones. */
   has_more: boolean;
 }

@@ -1,6 +1,6 @@
 export { Grabd, hasEnded } from "./client.js";
 export type {
-  BatchCapture, BatchOptions, CaptureCallOptions, CreateOptions, DownloadOptions, HtmlOptions, ListGrabsOptions,
+  BatchOptions, CaptureCallOptions, CreateOptions, DownloadOptions, HtmlOptions, ListGrabsOptions,
   ListGrabsPageOptions, PricingOptions, ReadOptions, WaitOptions, WatchOptions,
 } from "./client.js";
 export type { CoveredBy, ElementsFile, PageElement } from "./elements.js";
@@ -8,7 +8,9 @@ export * from "./errors.js";
 export * from "./generated.js";
 export { VERSION } from "./http.js";
 export type { CallOptions, ClientOptions } from "./http.js";
-export { isCreditsEvent, isGrabEvent, verifyWebhook } from "./webhooks.js";
+export type { ListMonitorsOptions, Monitors } from "./monitors.js";
+export type { BatchCapture } from "./options.js";
+export { isCreditsEvent, isGrabEvent, isMonitorEvent, verifyWebhook } from "./webhooks.js";
 export type {
-  CreditsEvent, GrabEvent, ListDeliveriesOptions, OtherEvent, VerifyOptions, WebhookEvent, WebhookHeaders, Webhooks,
+  CreditsEvent, GrabEvent, ListDeliveriesOptions, MonitorEvent, OtherEvent, VerifyOptions, WebhookEvent, WebhookHeaders, Webhooks,
 } from "./webhooks.js";

@@ -1,6 +1,6 @@
 import { WebhookVerificationError } from "./errors.js";
 import type {
-  CreateWebhookOptions, Delivery, DeliveryList, Grab, UpdateWebhookOptions, Webhook, WebhookList,
+  CreateWebhookOptions, Delivery, DeliveryList, Grab, Monitor, MonitorRun, UpdateWebhookOptions, Webhook, WebhookList,
 } from "./generated.js";
 import type { CallOptions, Http } from "./http.js";
 
@@ -86,7 +86,7 @@ function path(id: string): string {
 }
 
 /** A verified message. */
-export type WebhookEvent = GrabEvent | CreditsEvent | OtherEvent;
+export type WebhookEvent = GrabEvent | MonitorEvent | CreditsEvent | OtherEvent;
 
 interface EventMembers {
   /** Id of the message, the same at every attempt. Store it to recognise repetitions. */
@@ -102,6 +102,17 @@ export interface GrabEvent extends EventMembers {
   type: "grab.done" | "grab.failed" | "grab.changed";
   /** The grab, as `getGrab` returns it. */
   data: Grab;
+}
+
+/** A monitor found a change, failed three times in a row, or has captured its page again after that. */
+export interface MonitorEvent extends EventMembers {
+  type: "monitor.changed" | "monitor.failed" | "monitor.recovered";
+  data: {
+    /** The monitor, as `monitors.get` returns it. */
+    monitor: Monitor;
+    /** The run that the message is about. */
+    run: MonitorRun;
+  };
 }
 
 /** The balance of the team has fallen below the number of credits that its owners chose. */
@@ -125,6 +136,11 @@ export interface OtherEvent extends EventMembers {
 /** Whether a message is about a grab that has ended. */
 export function isGrabEvent(event: WebhookEvent): event is GrabEvent {
   return event.type === "grab.done" || event.type === "grab.failed" || event.type === "grab.changed";
+}
+
+/** Whether a message is about a monitor. */
+export function isMonitorEvent(event: WebhookEvent): event is MonitorEvent {
+  return ["monitor.changed", "monitor.failed", "monitor.recovered"].includes(event.type);
 }
 
 /** Whether a message is about a low balance. */

@@ -209,6 +209,41 @@ test("request without Idempotency-Key is repeated only if it was not carried out
   });
 });
 
+test("monitor is created, listed over pages, accepted and deleted", async () => {
+  const page = (id: string, has_more: boolean) => json(200, { data: [{ id }], has_more });
+  const responders = [json(201, { id: "m" }), page("m", true), page("n", false), page("r", false), json(200, { id: "m" })];
+  await FakeService.with([...responders, json(200, { id: "m" }), (response) => response.writeHead(204).end()], async (client, service) => {
+    const capture = { url: "https://example.com/", width: 800 };
+    assert.equal((await client.monitors.create(capture, { every: "6h" })).id, "m");
+    const ids = [];
+    for await (const monitor of client.monitors.list({ limit: 1 })) ids.push(monitor.id);
+    for await (const run of client.monitors.runs("m")) ids.push(run.id);
+    assert.deepEqual(ids, ["m", "n", "r"]);
+    await client.monitors.update("m", { paused: true });
+    await client.monitors.accept("m", { grab_id: "g" });
+    await client.monitors.delete("m");
+    const sent = service.received.map(({ method, url, body }) => [method, url, body && JSON.parse(body)]);
+    assert.deepEqual(sent, [
+      ["POST", "/v1/monitors", { every: "6h", capture }],
+      ["GET", "/v1/monitors?limit=1", ""],
+      ["GET", "/v1/monitors?limit=1&starting_after=m", ""],
+      ["GET", "/v1/monitors/m/runs", ""],
+      ["PATCH", "/v1/monitors/m", { paused: true }],
+      ["POST", "/v1/monitors/m/accept", { grab_id: "g" }],
+      ["DELETE", "/v1/monitors/m", ""],
+    ]);
+  });
+});
+
+test("misspelled capture option of a monitor is refused before it is sent", async () => {
+  await FakeService.with([json(201, { id: "m" })], async (client, service) => {
+    const capture = { url: "https://example.com/", widht: 800 };
+    assert.throws(() => client.monitors.create(capture, { every: "6h" }), TypeError);
+    assert.throws(() => client.monitors.get(""), TypeError);
+    assert.equal(service.received.length, 0);
+  });
+});
+
 test("silent service ends in a timeout after the retries", async () => {
   await FakeService.with([silence], async (client, service) => {
     await assert.rejects(client.usage({ timeoutMs: 500 }), (error) => {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { Webhook } from "standardwebhooks";
 
 import { EventParser } from "../src/events.js";
-import { WebhookVerificationError, isGrabEvent, verifyWebhook } from "../src/index.js";
+import { WebhookVerificationError, isGrabEvent, isMonitorEvent, verifyWebhook } from "../src/index.js";
 
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const OLD_SECRET = "whsec_K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9";
@@ -20,6 +20,14 @@ function signed(body = BODY, secret = SECRET): Record<string, string> {
   const signature = new Webhook(secret).sign("msg_1", new Date(now), body);
   return { "webhook-id": "msg_1", "webhook-timestamp": String(AT), "webhook-signature": signature };
 }
+
+test("message about a monitor has the monitor and its run", async () => {
+  const data = { monitor: { id: "m" }, run: { id: "r", outcome: "changed" } };
+  const body = JSON.stringify({ ...(JSON.parse(BODY) as object), type: "monitor.changed", data });
+  const event = await verifyWebhook(body, signed(body), SECRET, { now });
+  assert.ok(isMonitorEvent(event) && !isGrabEvent(event));
+  assert.deepEqual([event.data.monitor.id, event.data.run.outcome], ["m", "changed"]);
+});
 
 test("signed message is returned parsed", async () => {
   for (const headers of [signed(), new Headers(signed())]) {

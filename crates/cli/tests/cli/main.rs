@@ -5,6 +5,7 @@ mod diff;
 mod limits;
 mod login;
 mod many;
+mod monitor;
 mod one;
 mod rig;
 mod settings;

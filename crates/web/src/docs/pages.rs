@@ -70,6 +70,12 @@ pub(super) const SOURCES: &[Source] = &[
     source!("docs/guide/RETRIES.md", "retries", GUIDES, "How to be charged once, and what to retry."),
     source!("docs/RATES.md", "rates", GUIDES, "Rate limits: what is counted, and what an answer says of it."),
     source!("docs/WEBHOOKS.md", "webhooks", GUIDES, "Messages to your server when a capture has ended."),
+    source!(
+        "docs/MONITORS.md",
+        "monitors",
+        GUIDES,
+        "Pages that are captured by a schedule, and alerts when they change."
+    ),
     source!("docs/MCP.md", "mcp", GUIDES, "Screenshots for assistants and agents."),
     source!("docs/CONNECTING.md", "connecting", GUIDES, "Sign-in of apps by OAuth."),
     source!("docs/GRPC.md", "grpc", GUIDES, "The same services over gRPC, for callers inside your network."),

@@ -6,6 +6,8 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::grabs::{Difference, Grab, Region};
+use grabd_domain::ids::MonitorId;
+use grabd_domain::permissions::Permission;
 use grabd_engine::grabs::{self, CompareError};
 use http::StatusCode;
 
@@ -17,14 +19,27 @@ use crate::problem::Problem;
 use crate::state::Web;
 use crate::team::TeamContext;
 
+/// The query parameter with the id of the monitor whose run made the newer capture.
+pub(crate) const MONITOR: &str = "monitor";
+
 #[derive(Template)]
 #[template(path = "compare.html")]
-struct ComparePage {
+struct ComparePage<'a> {
     layout: Layout,
     /// The older capture, then the newer one.
     sides: [Side; 2],
     changes: Changes,
-    back: String,
+    /// The path of the image that shows the difference, if the newer capture was made with a comparison with the older one.
+    difference: Option<String>,
+    /// The path of the page with both captures, and its name.
+    back: (String, &'static str),
+    accept: Option<AcceptForm<'a>>,
+}
+
+/// The button that makes the newer capture the one that a monitor compares later ones with.
+struct AcceptForm<'a> {
+    action: String,
+    form_token: &'a str,
 }
 
 /// What changed from the older to the newer image.
@@ -59,11 +74,15 @@ pub(crate) async fn show(
     };
     let sides = [side("Before", before, &at)?, side("After", after, &at)?];
     let size = (sides[1].image.width, sides[1].image.height);
+    let monitor = query.get(MONITOR).parse::<MonitorId>().ok().map(|monitor| at.path(&format!("monitors/{monitor}")));
+    let accept = monitor.as_ref().filter(|_| at.may(Permission::Capture));
     let template = ComparePage {
         layout: Layout { script: Some(web.assets.compare.path.clone()), ..web.team_layout(&at, "grabs") },
         changes: Changes::of(grabs::compare_existing(&web.core, before, after).await, size)?,
+        difference: difference_image(&sides),
         sides,
-        back: at.path("grabs"),
+        accept: accept.map(|monitor| AcceptForm { action: format!("{monitor}/accept"), form_token: at.form_token() }),
+        back: monitor.map_or_else(|| (at.path("grabs"), "Captures"), |monitor| (monitor, "Monitor")),
     };
     Ok(page(StatusCode::OK, &template))
 }
@@ -86,6 +105,12 @@ impl Changes {
             Err(CompareError::Internal(error)) => Err(error.into()),
         }
     }
+}
+
+/// The image that was made with the newer capture, if it shows the difference to the older one.
+fn difference_image([before, after]: &[Side; 2]) -> Option<String> {
+    let difference = after.image.difference.as_ref()?;
+    difference.path.clone().filter(|_| difference.earlier == before.view.path)
 }
 
 /// # Errors

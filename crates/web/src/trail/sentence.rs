@@ -74,6 +74,7 @@ impl Sentence<'_> {
             "team.alert_recipients" => self.alert_recipients(detail),
             action if action.starts_with("member.") => self.member(action, detail),
             action if action.starts_with("key.") => self.key(action, detail),
+            action if action.starts_with("monitor.") => self.monitor(action, detail),
             "webhook.secret" => self.about_team(" replaced the secret of a webhook of "),
             "credits.grant" => self.grant(detail),
             "subscription.cancel" => self.about_team(" cancelled the subscription of "),
@@ -274,6 +275,23 @@ impl Sentence<'_> {
         }
     }
 
+    /// The detail is the name of the monitor, if it was stored.
+    fn monitor(&mut self, action: &str, name: Option<&str>) {
+        let words = match action {
+            "monitor.create" => " created",
+            "monitor.pause" => " paused",
+            "monitor.resume" => " resumed",
+            "monitor.accept" => " accepted a capture of",
+            "monitor.delete" => " deleted",
+            _ => " changed",
+        };
+        match name {
+            Some(_) => self.quoted(&format!("{words} the monitor "), name),
+            None => self.text(&format!("{words} a monitor")),
+        }
+        self.about_team(" of ");
+    }
+
     fn grant(&mut self, detail: Option<&str>) {
         let (credits, reason) = detail.unwrap_or("credits").split_once(": ").unzip();
         let credits = credits.or(detail).unwrap_or("credits");
@@ -417,6 +435,11 @@ mod tests {
                 entry(&anna, "team.alert_recipients", ID, Some("2")),
                 "anna@example.com changed who gets the balance alerts of team Acme: 2 members",
             ),
+            (
+                entry(&anna, "monitor.create", ID, Some("Shoes")),
+                "anna@example.com created the monitor “Shoes” of team Acme",
+            ),
+            (entry(&anna, "monitor.accept", ID, None), "anna@example.com accepted a capture of a monitor of team Acme"),
             (entry(&anna, "second_factor.off", ID, None), "anna@example.com turned off their second factor"),
             (entry(&anna, "domain.deny", "example.com", None), "anna@example.com denied captures of example.com"),
             (entry("service", "user.expire", ID, None), "The service deleted an account that was never verified"),

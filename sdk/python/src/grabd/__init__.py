@@ -2,7 +2,7 @@
 
 from pkgutil import extend_path
 
-from ._async import AsyncGrabd, AsyncWebhooks
+from ._async import AsyncGrabd, AsyncMonitors, AsyncWebhooks
 from ._core import VERSION as __version__
 from ._core import BatchCapture, has_ended
 from ._elements import CoveredBy, ElementsFile, PageElement
@@ -17,7 +17,7 @@ from ._errors import (
 )
 from ._generated import *  # noqa: F403
 from ._generated import __all__ as _generated_names
-from ._sync import Grabd, Webhooks
+from ._sync import Grabd, Monitors, Webhooks
 from ._webhooks import WebhookEvent, verify_webhook
 
 # Modules that are generated from the gRPC contract are `grabd.v1`, and may be in another directory.
@@ -26,6 +26,7 @@ __path__ = extend_path(__path__, __name__)
 __all__ = [
     "ApiError",
     "AsyncGrabd",
+    "AsyncMonitors",
     "AsyncWebhooks",
     "BatchCapture",
     "ConnectionFailedError",
@@ -33,6 +34,7 @@ __all__ = [
     "ElementsFile",
     "Grabd",
     "GrabdError",
+    "Monitors",
     "PageElement",
     "RequestTimeoutError",
     "UnexpectedResponseError",

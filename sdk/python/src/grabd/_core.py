@@ -60,7 +60,7 @@ AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 class BatchCapture(CaptureOptions, total=False):
-    """One capture of a batch: its URL, or the HTML document in `html`, and the options that are its own."""
+    """One capture of a batch, or of a monitor: its URL, or the HTML document in `html`, and the options that are its own."""
 
     url: str
 
@@ -194,6 +194,10 @@ def webhook_path(id: str, more: str = "") -> str:
     return f"/webhooks/{_segment(id)}{more}"
 
 
+def monitor_path(id: str, more: str = "") -> str:
+    return f"/monitors/{_segment(id)}{more}"
+
+
 def delivery_path(id: str, delivery_id: str) -> str:
     return webhook_path(id, f"/deliveries/{_segment(delivery_id)}/redeliver")
 
@@ -256,6 +260,15 @@ def batch_call(
         timeout=timeout,
         default_timeout=CREATE_TIMEOUT,
     )
+
+
+def monitor_body(capture: str | BatchCapture | None, members: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The body that creates or changes a monitor. Without a capture, that stays as it is."""
+    if capture is None:
+        return {**members}
+    options: Mapping[str, Any] = {"url": capture} if isinstance(capture, str) else capture
+    _check_names({name: value for name, value in options.items() if name != "url"})
+    return {**members, "capture": options}
 
 
 def _check_names(options: Mapping[str, Any], hint: str = "") -> None:

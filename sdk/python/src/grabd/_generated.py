@@ -25,6 +25,7 @@ __all__ = [
     "ComparisonProvider",
     "ComparisonSource",
     "Cookie",
+    "CreateMonitorOptions",
     "CreateWebhookOptions",
     "Credits",
     "CreditsExhaustedError",
@@ -55,6 +56,17 @@ __all__ = [
     "IdempotencyMismatchError",
     "InternalError",
     "InvalidViewportError",
+    "Monitor",
+    "MonitorCompare",
+    "MonitorCompareImage",
+    "MonitorCompareOptions",
+    "MonitorCompareOptionsImage",
+    "MonitorList",
+    "MonitorNotify",
+    "MonitorNotifyOptions",
+    "MonitorRun",
+    "MonitorRunError",
+    "MonitorRunList",
     "NotFoundError",
     "Pdf",
     "Plan",
@@ -73,6 +85,7 @@ __all__ = [
     "StepType",
     "Thumbnail",
     "UnauthorizedError",
+    "UpdateMonitorOptions",
     "UpdateWebhookOptions",
     "Usage",
     "Viewport",
@@ -647,7 +660,7 @@ class CaptureOptions(TypedDict, total=False):
 class CreateWebhookOptions(TypedDict, total=False):
     """The webhook to register. Unknown members are ignored."""
 
-    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "*"]]
+    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "monitor.changed", "monitor.failed", "monitor.recovered", "*"]]
     """Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`."""
     description: str
     """Free text. Default: `""`."""
@@ -658,12 +671,95 @@ class UpdateWebhookOptions(TypedDict, total=False):
 
     url: str
     """An https URL of a public host, without user name and password. Example: `"https://example.com/hooks/grabd"`."""
-    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "*"]]
+    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "monitor.changed", "monitor.failed", "monitor.recovered", "*"]]
     """Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`."""
     description: str
     """Free text. Default: `""`."""
     status: Literal["enabled", "disabled"]
     """`disabled` cancels pending deliveries; `enabled` clears earlier failures."""
+
+
+class MonitorCompareOptionsImage(TypedDict, total=False):
+    """How images are compared. If neither this nor `status` is there, they are compared."""
+
+    threshold_ratio: float
+    """The part of the image that may differ. A larger part is a change. From 0 to 1. Default: `0.001`."""
+    ignore: Sequence[str]
+    """CSS selectors of elements that are made invisible, so that they never differ. At most 20."""
+
+
+class MonitorCompareOptions(TypedDict, total=False):
+    """What counts as a change."""
+
+    image: MonitorCompareOptionsImage
+    """How images are compared. If neither this nor `status` is there, they are compared."""
+    status: bool
+    """Whether another HTTP status is a change. Default: `false`."""
+    baseline: Literal["latest", "accepted"]
+    """`latest`: a change that was reported becomes the baseline. `accepted`: only a capture that somebody accepts does,
+    and a change is reported once until the page is the same again. Default: `"latest"`.
+    """
+
+
+class MonitorNotifyOptions(TypedDict, total=False):
+    """How alerts are sent."""
+
+    webhook: bool
+    """By webhooks that have subscribed to the events of monitors. Default: `true`."""
+    email: bool
+    """By e-mail, to the members who get the alerts of the team. Default: `true`."""
+
+
+class CreateMonitorOptions(TypedDict, total=False):
+    """The monitor to create. It needs either `every` or `cron`. Unknown members are ignored."""
+
+    name: str
+    """A name, for people. Default: the host of the URL."""
+    every: str
+    """The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Example: `"1h"`."""
+    cron: str
+    """A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that
+    daylight saving skips is replaced by the first one after it, and one that happens twice counts once. Example: `"0
+    9 * * 1-5"`.
+    """
+    time_zone: str
+    """The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`."""
+    compare: MonitorCompareOptions
+    """What counts as a change."""
+    alert_after: int
+    """After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`."""
+    notify: MonitorNotifyOptions
+    """How alerts are sent."""
+    keep: int
+    """How many runs are kept. From 1 to 1000. Default: `100`."""
+
+
+class UpdateMonitorOptions(TypedDict, total=False):
+    """The members to change. A new `capture` or `compare` replaces the former one as a whole. Unknown members are
+    ignored.
+    """
+
+    name: str
+    """A name, for people. Default: the host of the URL."""
+    every: str
+    """The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Example: `"1h"`."""
+    cron: str
+    """A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that
+    daylight saving skips is replaced by the first one after it, and one that happens twice counts once. Example: `"0
+    9 * * 1-5"`.
+    """
+    time_zone: str
+    """The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`."""
+    compare: MonitorCompareOptions
+    """What counts as a change."""
+    alert_after: int
+    """After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`."""
+    notify: MonitorNotifyOptions
+    """How alerts are sent."""
+    keep: int
+    """How many runs are kept. From 1 to 1000. Default: `100`."""
+    paused: bool
+    """Whether it is paused. The end of a pause begins its schedule now."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1256,7 +1352,9 @@ class Webhook(Model):
     url: str
     """URL that receives the messages."""
     events: tuple[str, ...]
-    """Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, or `*` for all."""
+    """Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, `monitor.changed`,
+    `monitor.failed`, `monitor.recovered`, or `*` for all.
+    """
     description: str
     """Free text."""
     status: Literal["enabled", "disabled"]
@@ -1320,6 +1418,163 @@ class DeliveryList(Model):
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "data": Delivery,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorRunError(Model):
+    """Why a run failed or was missed."""
+
+    code: str
+    """A code of the errors of this API, or `missed`."""
+    message: str
+    """What happened, for people."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorRun(Model):
+    """A run: what came of one due time of a monitor."""
+
+    id: str
+    """Id of the run."""
+    due_at: str
+    """When it was due. RFC 3339."""
+    outcome: Literal["running", "first", "same", "changed", "failed", "missed"]
+    """What came of it: its capture is the baseline (`first`), nothing has changed (`same`), something differs from the
+    baseline (`changed`), there is no capture (`failed`), or nothing was captured at this time and until the next run
+    (`missed`).
+    """
+    grab_id: str | None = None
+    """Id of its grab. Null if it was missed, and before there is one."""
+    compared_to: str | None = None
+    """Id of the grab that it was compared with. Null if there was none."""
+    difference_ratio: float | None = None
+    """The changed part of the image. Null unless images were compared."""
+    what_changed: tuple[str, ...]
+    """What has changed: `image`, `status`."""
+    alerted: bool
+    """Whether an alert about the change was sent."""
+    finished_at: str | None = None
+    """When it ended. Null before. RFC 3339."""
+    error: MonitorRunError | None = None
+    """Why it failed or was missed. Null otherwise."""
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "error": MonitorRunError,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorCompareImage(Model):
+    """How images are compared."""
+
+    threshold_ratio: float
+    """The part of the image that may differ. A larger part is a change."""
+    ignore: tuple[str, ...]
+    """CSS selectors of elements that are made invisible, so that they never differ."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorCompare(Model):
+    """What counts as a change."""
+
+    image: MonitorCompareImage | None = None
+    """How images are compared. Null if they are not."""
+    status: bool
+    """Whether another HTTP status of the page is a change."""
+    baseline: Literal["latest", "accepted"]
+    """Whether a change that was reported becomes the baseline (`latest`), or only a capture that somebody accepts
+    (`accepted`).
+    """
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "image": MonitorCompareImage,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorNotify(Model):
+    """How alerts are sent."""
+
+    webhook: bool
+    """By webhooks."""
+    email: bool
+    """By e-mail, to the members who get the alerts of the team."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Monitor(Model):
+    """A capture that is repeated by a schedule, and compared with a baseline. Further members may appear."""
+
+    id: str
+    """Id of the monitor. Ids sort by creation time."""
+    name: str
+    """Its name, for people."""
+    capture: Mapping[str, object]
+    """The capture options that differ from their defaults, without those whose values are never returned."""
+    every: str | None = None
+    """The interval, such as `1h`. Null with `cron`."""
+    cron: str | None = None
+    """The cron expression. Null with `every`."""
+    time_zone: str | None = None
+    """The IANA time zone of the expression. Null with `every`."""
+    compare: MonitorCompare
+    """What counts as a change."""
+    alert_after: int
+    """After how many runs in a row that differ from the baseline an alert is sent."""
+    notify: MonitorNotify
+    """How alerts are sent."""
+    keep: int
+    """How many runs are kept."""
+    state: Literal["active", "paused", "out_of_credits"]
+    """Whether it runs: `active`, `paused` by somebody, or `out_of_credits` until the team has credits again."""
+    created_at: str
+    """Time of creation. RFC 3339."""
+    updated_at: str
+    """Time of the last change by a caller. RFC 3339."""
+    next_run_at: str | None = None
+    """When it is due. Null if it is paused. RFC 3339."""
+    baseline_grab_id: str | None = None
+    """Id of the grab that later ones are compared with. Null before the first run."""
+    last_run: MonitorRun | None = None
+    """The latest run. Null before the first one."""
+    live: bool
+    """Whether its grabs are live. Those of monitors of test keys are placeholders, which spend no credits and cause no
+    alerts.
+    """
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "compare": MonitorCompare,
+        "notify": MonitorNotify,
+        "last_run": MonitorRun,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorList(Model):
+    """The monitors of the key's team and environment, newest first."""
+
+    data: tuple[Monitor, ...]
+    """The monitors."""
+    has_more: bool
+    """Whether there are older ones."""
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "data": Monitor,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorRunList(Model):
+    """The runs of a monitor, newest first."""
+
+    data: tuple[MonitorRun, ...]
+    """The runs."""
+    has_more: bool
+    """Whether there are older ones."""
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "data": MonitorRun,
     }
 
 

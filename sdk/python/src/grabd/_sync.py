@@ -17,13 +17,19 @@ from ._files import write_file
 from ._generated import (
     Batch,
     CaptureOptions,
+    CreateMonitorOptions,
     CreateWebhookOptions,
     Delivery,
     DeliveryList,
     Grab,
     GrabList,
     GrabText,
+    Monitor,
+    MonitorList,
+    MonitorRun,
+    MonitorRunList,
     Pricing,
+    UpdateMonitorOptions,
     UpdateWebhookOptions,
     Usage,
     Webhook,
@@ -71,6 +77,8 @@ class Grabd:
         self._http = httpx.Client(limits=_core.LIMITS) if http is None else http
         self.webhooks = Webhooks(self)
         """The webhooks of the key's team and environment."""
+        self.monitors = Monitors(self)
+        """The monitors of the key's team and environment."""
 
     def close(self) -> None:
         """Closes all connections."""
@@ -552,3 +560,82 @@ class Webhooks:
         """Sends a message again, with the same `webhook-id`."""
         path = _core.delivery_path(id, delivery_id)
         return self._client._get(Call(method="POST", path=path, repeatable=False, timeout=timeout), Delivery)
+
+
+class Monitors:
+    """The monitors of the key's team and environment. Use `Grabd.monitors`."""
+
+    def __init__(self, client: Grabd) -> None:
+        self._client = client
+
+    def create(
+        self, capture: str | BatchCapture, *, timeout: float | None = None, **members: Unpack[CreateMonitorOptions]
+    ) -> Monitor:
+        """Watches a page: a URL, or a mapping with its capture options. Give `every` or `cron`.
+
+        Each capture that is done costs a credit.
+        """
+        body = _core.monitor_body(capture, members)
+        call = Call(method="POST", path="/monitors", body=body, repeatable=False, timeout=timeout)
+        return self._client._get(call, Monitor)
+
+    def list(
+        self, *, limit: int | None = None, starting_after: str | None = None, timeout: float | None = None
+    ) -> Iterator[Monitor]:
+        """All monitors, newest first. Further pages of `limit` monitors, 1 to 100, are fetched while you iterate."""
+        while True:
+            query = {"limit": limit, "starting_after": starting_after}
+            call = Call(method="GET", path="/monitors", query=query, timeout=timeout)
+            page = self._client._get(call, MonitorList)
+            yield from page.data
+            if not page.has_more or not page.data:
+                return
+            starting_after = page.data[-1].id
+
+    def get(self, id: str, *, timeout: float | None = None) -> Monitor:
+        """One monitor with its last run."""
+        return self._client._get(Call(method="GET", path=_core.monitor_path(id), timeout=timeout), Monitor)
+
+    def update(
+        self,
+        id: str,
+        *,
+        capture: str | BatchCapture | None = None,
+        timeout: float | None = None,
+        **changes: Unpack[UpdateMonitorOptions],
+    ) -> Monitor:
+        """Changes a monitor. What is left out stays as it is. `paused` stops and continues its schedule."""
+        body = _core.monitor_body(capture, changes)
+        call = Call(method="PATCH", path=_core.monitor_path(id), body=body, timeout=timeout)
+        return self._client._get(call, Monitor)
+
+    def delete(self, id: str, *, timeout: float | None = None) -> None:
+        """Removes a monitor and the list of its runs. Its captures stay."""
+        self._client._send(Call(method="DELETE", path=_core.monitor_path(id), timeout=timeout))
+
+    def runs(
+        self,
+        id: str,
+        *,
+        limit: int | None = None,
+        starting_after: str | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[MonitorRun]:
+        """The runs of a monitor, newest first.
+
+        Further pages of `limit` runs, 1 to 100, are fetched while you iterate.
+        """
+        path = _core.monitor_path(id, "/runs")
+        while True:
+            query = {"limit": limit, "starting_after": starting_after}
+            page = self._client._get(Call(method="GET", path=path, query=query, timeout=timeout), MonitorRunList)
+            yield from page.data
+            if not page.has_more or not page.data:
+                return
+            starting_after = page.data[-1].id
+
+    def accept(self, id: str, *, grab_id: str | None = None, timeout: float | None = None) -> Monitor:
+        """Makes a capture of the monitor the baseline of later ones: by default the latest that is done."""
+        body = {} if grab_id is None else {"grab_id": grab_id}
+        call = Call(method="POST", path=_core.monitor_path(id, "/accept"), body=body, timeout=timeout)
+        return self._client._get(call, Monitor)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._errors import WebhookVerificationError
-from ._generated import Grab
+from ._generated import Grab, Monitor, MonitorRun
 
 MAX_SIGNATURES = 10
 """During a rotation there are two."""
@@ -27,15 +27,21 @@ class WebhookEvent:
     id: str
     """Id of the message, the same at every attempt. Store it to recognise repetitions."""
     type: str
-    """`grab.done`, `grab.failed`, `grab.changed`, `credits.low` or `webhook.test`. Ignore the types that you do not know."""
+    """`grab.done`, `grab.failed`, `grab.changed`, `monitor.changed`, `monitor.failed`, `monitor.recovered`, `credits.low` or
+    `webhook.test`. Ignore the types that you do not know.
+    """
     timestamp: str
     """When the message was made. RFC 3339."""
     environment: str
-    """Environment of the grab: `live` or `test`."""
+    """Environment of the grab or monitor: `live` or `test`."""
     grab: Grab | None
     """The grab, as `get_grab` returns it. None if the message is not about a grab."""
     raw: Mapping[str, Any]
     """The whole message."""
+    monitor: Monitor | None = None
+    """The monitor, as `monitors.get` returns it. None if the message is not about a monitor."""
+    run: MonitorRun | None = None
+    """The run of the monitor. None if the message is not about a monitor."""
 
 
 def verify_webhook(
@@ -83,6 +89,7 @@ def verify_webhook(
         message = json.loads(body)
         kind = message["type"]
         grab = Grab.from_json(message["data"]) if kind in ("grab.done", "grab.failed", "grab.changed") else None
+        is_of_monitor = kind in ("monitor.changed", "monitor.failed", "monitor.recovered")
         return WebhookEvent(
             id=message["id"],
             type=kind,
@@ -90,6 +97,8 @@ def verify_webhook(
             environment=message["environment"],
             grab=grab,
             raw=message,
+            monitor=Monitor.from_json(message["data"]["monitor"]) if is_of_monitor else None,
+            run=MonitorRun.from_json(message["data"]["run"]) if is_of_monitor else None,
         )
     except (ValueError, KeyError, TypeError) as cause:
         raise WebhookVerificationError("The body is no message of grabd.") from cause

@@ -18,6 +18,7 @@ use uuid::Uuid;
 use super::app_access::forget_creators;
 use super::billing::{BillingApp, history};
 use super::mail::{request_password_reset, start_app_with_mail};
+use super::monitors::monitor_with_runs;
 use super::operator::set_operator;
 use super::run_script;
 use super::team::team_of;
@@ -160,6 +161,27 @@ async fn webhook_pages_pass_all_audits() -> Result<()> {
         "screenshots": std::env::var_os(SCREENSHOTS).map(PathBuf::from),
     });
     let output = run_script("webhooks.mjs", &arguments).await?;
+    assert_eq!(output, "no findings\n");
+    validate(dir.path()).await?;
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn monitor_pages_pass_all_audits() -> Result<()> {
+    let app = start_app(&[]).await?;
+    Visitor::with_account(&app, "ada@example.com").await?;
+    let monitor = monitor_with_runs(&app, "bob@example.com").await?;
+    let dir = tempfile::tempdir()?;
+    let arguments = json!({
+        "origin": app.service.public_url(),
+        "email": "ada@example.com",
+        "watcher": "bob@example.com",
+        "password": PASSWORD,
+        "dir": dir.path(),
+        "screenshots": std::env::var_os(SCREENSHOTS).map(PathBuf::from),
+        "monitor": monitor,
+    });
+    let output = run_script("monitors.mjs", &arguments).await?;
     assert_eq!(output, "no findings\n");
     validate(dir.path()).await?;
     app.finish().await

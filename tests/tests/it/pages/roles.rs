@@ -13,7 +13,7 @@ use super::webhooks::create_webhook;
 type Row = (&'static str, &'static str, &'static str);
 
 /// All routes of a team.
-const ROUTES: [Row; 70] = [
+const ROUTES: [Row; 81] = [
     ("GET", "/teams/{team}", "omvb"),
     ("GET", "/teams/{team}/people", "omvb"),
     ("GET", "/teams/{team}/leave", "omvb"),
@@ -53,6 +53,17 @@ const ROUTES: [Row; 70] = [
     ("POST", "/teams/{team}/keys/{key}/link/replace", "om"),
     ("GET", "/teams/{team}/keys/{key}/revoke", "om"),
     ("POST", "/teams/{team}/keys/{key}/revoke", "om"),
+    ("GET", "/teams/{team}/monitors", "omv"),
+    ("GET", "/teams/{team}/monitors/new", "om"),
+    ("POST", "/teams/{team}/monitors/new", "om"),
+    ("GET", "/teams/{team}/monitors/{monitor}", "omv"),
+    ("GET", "/teams/{team}/monitors/{monitor}/change", "om"),
+    ("POST", "/teams/{team}/monitors/{monitor}/change", "om"),
+    ("POST", "/teams/{team}/monitors/{monitor}/pause", "om"),
+    ("POST", "/teams/{team}/monitors/{monitor}/resume", "om"),
+    ("POST", "/teams/{team}/monitors/{monitor}/accept", "om"),
+    ("GET", "/teams/{team}/monitors/{monitor}/delete", "om"),
+    ("POST", "/teams/{team}/monitors/{monitor}/delete", "om"),
     ("GET", "/teams/{team}/webhooks", "om"),
     ("GET", "/teams/{team}/webhooks/new", "om"),
     ("POST", "/teams/{team}/webhooks/new", "om"),
@@ -191,7 +202,7 @@ async fn each_role_may_use_exactly_its_routes() -> Result<()> {
             }
             // Forms are submitted for a capture that does not exist, so that none is deleted.
             let of_grab = if method == "GET" { &*grab } else { UNKNOWN };
-            let parameters = ["{key}", "{webhook}", "{delivery}", "{request}", "{invitation}", "{user}"];
+            let parameters = ["{key}", "{monitor}", "{webhook}", "{delivery}", "{request}", "{invitation}", "{user}"];
             let called = route.replace("/teams/{team}", &path).replace("{grab}", of_grab);
             let called = parameters.into_iter().fold(called, |called, id| called.replace(id, UNKNOWN));
             let answer = match method {
@@ -241,11 +252,11 @@ async fn pages_offer_only_what_the_role_allows() -> Result<()> {
     let id = team_of(&app, "ada@example.com", 0).await?;
     let path = team.path.clone();
     let grab = placeholder(team.person("o")?, id, "https://example.com/").await?;
-    let all = ["grabs", "capture", "keys", "webhooks", "requests", "billing", "people", "settings"];
+    let all = ["grabs", "capture", "monitors", "keys", "webhooks", "requests", "billing", "people", "settings"];
     for (role, expected) in [
         ("o", &all[..]),
-        ("m", &all[..7]),
-        ("v", &["grabs", "requests", "billing", "people"]),
+        ("m", &all[..8]),
+        ("v", &["grabs", "monitors", "requests", "billing", "people"]),
         ("b", &["billing", "people"]),
     ] {
         let page = team.person(role)?.get(&users(&path)).await?.body;
@@ -264,6 +275,7 @@ async fn pages_offer_only_what_the_role_allows() -> Result<()> {
             (&list, "Delete…"),
             (&one, "Edit and retake"),
             (&one, "Retake and compare"),
+            (&one, "Watch this page…"),
             (&one, "Delete…"),
         ] {
             assert_eq!(page.contains(words), may_capture, "{role}: {words} {page}");

@@ -7,12 +7,13 @@ use grabd_engine::accounts;
 use grabd_engine::clock::Clock;
 use grabd_tests::harness::TestApp;
 
+use super::monitors::create_monitor;
 use super::visitor::{PageResponse, Visitor, start_app};
 use super::webhooks::{create_webhook, submit};
 
-/// All routes of a team, and whether they take forms. `{grab}` is a grab of the team, `{webhook}` one of its webhooks,
-/// and `{delivery}` a message sent to it.
-const ROUTES: [(&str, bool); 36] = [
+/// All routes of a team, and whether they take forms. `{grab}` is a grab of the team, `{monitor}` one of its monitors,
+/// `{webhook}` one of its webhooks, and `{delivery}` a message sent to it.
+const ROUTES: [(&str, bool); 47] = [
     ("billing", false),
     ("billing/ledger", false),
     ("billing/ledger.csv", false),
@@ -31,6 +32,17 @@ const ROUTES: [(&str, bool); 36] = [
     ("grabs/{grab}/delete", false),
     ("grabs/{grab}/delete", true),
     ("grabs/{grab}/retake", true),
+    ("monitors", false),
+    ("monitors/new", false),
+    ("monitors/new", true),
+    ("monitors/{monitor}", false),
+    ("monitors/{monitor}/change", false),
+    ("monitors/{monitor}/change", true),
+    ("monitors/{monitor}/pause", true),
+    ("monitors/{monitor}/resume", true),
+    ("monitors/{monitor}/accept", true),
+    ("monitors/{monitor}/delete", false),
+    ("monitors/{monitor}/delete", true),
     ("requests", false),
     ("webhooks", false),
     ("webhooks/new", false),
@@ -92,6 +104,8 @@ async fn team_pages_are_not_found_for_non_members() -> Result<()> {
     let (webhook_page, _) = create_webhook(&mut ada, hers, &fields).await?;
     let sent = submit(&mut ada, &format!("{webhook_page}/test")).await?;
     let (webhook, delivery) = (last(&webhook_page), last(sent.location().trim_end_matches("?sent")));
+    let monitor_page = create_monitor(&mut ada, hers, &[("url", "https://secret.example/")]).await?;
+    let monitor = last(&monitor_page);
     let unknown = "01993e1c-7b1a-7000-8000-0123456789ab".to_owned();
     let form_token = eve.get(&format!("/teams/{eves}/capture")).await?.hidden_field("form_token")?;
     let form = [
@@ -105,7 +119,7 @@ async fn team_pages_are_not_found_for_non_members() -> Result<()> {
     for (route, is_form) in ROUTES {
         // With the ids of the owner's objects, or with another id.
         let path = |team: &str, other: Option<&str>| {
-            let own = [("{grab}", &grab), ("{webhook}", &webhook), ("{delivery}", &delivery)];
+            let own = [("{grab}", &grab), ("{monitor}", &monitor), ("{webhook}", &webhook), ("{delivery}", &delivery)];
             let replaced = |path: String, (name, id): (&str, &String)| path.replace(name, other.unwrap_or(id));
             format!("/teams/{team}/{}", own.into_iter().fold(route.to_owned(), replaced))
         };
@@ -143,6 +157,7 @@ async fn team_pages_are_not_found_for_non_members() -> Result<()> {
     let cursor = eve.get(&format!("/teams/{eves}/grabs?starting_after={grab}")).await?;
     assert_eq!(cursor.status, 400);
     assert!(ada.get(&page).await?.body.contains("/i/"), "the image must still exist");
+    assert!(ada.get(&monitor_page).await?.body.contains("Pause"), "the monitor must still be active");
     let webhook = ada.get(&webhook_page).await?.body;
     assert!(webhook.contains("Send test message") && webhook.matches("?sent").count() == 0, "{webhook}");
     assert_eq!(webhook.matches("webhook.test").count(), 1, "{webhook}");
@@ -186,6 +201,7 @@ async fn team_switcher_links_to_the_matching_page() -> Result<()> {
     for (here, there) in [
         (format!("/teams/{first}/grabs"), "grabs"),
         (format!("/teams/{first}/capture"), "capture"),
+        (format!("/teams/{first}/monitors"), "monitors"),
         (format!("/teams/{first}/webhooks"), "webhooks"),
         (format!("/teams/{first}/keys"), "keys"),
         (grab.clone(), "grabs"),

@@ -39,6 +39,8 @@ pub(crate) struct View {
     pub(crate) path: String,
     /// The form with the options of this grab.
     pub(crate) again: String,
+    /// The form for a monitor with the options of this grab. `None` if a document was captured.
+    pub(crate) watch: Option<String>,
     /// Whether the reader may capture the page again and delete the image.
     pub(crate) can_capture: bool,
     /// The path of the page of the grab that this one is compared with, if any.
@@ -116,6 +118,7 @@ pub(crate) struct DifferenceView {
 impl View {
     pub(crate) fn of(grab: &Grab, at: &TeamContext) -> Self {
         let title = title(grab.spec.url.as_str());
+        let query = options::to_query(&grab.spec, grab.environment);
         Self {
             id: grab.id.to_string(),
             environment: environment_name(grab.environment),
@@ -125,7 +128,8 @@ impl View {
             tile: tile(grab),
             created: grab.created_at.into(),
             path: at.grab_path(grab.id, ""),
-            again: format!("{}?{}", at.path("capture"), options::to_query(&grab.spec, grab.environment)),
+            again: format!("{}?{query}", at.path("capture")),
+            watch: (!grab.spec.has_own_document()).then(|| format!("{}?{query}", at.path("monitors/new"))),
             can_capture: at.may(Permission::Capture),
             compared_to: grab.spec.compare_to.map(|earlier| at.grab_path(earlier, "")),
             title,

@@ -1,0 +1,299 @@
+//! `grab monitor`: watches pages by a schedule.
+
+use reqwest::Method;
+use serde_json::{Map, Value, json};
+
+use crate::api::Api;
+use crate::capture::complete_url;
+use crate::failure::{Exit, Failure};
+use crate::login::Credential;
+use crate::monitor_args::{CreateMonitorArgs, MonitorCommand};
+use crate::{list, output};
+
+/// The API's maximum page size.
+const MAX_PAGE: u32 = 100;
+
+/// Runs a monitor command.
+pub(crate) async fn run(api: &Api, json: bool, command: &MonitorCommand) -> Result<Exit, Failure> {
+    let path = |id: &str| list::path("monitors", id);
+    let call = match command {
+        MonitorCommand::List { limit } => {
+            let rows = read_list(api, "monitors", *limit).await?;
+            return print_list(json, &["ID", "STATE", "SCHEDULE", "LAST RUN", "NEXT RUN", "NAME"], &rows, monitor_row);
+        }
+        MonitorCommand::Runs { id, limit } => {
+            let rows = read_list(api, &format!("{}/runs", path(id)?), *limit).await?;
+            return print_list(json, &["DUE", "OUTCOME", "CHANGED", "ALERTED", "CAPTURE", "ERROR"], &rows, run_row);
+        }
+        MonitorCommand::Delete { id } => {
+            api.call(Method::DELETE, &path(id)?).send().await?;
+            eprintln!("Deleted the monitor {id}. Its captures stay.");
+            return Ok(Exit::Done);
+        }
+        MonitorCommand::Create(args) => api.call(Method::POST, "monitors").body(request(args)?),
+        MonitorCommand::Show { id } => api.call(Method::GET, &path(id)?),
+        MonitorCommand::Pause { id } => api.call(Method::PATCH, &path(id)?).body(json!({ "paused": true })),
+        MonitorCommand::Resume { id } => api.call(Method::PATCH, &path(id)?).body(json!({ "paused": false })),
+        MonitorCommand::Accept { id, grab } => {
+            let body = Map::from_iter(grab.iter().map(|grab| ("grab_id".to_owned(), json!(grab))));
+            api.call(Method::POST, &format!("{}/accept", path(id)?)).body(Value::Object(body))
+        }
+    };
+    let monitor = call.send().await?.body;
+    match json {
+        true => output::line(&monitor.to_string())?,
+        false => print(&monitor)?,
+    }
+    if matches!((command, api.credential()), (MonitorCommand::Create(_), Credential::SignIn(_))) {
+        eprintln!(
+            "Note: this monitor belongs to your sign-in, and is deleted when that ends: with `grab logout` or another \
+             `grab login`, or after 30 days without use. Create one that stays with an API key, or in the web app."
+        );
+    }
+    Ok(Exit::Done)
+}
+
+/// The request body. Members that are not set are left out, so that the service's defaults apply.
+fn request(args: &CreateMonitorArgs) -> Result<Value, Failure> {
+    let CreateMonitorArgs { every, cron, cron_time_zone, name, alert_after, no_webhook, no_email, keep, .. } = args;
+    let mut capture = Map::from_iter([("url".to_owned(), json!(complete_url(args.url.clone())?))]);
+    capture.extend(args.format.map(|format| ("format".to_owned(), json!(format.as_str()))));
+    capture.extend(args.options.0.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
+    let notify = (*no_webhook || *no_email).then(|| json!({ "webhook": !no_webhook, "email": !no_email }));
+    Ok(members([
+        ("name", name.as_ref().map(|name| json!(name))),
+        ("capture", Some(Value::Object(capture))),
+        ("every", every.as_ref().map(|every| json!(every))),
+        ("cron", cron.as_ref().map(|cron| json!(cron))),
+        ("time_zone", cron_time_zone.as_ref().map(|zone| json!(zone))),
+        ("compare", compare(args)),
+        ("alert_after", alert_after.map(|number| json!(number))),
+        ("notify", notify),
+        ("keep", keep.map(|number| json!(number))),
+    ]))
+}
+
+/// What is compared. None if no argument says it.
+fn compare(args: &CreateMonitorArgs) -> Option<Value> {
+    let CreateMonitorArgs { threshold, ignore, baseline, no_compare_image, compare_status, .. } = args;
+    let image = members([
+        ("threshold_ratio", threshold.map(|ratio| json!(ratio))),
+        ("ignore", (!ignore.is_empty()).then(|| json!(ignore))),
+    ]);
+    let is_set = *compare_status || threshold.is_some() || !ignore.is_empty() || baseline.is_some();
+    is_set.then(|| {
+        members([
+            ("image", (!no_compare_image).then_some(image)),
+            ("status", compare_status.then(|| json!(true))),
+            ("baseline", baseline.as_ref().map(|word| json!(word))),
+        ])
+    })
+}
+
+/// An object of the members that have a value.
+fn members<const N: usize>(all: [(&str, Option<Value>); N]) -> Value {
+    Value::Object(all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
+}
+
+/// Reads as many pages of a list as needed.
+async fn read_list(api: &Api, path: &str, limit: u32) -> Result<Vec<Value>, Failure> {
+    let (mut rows, mut left, mut after) = (Vec::new(), limit, None);
+    while left > 0 {
+        let mut call = api.call(Method::GET, path).query("limit", &left.min(MAX_PAGE).to_string());
+        if let Some(after) = &after {
+            call = call.query("starting_after", after);
+        }
+        let mut body = call.send().await?.body;
+        let has_more = body["has_more"].as_bool().unwrap_or(false);
+        let page: Vec<Value> = body["data"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        left = left.saturating_sub(u32::try_from(page.len()).unwrap_or(u32::MAX));
+        let last = page.last().and_then(|row| row["id"].as_str()).map(str::to_owned);
+        rows.extend(page);
+        if !has_more || last.is_none() || last == after {
+            break;
+        }
+        after = last;
+    }
+    Ok(rows)
+}
+
+/// Prints the rows as a table, or each as a line of JSON.
+fn print_list(json: bool, head: &[&str], rows: &[Value], cells: fn(&Value) -> Vec<String>) -> Result<Exit, Failure> {
+    if json {
+        rows.iter().try_for_each(|row| output::line(&row.to_string()))?;
+    } else {
+        output::table(head, &rows.iter().map(cells).collect::<Vec<_>>())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn monitor_row(monitor: &Value) -> Vec<String> {
+    vec![
+        text(&monitor["id"]),
+        text(&monitor["state"]),
+        schedule(monitor),
+        text(&monitor["last_run"]["outcome"]),
+        moment(&monitor["next_run_at"]),
+        text(&monitor["name"]),
+    ]
+}
+
+fn run_row(run: &Value) -> Vec<String> {
+    let alerted = if run["alerted"] == true { "yes" } else { "no" };
+    let error = &run["error"]["message"];
+    vec![
+        moment(&run["due_at"]),
+        text(&run["outcome"]),
+        change(run).unwrap_or_else(|| "-".to_owned()),
+        alerted.to_owned(),
+        text(&run["grab_id"]),
+        text(error),
+    ]
+}
+
+/// Prints a monitor.
+fn print(monitor: &Value) -> Result<(), Failure> {
+    let last = &monitor["last_run"];
+    let last_run = last["outcome"].as_str().map(|outcome| {
+        let change = change(last).map(|change| format!(", {change}")).unwrap_or_default();
+        format!("{outcome}{change}, {}", moment(&last["due_at"]))
+    });
+    let page = monitor["capture"]["url"].as_str().unwrap_or("an HTML document").to_owned();
+    let rows = [
+        ("id", Some(text(&monitor["id"]))),
+        ("name", Some(text(&monitor["name"]))),
+        ("page", Some(page)),
+        ("schedule", Some(schedule(monitor))),
+        ("state", Some(text(&monitor["state"]))),
+        ("next run", monitor["next_run_at"].as_str().map(|_| moment(&monitor["next_run_at"]))),
+        ("last run", last_run),
+        ("baseline", monitor["baseline_grab_id"].as_str().map(str::to_owned)),
+    ];
+    for (name, value) in rows {
+        if let Some(value) = value {
+            output::line(&format!("{name:12} {value}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// The schedule in words, such as `every 6h`.
+fn schedule(monitor: &Value) -> String {
+    match (&monitor["every"], &monitor["cron"], &monitor["time_zone"]) {
+        (Value::String(every), ..) => format!("every {every}"),
+        (_, Value::String(cron), Value::String(zone)) => format!("{cron} ({zone})"),
+        (_, cron, _) => text(cron),
+    }
+}
+
+/// What a run found, such as `image 2.1 %, status`. None if nothing was compared.
+fn change(run: &Value) -> Option<String> {
+    let ratio = run["difference_ratio"].as_f64().map(|ratio| match ratio {
+        0.0 => "0 %".to_owned(),
+        // Never rounded to nothing.
+        ..0.001 => "less than 0.1 %".to_owned(),
+        _ => format!("{:.1} %", ratio * 100.0),
+    });
+    let kinds: Vec<&str> = run["what_changed"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if kinds.is_empty() {
+        return ratio;
+    }
+    let with_ratio = |kind: &str| match (&ratio, kind) {
+        (Some(ratio), "image") => format!("image {ratio}"),
+        (_, kind) => kind.to_owned(),
+    };
+    Some(kinds.into_iter().map(with_ratio).collect::<Vec<_>>().join(", "))
+}
+
+/// A time without fractions of a second and in UTC, as lists show it.
+fn moment(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) => text.get(..19).unwrap_or(text).replace('T', " "),
+        None => "-".to_owned(),
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "-".to_owned(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    fn body(args: &[&str]) -> Value {
+        let args = Args::try_parse_from([&["grab", "monitor", "create"], args].concat()).unwrap();
+        match args.command {
+            Some(Command::Monitor(MonitorCommand::Create(args))) => request(&args).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn only_what_is_set_is_sent() {
+        let capture = json!({ "url": "https://a.example/" });
+        assert_eq!(body(&["https://a.example/", "--every", "6h"]), json!({ "capture": capture, "every": "6h" }));
+        let args = ["a.example", "--cron", "0 8 * * 1-5", "--cron-time-zone", "Europe/Vienna", "--width", "800"];
+        let expected = json!({
+            "capture": { "url": "https://a.example", "width": 800 },
+            "cron": "0 8 * * 1-5",
+            "time_zone": "Europe/Vienna",
+        });
+        assert_eq!(body(&args), expected);
+        assert_eq!(
+            body(&["a.example", "--every", "1d", "--no-email"])["notify"],
+            json!({ "webhook": true, "email": false })
+        );
+    }
+
+    #[test]
+    fn comparison_is_made_of_its_flags() {
+        let compare = |args: &[&str]| body(&[&["a.example", "--every", "1d"], args].concat())["compare"].clone();
+        assert_eq!(compare(&[]), Value::Null);
+        let image = json!({ "threshold_ratio": 0.01, "ignore": [".ad", ".clock"] });
+        assert_eq!(
+            compare(&["--threshold", "0.01", "--ignore", ".ad", "--ignore", ".clock"]),
+            json!({ "image": image })
+        );
+        assert_eq!(compare(&["--compare-status", "--no-compare-image"]), json!({ "status": true }));
+        assert_eq!(
+            compare(&["--compare-status", "--baseline", "accepted"]),
+            json!({ "image": {}, "status": true, "baseline": "accepted" })
+        );
+    }
+
+    #[test]
+    fn schedule_is_required_and_stated_once() {
+        for args in [
+            &["a.example"] as &[&str],
+            &["a.example", "--every", "1d", "--cron", "0 8 * * *"],
+            &["a.example", "--every", "1d", "--cron-time-zone", "UTC"],
+            &["a.example", "--every", "1d", "--threshold", "2"],
+            &["a.example", "--every", "1d", "--baseline", "last"],
+            &["a.example", "--every", "1d", "--no-compare-image"],
+        ] {
+            assert!(Args::try_parse_from([&["grab", "monitor", "create"], args].concat()).is_err(), "{args:?}");
+        }
+    }
+
+    #[test]
+    fn change_is_described_in_words() {
+        for (ratio, kinds, expected) in [
+            (json!(null), json!([]), None),
+            (json!(0), json!([]), Some("0 %")),
+            (json!(0.000_01), json!([]), Some("less than 0.1 %")),
+            (json!(0.021), json!(["image", "status"]), Some("image 2.1 %, status")),
+            (json!(null), json!(["status"]), Some("status")),
+        ] {
+            let run = json!({ "difference_ratio": ratio, "what_changed": kinds });
+            assert_eq!(change(&run).as_deref(), expected);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The arguments of `grab monitor`.
+
+use clap::{Subcommand, ValueHint};
+
+use crate::format::Format;
+use crate::options::OptionArgs;
+use crate::share::share;
+
+/// Commands for monitors.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum MonitorCommand {
+    /// Watch a page: capture it by a schedule, and tell when it changed. Each capture costs a credit
+    Create(Box<CreateMonitorArgs>),
+    /// List monitors, newest first
+    List {
+        /// Maximum number of monitors
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        limit: u32,
+    },
+    /// Show one monitor
+    Show {
+        /// Id of the monitor
+        id: String,
+    },
+    /// List the runs of a monitor, newest first
+    Runs {
+        /// Id of the monitor
+        id: String,
+        /// Maximum number of runs
+        #[arg(long, value_name = "N", default_value_t = 25)]
+        limit: u32,
+    },
+    /// Stop the schedule of a monitor until it is resumed
+    Pause {
+        /// Id of the monitor
+        id: String,
+    },
+    /// Continue the schedule of a monitor
+    Resume {
+        /// Id of the monitor
+        id: String,
+    },
+    /// Make a capture of the monitor the one that later captures are compared with
+    Accept {
+        /// Id of the monitor
+        id: String,
+        /// Id of the capture [default: the latest one that is done]
+        #[arg(long, value_name = "ID")]
+        grab: Option<String>,
+    },
+    /// Delete a monitor and the list of its runs; its captures stay
+    Delete {
+        /// Id of the monitor
+        id: String,
+    },
+}
+
+/// A monitor to create.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct CreateMonitorArgs {
+    /// URL of the page
+    #[arg(value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) url: String,
+    /// How often to capture the page: a number and m, h or d, such as 30m, 6h or 1d
+    #[arg(long, value_name = "TIME", required_unless_present = "cron", conflicts_with = "cron")]
+    pub(crate) every: Option<String>,
+    /// When to capture the page: five fields, such as "0 8 * * 1-5" for 8:00 on weekdays
+    #[arg(long, value_name = "FIELDS")]
+    pub(crate) cron: Option<String>,
+    /// The time zone of --cron, such as Europe/Vienna [default: UTC]
+    #[arg(long, value_name = "ZONE", requires = "cron")]
+    pub(crate) cron_time_zone: Option<String>,
+    /// Name of the monitor [default: the host of the page]
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) name: Option<String>,
+    /// A larger share of the image than this must change, from 0 (any change) to 1 [default: 0.001]
+    #[arg(long, value_name = "RATIO", value_parser = share, conflicts_with = "no_compare_image")]
+    pub(crate) threshold: Option<f64>,
+    /// CSS selector of elements whose changes do not count; can be repeated
+    #[arg(long, value_name = "CSS", conflicts_with = "no_compare_image")]
+    pub(crate) ignore: Vec<String>,
+    /// Do not compare the images, only the HTTP status
+    #[arg(long, requires = "compare_status")]
+    pub(crate) no_compare_image: bool,
+    /// Compare the HTTP status of the page, too
+    #[arg(long)]
+    pub(crate) compare_status: bool,
+    /// The capture to compare with: the latest one that was reported, or the accepted one, which only `grab monitor accept`
+    /// changes [default: latest]
+    #[arg(long, value_name = "WORD", value_parser = ["latest", "accepted"])]
+    pub(crate) baseline: Option<String>,
+    /// How many captures in a row must differ before it is reported, from 1 to 10 [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) alert_after: Option<u32>,
+    /// Send no messages to webhooks
+    #[arg(long)]
+    pub(crate) no_webhook: bool,
+    /// Send no e-mail
+    #[arg(long)]
+    pub(crate) no_email: bool,
+    /// How many runs to keep, from 1 to 1000 [default: 100]
+    #[arg(long, value_name = "N")]
+    pub(crate) keep: Option<u32>,
+    /// Format of the images [default: png]
+    #[arg(long)]
+    pub(crate) format: Option<Format>,
+    #[command(flatten)]
+    pub(crate) options: OptionArgs,
+}

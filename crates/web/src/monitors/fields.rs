@@ -1,0 +1,389 @@
+//! The form fields of a monitor: rendering, parsing and error messages. The options of its capture are those of `grabs/options`.
+
+use grabd_domain::Fault;
+use grabd_domain::faults::Field;
+use grabd_domain::monitor::{
+    Baseline, CRON_CHARS, CompareRequest, Every, ImageCompareRequest, KEEP, Monitor, MonitorRequest, NAME_CHARS,
+    NotifyRequest, Schedule,
+};
+
+use super::view::every_text;
+use crate::form::{FieldError, Form};
+use crate::grabs::options::{self, Text};
+
+const NAME: &str = "name";
+const EVERY: &str = "every";
+const CRON: &str = "cron";
+const TIME_ZONE: &str = "time_zone";
+const THRESHOLD: &str = "threshold";
+const IGNORE: &str = "ignore";
+const COMPARE_IMAGE: &str = "compare_image";
+const COMPARE_STATUS: &str = "compare_status";
+const BASELINE: &str = "baseline";
+const ALERT_AFTER: &str = "alert_after";
+const NOTIFY_WEBHOOK: &str = "notify_webhook";
+const NOTIFY_EMAIL: &str = "notify_email";
+const KEEP_RUNS: &str = "keep";
+
+/// The value of the interval if a cron expression is used.
+const BY_CRON: &str = "cron";
+/// The intervals to choose from.
+const INTERVALS: [&str; 9] = ["5m", "15m", "30m", "1h", "3h", "6h", "12h", "1d", "7d"];
+/// The numbers of captures in a row to choose from.
+const ALERTS_AFTER: [&str; 5] = ["1", "2", "3", "5", "10"];
+/// The longest name of a time zone.
+const TIME_ZONE_CHARS: usize = 64;
+/// The most characters of the selectors of ignored elements.
+const IGNORE_CHARS: usize = 16_384;
+
+/// The fields, with their values.
+pub(super) struct Fields {
+    pub(super) name: Text,
+    pub(super) every: Select,
+    pub(super) cron: Text,
+    pub(super) time_zone: Text,
+    pub(super) compare_image: Check,
+    pub(super) threshold: Text,
+    pub(super) ignore: Text,
+    pub(super) compare_status: Check,
+    pub(super) compare_error: Option<String>,
+    pub(super) baseline: Select,
+    pub(super) alert_after: Select,
+    pub(super) notify_webhook: Check,
+    pub(super) notify_email: Check,
+    pub(super) keep: Text,
+}
+
+/// A field with one of some values.
+pub(super) struct Select {
+    pub(super) name: &'static str,
+    pub(super) label: &'static str,
+    pub(super) hint: &'static str,
+    pub(super) choices: Vec<Choice>,
+    pub(super) error: Option<String>,
+}
+
+/// A value to choose.
+pub(super) struct Choice {
+    pub(super) value: String,
+    pub(super) text: String,
+    pub(super) is_chosen: bool,
+}
+
+/// A check box.
+pub(super) struct Check {
+    pub(super) name: &'static str,
+    pub(super) label: &'static str,
+    pub(super) is_checked: bool,
+}
+
+/// What the form of a new monitor has besides the options of the capture.
+pub(super) const DEFAULTS: [(&str, &str); 8] = [
+    (EVERY, "1d"),
+    (COMPARE_IMAGE, "true"),
+    (THRESHOLD, "0.1"),
+    (BASELINE, Baseline::Latest.as_str()),
+    (ALERT_AFTER, "1"),
+    (NOTIFY_WEBHOOK, "true"),
+    (NOTIFY_EMAIL, "true"),
+    (KEEP_RUNS, "100"),
+];
+
+/// The fields of an existing monitor, with the options of its capture.
+pub(super) fn form_of(monitor: &Monitor) -> Form {
+    let spec = &monitor.spec;
+    let capture = Form::parse(options::to_query(&spec.capture, monitor.environment).as_bytes());
+    let image = spec.compare.image.as_ref();
+    let threshold = image.map_or(String::new(), |image| (f64::from(image.threshold_ppm) / 10_000.0).to_string());
+    let ignore = image.map_or(String::new(), |image| image.ignore.join("\n"));
+    let (every, cron, zone) = match &spec.schedule {
+        Schedule::Every(every) => (every.to_string(), String::new(), ""),
+        Schedule::Cron(local) => (BY_CRON.to_owned(), local.cron().to_string(), local.zone_name()),
+    };
+    let (alert_after, keep) = (spec.alert_after.to_string(), spec.keep.to_string());
+    let mut pairs: Vec<(&str, &str)> = vec![
+        (NAME, spec.name.as_str()),
+        (EVERY, every.as_str()),
+        (CRON, cron.as_str()),
+        (TIME_ZONE, zone),
+        (THRESHOLD, threshold.as_str()),
+        (IGNORE, ignore.as_str()),
+        (BASELINE, spec.compare.baseline.as_str()),
+        (ALERT_AFTER, alert_after.as_str()),
+        (KEEP_RUNS, keep.as_str()),
+    ];
+    let checks = [
+        (COMPARE_IMAGE, image.is_some()),
+        (COMPARE_STATUS, spec.compare.status),
+        (NOTIFY_WEBHOOK, spec.notify.webhook),
+        (NOTIFY_EMAIL, spec.notify.email),
+    ];
+    pairs.extend(checks.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| (name, "true")));
+    pairs.extend(capture.fields().iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    pairs.into_iter().collect()
+}
+
+impl Fields {
+    /// The fields of a form, with their errors.
+    pub(super) fn of(input: &Form, errors: &[FieldError]) -> Self {
+        let error = |name| {
+            let own = errors.iter().find(|field_error| field_error.field == name);
+            own.map(|field_error| field_error.message.clone())
+        };
+        let text = |name, label, hint: String, max_length| Text {
+            name,
+            label,
+            hint,
+            placeholder: "",
+            max_length,
+            input_mode: "text",
+            is_required: false,
+            value: input.get(name).to_owned(),
+            error: error(name),
+        };
+        let check = |name, label| Check { name, label, is_checked: input.get(name) == "true" };
+        let keep = format!("From {} to {}. Older runs leave the list; their captures stay.", KEEP.start(), KEEP.end());
+        Self {
+            name: text(NAME, "Name", "Optional. The host of the page is the default.".to_owned(), NAME_CHARS),
+            every: Select {
+                name: EVERY,
+                label: "Schedule",
+                hint: "Each capture costs 1 credit if it succeeds.",
+                choices: intervals(input.get(EVERY)),
+                error: error(EVERY),
+            },
+            cron: Text {
+                placeholder: "0 8 * * 1-5",
+                ..text(
+                    CRON,
+                    "Cron expression",
+                    "Only for that schedule: minute, hour, day of the month, month, day of the week.".to_owned(),
+                    CRON_CHARS,
+                )
+            },
+            time_zone: Text {
+                placeholder: "UTC",
+                ..text(TIME_ZONE, "Time zone of the schedule", "Of the cron expression.".to_owned(), TIME_ZONE_CHARS)
+            },
+            compare_image: check(COMPARE_IMAGE, "The image"),
+            threshold: Text {
+                input_mode: "decimal",
+                ..text(
+                    THRESHOLD,
+                    "Threshold",
+                    "Percent of the image that may differ. 0: any change counts.".to_owned(),
+                    12,
+                )
+            },
+            ignore: text(
+                IGNORE,
+                "Ignored elements",
+                "CSS selectors, one on each line. These elements are not shown in the captures.".to_owned(),
+                IGNORE_CHARS,
+            ),
+            compare_status: check(COMPARE_STATUS, "The HTTP status"),
+            compare_error: error(COMPARE_IMAGE),
+            baseline: baseline(input.get(BASELINE), error(BASELINE)),
+            alert_after: Select {
+                name: ALERT_AFTER,
+                label: "Report a change after",
+                hint: "Captures in a row that differ. More than one leaves out what is soon undone.",
+                choices: numbers(input.get(ALERT_AFTER)),
+                error: error(ALERT_AFTER),
+            },
+            notify_webhook: check(NOTIFY_WEBHOOK, "By webhook"),
+            notify_email: check(NOTIFY_EMAIL, "By e-mail to the recipients of the team’s alerts"),
+            keep: Text { input_mode: "numeric", ..text(KEEP_RUNS, "Runs to keep", keep, 4) },
+        }
+    }
+}
+
+/// The intervals, that of the monitor, and the schedule by a cron expression.
+fn intervals(chosen: &str) -> Vec<Choice> {
+    let own = Some(chosen).filter(|own| Every::parse(own).is_some() && !INTERVALS.contains(own));
+    let choice = |value: &str| Choice { value: value.to_owned(), text: every_text(value), is_chosen: value == chosen };
+    let cron =
+        Choice { value: BY_CRON.to_owned(), text: "By a cron expression".to_owned(), is_chosen: chosen == BY_CRON };
+    INTERVALS.into_iter().chain(own).map(choice).chain([cron]).collect()
+}
+
+/// The numbers of captures, and that of the monitor.
+fn numbers(chosen: &str) -> Vec<Choice> {
+    let own = Some(chosen).filter(|own| own.parse::<u8>().is_ok() && !ALERTS_AFTER.contains(own));
+    let choice = |value: &str| Choice {
+        value: value.to_owned(),
+        text: if value == "1" { "1 capture".to_owned() } else { format!("{value} captures") },
+        is_chosen: value == chosen,
+    };
+    ALERTS_AFTER.into_iter().chain(own).map(choice).collect()
+}
+
+fn baseline(chosen: &str, error: Option<String>) -> Select {
+    let choice = |baseline: Baseline| Choice {
+        value: baseline.as_str().to_owned(),
+        text: match baseline {
+            Baseline::Latest => "The last reported one",
+            Baseline::Accepted => "The accepted one",
+        }
+        .to_owned(),
+        is_chosen: baseline.as_str() == chosen,
+    };
+    Select {
+        name: BASELINE,
+        label: "Compare with the capture",
+        hint: "A reported change is the new standard by itself, or only when somebody accepts it.",
+        choices: Baseline::ALL.into_iter().map(choice).collect(),
+        error,
+    }
+}
+
+/// Converts a form to a request. The domain validates the values.
+pub(super) fn request(input: &Form) -> MonitorRequest {
+    let mut unparsed = Vec::new();
+    let given = |name: &str| Some(input.get(name).trim().to_owned()).filter(|text| !text.is_empty());
+    let mut number = |name: &str| {
+        let text = given(name)?;
+        let number = text.parse::<i64>().ok();
+        if number.is_none() {
+            unparsed.push((name.to_owned(), format!("\"{text}\"")));
+        }
+        number
+    };
+    let (alert_after, keep) = (number(ALERT_AFTER), number(KEEP_RUNS));
+    let threshold = given(THRESHOLD).map(|text| (text.replace(',', ".").parse::<f64>(), text));
+    let threshold_ratio = match threshold {
+        Some((Ok(percent), _)) => Some(percent / 100.0),
+        Some((Err(_), text)) => {
+            unparsed.push(("compare.image.threshold_ratio".to_owned(), format!("\"{text}\"")));
+            None
+        }
+        None => None,
+    };
+    let is_set = |name: &str| input.get(name) == "true";
+    let lines = input.get(IGNORE).lines().map(str::trim).filter(|line| !line.is_empty());
+    let image = is_set(COMPARE_IMAGE)
+        .then(|| ImageCompareRequest { threshold_ratio, ignore: lines.map(str::to_owned).collect() });
+    let is_by_cron = input.get(EVERY) == BY_CRON;
+    MonitorRequest {
+        name: given(NAME),
+        capture: Some(options::request(input)),
+        every: given(EVERY).filter(|_| !is_by_cron),
+        // An empty one is an error that names the field.
+        cron: is_by_cron.then(|| given(CRON).unwrap_or_default()),
+        time_zone: given(TIME_ZONE).filter(|_| is_by_cron),
+        compare: Some(CompareRequest { image, status: Some(is_set(COMPARE_STATUS)), baseline: given(BASELINE) }),
+        alert_after,
+        notify: Some(NotifyRequest { webhook: Some(is_set(NOTIFY_WEBHOOK)), email: Some(is_set(NOTIFY_EMAIL)) }),
+        keep,
+        paused: None,
+        unparsed,
+    }
+}
+
+/// The error of a form that compares nothing, which the API would read as the image.
+pub(super) fn nothing_compared(input: &Form) -> Option<FieldError> {
+    let compares = [COMPARE_IMAGE, COMPARE_STATUS].into_iter().any(|name| input.get(name) == "true");
+    let message = || "Choose what is compared: the image, the HTTP status, or both.".to_owned();
+    (!compares).then(|| FieldError { field: COMPARE_IMAGE, message: message() })
+}
+
+/// The form error for a rejected request; `Err` if the user cannot correct it in the form.
+pub(super) fn field_error(fault: Fault) -> Result<FieldError, Fault> {
+    if let Fault::BadRequest(field) = &fault
+        && let Some(error) = own_error(field)
+    {
+        return Ok(error);
+    }
+    options::field_error(fault)
+}
+
+/// The error about a field that is none of the options of the capture.
+fn own_error(field: &Field) -> Option<FieldError> {
+    let (name, label) = match (field.name, field.member) {
+        (NAME, _) => (NAME, "The name"),
+        (EVERY, _) => (EVERY, "The interval"),
+        (CRON, _) => (CRON, "The cron expression"),
+        (TIME_ZONE, _) => (TIME_ZONE, "The time zone"),
+        ("compare", Some("image.threshold_ratio")) => {
+            let message = "The threshold must be a number from 0 to 100.".to_owned();
+            return Some(FieldError { field: THRESHOLD, message });
+        }
+        ("monitors", _) => {
+            let message = format!("The limit is reached: {}. Delete a monitor first.", field.allowed);
+            return Some(FieldError { field: "", message });
+        }
+        ("compare", Some("image.ignore")) => (IGNORE, "The ignored elements"),
+        ("compare", Some("baseline")) => (BASELINE, "The capture to compare with"),
+        ("compare", _) => (COMPARE_IMAGE, "What is compared"),
+        (ALERT_AFTER, _) => (ALERT_AFTER, "The number of captures"),
+        (KEEP_RUNS, _) => (KEEP_RUNS, "The number of runs"),
+        _ => return None,
+    };
+    let Field { seen, allowed, .. } = field;
+    let allowed = allowed.replace('`', "");
+    let message = match seen.is_empty() || seen == "\"\"" {
+        true => format!("{label} must be {allowed}."),
+        false => format!("{label} must be {allowed}; it was {seen}."),
+    };
+    Some(FieldError { field: name, message })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use grabd_domain::monitor::MonitorSpec;
+
+    use super::*;
+
+    const SHORTEST: Duration = Duration::from_secs(300);
+    const VALID: &str =
+        "url=example.com&every=1d&compare_image=true&threshold=0.1&baseline=latest&alert_after=1&keep=100";
+
+    fn parse(query: &str) -> Result<MonitorSpec, Fault> {
+        MonitorSpec::parse(&request(&Form::parse(query.as_bytes())), SHORTEST)
+    }
+
+    #[test]
+    fn form_is_a_request() {
+        let spec = parse(&format!("{VALID}&ignore=.ad%0D%0A%0D%0A.clock&notify_email=true&width=800")).unwrap();
+        assert_eq!(spec.capture.url.as_str(), "https://example.com/");
+        let image = spec.compare.image.unwrap();
+        assert_eq!((image.threshold_ppm, image.ignore), (1000, vec![".ad".to_owned(), ".clock".to_owned()]));
+        assert_eq!((spec.notify.webhook, spec.notify.email, spec.compare.status), (false, true, false));
+        assert!(matches!(spec.schedule, Schedule::Every(_)));
+        let cron = "url=example.com&every=cron&cron=0+8+*+*+1-5&time_zone=Europe/Vienna&compare_status=true";
+        let spec = parse(cron).unwrap();
+        assert_eq!((spec.compare.image, spec.compare.status), (None, true));
+        assert!(matches!(spec.schedule, Schedule::Cron(_)));
+    }
+
+    #[test]
+    fn errors_name_their_field() {
+        for (query, field, words) in [
+            ("url=&every=1d&compare_image=true", "url", "Enter"),
+            ("url=example.com&every=4m&compare_image=true", EVERY, "The interval must be"),
+            ("url=example.com&every=cron&compare_image=true", CRON, "The cron expression must be five fields"),
+            ("url=example.com&every=cron&cron=0+8+*+*+*&time_zone=Mars&compare_image=true", TIME_ZONE, "\"Mars\""),
+            ("url=example.com&every=1d&compare_image=true&threshold=x", THRESHOLD, "from 0 to 100"),
+            ("url=example.com&every=1d&compare_image=true&threshold=101", THRESHOLD, "from 0 to 100"),
+            ("url=example.com&every=1d&compare_image=true&keep=0", KEEP_RUNS, "from 1 to 1000; it was 0"),
+            ("url=example.com&every=1d&compare_image=true&keep=many", KEEP_RUNS, "it was \"many\""),
+            ("url=example.com&every=1d&compare_image=true&width=1", "width", "Width must be"),
+        ] {
+            let error = field_error(parse(query).unwrap_err()).unwrap();
+            assert!(error.field == field && error.message.contains(words), "{query}: {error:?}");
+        }
+        assert!(nothing_compared(&Form::parse(b"every=1d")).is_some());
+        assert!(nothing_compared(&Form::parse(VALID.as_bytes())).is_none());
+    }
+
+    #[test]
+    fn interval_of_the_monitor_can_be_kept() {
+        let chosen = |choices: Vec<Choice>| choices.into_iter().find(|choice| choice.is_chosen).unwrap().text;
+        assert_eq!(chosen(intervals("1d")), "Every day");
+        assert_eq!(chosen(intervals("45m")), "Every 45 minutes");
+        assert_eq!(chosen(intervals(BY_CRON)), "By a cron expression");
+        assert_eq!(chosen(numbers("4")), "4 captures");
+    }
+}

@@ -1,0 +1,116 @@
+//! The form for new and existing monitors.
+
+use askama::Template;
+use axum::response::Response;
+use grabd_domain::credentials::Environment;
+use http::StatusCode;
+
+use super::fields::Fields;
+use crate::environments::{ENVIRONMENT, ENVIRONMENTS, environment_name};
+use crate::form::{FieldError, Form};
+use crate::grabs::options::{Input, Options};
+use crate::page::{Layout, page};
+use crate::state::Web;
+use crate::team::TeamContext;
+
+/// Options that do not fit a monitor: each run is a new capture, which is compared with the baseline of the monitor.
+const LEFT_OUT: [&str; 3] = ["compare_to", "max_age", "upload_url"];
+
+#[derive(Template)]
+#[template(path = "monitor_form.html")]
+struct FormPage<'a> {
+    layout: Layout,
+    form_token: &'a str,
+    title: &'static str,
+    action: String,
+    back: String,
+    fields: Fields,
+    /// The options of the capture. `None` if they cannot be changed in a form.
+    options: Option<Options>,
+    /// The environments to choose from. Empty for an existing monitor.
+    environments: Vec<EnvironmentChoice>,
+    environment_error: Option<String>,
+    /// Options of an earlier capture that are no longer kept.
+    omitted: String,
+    button: &'static str,
+    errors: &'a [FieldError],
+}
+
+/// An environment option.
+struct EnvironmentChoice {
+    value: &'static str,
+    name: &'static str,
+    about: &'static str,
+    is_chosen: bool,
+}
+
+/// What the form is for.
+pub(super) struct Purpose {
+    pub(super) title: &'static str,
+    pub(super) button: &'static str,
+    pub(super) action: String,
+    pub(super) back: String,
+    /// The environment of a new monitor.
+    pub(super) environment: Option<Environment>,
+    /// Whether the options of the capture can be changed.
+    pub(super) has_options: bool,
+    /// Options of an earlier capture that are no longer kept.
+    pub(super) omitted: String,
+}
+
+/// Renders the form.
+pub(super) fn form_page(
+    web: &Web,
+    at: &TeamContext,
+    status: StatusCode,
+    purpose: Purpose,
+    input: &Form,
+    errors: &[FieldError],
+) -> Response {
+    let Purpose { title, button, action, back, environment, has_options, omitted } = purpose;
+    let own = errors.iter().find(|field_error| field_error.field == ENVIRONMENT);
+    let template = FormPage {
+        layout: web.monitor_layout(at),
+        form_token: at.form_token(),
+        title,
+        action,
+        back,
+        fields: Fields::of(input, errors),
+        options: has_options.then(|| options(input, errors)),
+        environments: environment.map(environments).unwrap_or_default(),
+        environment_error: own.map(|field_error| field_error.message.clone()),
+        omitted,
+        button,
+        errors,
+    };
+    page(status, &template)
+}
+
+/// The options that fit a monitor.
+fn options(input: &Form, errors: &[FieldError]) -> Options {
+    let mut options = Options::of(input, errors, &[]);
+    for group in &mut options.more {
+        group.fields.retain(|field| !LEFT_OUT.contains(&field.name) || field.error.is_some());
+        group.contents = group.fields.iter().map(|field| field.label).collect::<Vec<_>>().join(", ");
+    }
+    options.more.retain(|group| !group.fields.is_empty());
+    options
+}
+
+/// The environment that a form or link selects.
+pub(super) fn chosen(input: &Form) -> Option<Environment> {
+    ENVIRONMENTS.into_iter().find(|environment| environment.as_str() == input.get(ENVIRONMENT))
+}
+
+fn environments(chosen: Environment) -> Vec<EnvironmentChoice> {
+    let choice = |environment: Environment| EnvironmentChoice {
+        value: environment.as_str(),
+        name: environment_name(environment),
+        about: match environment {
+            Environment::Live => "Captures the page. Each capture costs 1 credit if it succeeds.",
+            Environment::Test => "Free placeholders, without opening the page.",
+        },
+        is_chosen: environment == chosen,
+    };
+    ENVIRONMENTS.map(choice).into()
+}

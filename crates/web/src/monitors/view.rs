@@ -1,0 +1,320 @@
+//! Monitors and their runs for display.
+
+use grabd_domain::Timestamp;
+use grabd_domain::credentials::Environment;
+use grabd_domain::monitor::{Baseline, Change, Compare, Monitor, MonitorState, Run, RunOutcome, Schedule};
+
+use crate::environments::environment_name;
+use crate::grabs::compare::MONITOR;
+use crate::grabs::view::{capitalized, title};
+use crate::team::TeamContext;
+use crate::time_format::{Moment, wait};
+
+/// A monitor as a page shows it.
+pub(super) struct MonitorView {
+    pub(super) id: String,
+    pub(super) name: String,
+    /// The path of its page.
+    pub(super) path: String,
+    /// The URL of the page without its scheme, shortened.
+    pub(super) target: String,
+    pub(super) environment: &'static str,
+    pub(super) is_live: bool,
+    pub(super) schedule: String,
+    /// What counts as a change.
+    pub(super) compares: String,
+    pub(super) alerts: String,
+    pub(super) is_paused: bool,
+    /// The CSS class of the state.
+    pub(super) class: &'static str,
+    /// The display name of the state.
+    pub(super) state: &'static str,
+    pub(super) sentence: &'static str,
+    pub(super) created: Moment,
+    /// The path of the capture that later ones are compared with.
+    pub(super) baseline: Option<String>,
+    pub(super) last: Option<RunView>,
+    pub(super) next: Option<NextRun>,
+}
+
+/// The next run.
+pub(super) struct NextRun {
+    /// `in 5 minutes`
+    pub(super) wait: String,
+    pub(super) at: Moment,
+}
+
+/// A run as a page shows it.
+pub(super) struct RunView {
+    /// The CSS class of the outcome.
+    pub(super) class: &'static str,
+    pub(super) outcome: &'static str,
+    pub(super) due: Moment,
+    /// What it found, in a sentence.
+    pub(super) summary: String,
+    /// The path of its capture.
+    pub(super) capture: Option<String>,
+    /// The path of the page with both images and the difference, if it was compared.
+    pub(super) comparison: Option<String>,
+    pub(super) is_alerted: bool,
+    pub(super) is_open: bool,
+    /// The id of its capture, if that shows a change and is not the baseline.
+    pub(super) acceptable: Option<String>,
+}
+
+impl MonitorView {
+    pub(super) fn of(monitor: &Monitor, at: &TeamContext, now: Timestamp) -> Self {
+        let spec = &monitor.spec;
+        let (class, state, sentence) = state_summary(monitor.state, monitor.environment);
+        Self {
+            id: monitor.id.to_string(),
+            name: spec.name.clone(),
+            path: at.monitor_path(monitor.id, ""),
+            target: title(spec.capture.url.as_str()),
+            environment: environment_name(monitor.environment),
+            is_live: monitor.environment == Environment::Live,
+            schedule: schedule_text(&spec.schedule),
+            compares: compare_text(&spec.compare),
+            alerts: alerts_text(spec.notify.webhook, spec.notify.email, spec.alert_after),
+            is_paused: monitor.state == MonitorState::Paused,
+            class,
+            state,
+            sentence,
+            created: monitor.created_at.into(),
+            baseline: monitor.baseline.map(|grab| at.path(&format!("grabs/{grab}"))),
+            last: monitor.last_run.as_ref().map(|run| RunView::of(run, monitor, at)),
+            next: monitor
+                .next_run_at
+                .filter(|_| monitor.state != MonitorState::Paused)
+                .map(|next| NextRun { wait: time_until(next, now), at: next.into() }),
+        }
+    }
+}
+
+impl RunView {
+    pub(super) fn of(run: &Run, monitor: &Monitor, at: &TeamContext) -> Self {
+        let is_done = matches!(run.outcome, RunOutcome::First | RunOutcome::Same | RunOutcome::Changed);
+        let is_changed = run.outcome == RunOutcome::Changed;
+        let acceptable = run.grab.filter(|grab| is_changed && monitor.baseline != Some(*grab));
+        let compared = run.grab.zip(run.compared_to).filter(|_| is_done);
+        Self {
+            class: outcome_class(run.outcome),
+            outcome: outcome_name(run.outcome),
+            due: run.due_at.into(),
+            summary: summary(run),
+            capture: run.grab.map(|grab| at.path(&format!("grabs/{grab}"))),
+            comparison: compared.map(|(grab, earlier)| {
+                at.path(&format!("grabs/compare?grab={earlier}&grab={grab}&{MONITOR}={}", run.monitor))
+            }),
+            is_alerted: run.is_alerted,
+            is_open: run.outcome == RunOutcome::Running,
+            acceptable: acceptable.map(|grab| grab.to_string()),
+        }
+    }
+}
+
+const fn state_summary(state: MonitorState, environment: Environment) -> (&'static str, &'static str, &'static str) {
+    match (state, environment) {
+        (MonitorState::Active, Environment::Live) => {
+            ("done", "Active", "Captures the page by its schedule. Each capture costs 1 credit if it succeeds.")
+        }
+        (MonitorState::Active, Environment::Test) => {
+            ("done", "Active", "Makes placeholders by its schedule. The page is not opened, and nothing is charged.")
+        }
+        (MonitorState::Paused, _) => ("deleted", "Paused", "Nothing is captured until you resume it."),
+        (MonitorState::OutOfCredits, _) => {
+            ("failed", "Out of credits", "Nothing is captured until the team has credits. It continues by itself then.")
+        }
+    }
+}
+
+/// The display name of an outcome.
+pub(super) const fn outcome_name(outcome: RunOutcome) -> &'static str {
+    match outcome {
+        RunOutcome::Running => "Running",
+        RunOutcome::First => "First capture",
+        RunOutcome::Same => "No change",
+        RunOutcome::Changed => "Changed",
+        RunOutcome::Failed => "Failed",
+        RunOutcome::Missed => "Missed",
+    }
+}
+
+const fn outcome_class(outcome: RunOutcome) -> &'static str {
+    match outcome {
+        RunOutcome::Running => "open",
+        RunOutcome::Changed => "changed",
+        RunOutcome::First | RunOutcome::Same => "done",
+        RunOutcome::Failed => "failed",
+        RunOutcome::Missed => "deleted",
+    }
+}
+
+/// What a run found, in a sentence.
+fn summary(run: &Run) -> String {
+    let share = run.difference_ppm.map(|ppm| format!("{} of the image differ", share_text(ppm)));
+    match run.outcome {
+        RunOutcome::Running => "The page is being captured.".to_owned(),
+        RunOutcome::First => "Later captures are compared with this one.".to_owned(),
+        RunOutcome::Same => {
+            share.map_or_else(|| "Nothing changed.".to_owned(), |share| format!("{}.", capitalized(&share)))
+        }
+        RunOutcome::Changed => {
+            let others = run.changes.iter().filter_map(|change| match change {
+                Change::Image => None,
+                Change::Status => Some("the HTTP status is another one"),
+            });
+            let parts: Vec<&str> = share.as_deref().into_iter().chain(others).collect();
+            match parts.is_empty() {
+                true => "The page changed.".to_owned(),
+                false => format!("{}.", capitalized(&parts.join("; "))),
+            }
+        }
+        RunOutcome::Failed | RunOutcome::Missed => match &run.error {
+            Some(error) => error.message.clone(),
+            None => "Nothing was captured.".to_owned(),
+        },
+    }
+}
+
+/// A part of an image, such as `2.1 %`. Rounded down, but never to nothing.
+pub(super) fn share_text(ppm: u32) -> String {
+    match ppm {
+        0 => "0 %".to_owned(),
+        1..1000 => "less than 0.1 %".to_owned(),
+        1000.. => format!("{}.{} %", ppm / 10_000, ppm % 10_000 / 1000),
+    }
+}
+
+/// A schedule in words, such as `Every 6 hours`.
+pub(super) fn schedule_text(schedule: &Schedule) -> String {
+    match schedule {
+        Schedule::Every(every) => every_text(&every.to_string()),
+        Schedule::Cron(local) => format!("{} ({})", local.cron(), local.zone_name()),
+    }
+}
+
+/// An interval in words.
+pub(super) fn every_text(text: &str) -> String {
+    let count = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match text.chars().last() {
+        Some('m') => "minute",
+        Some('h') => "hour",
+        Some(_) | None => "day",
+    };
+    if count == "1" { format!("Every {unit}") } else { format!("Every {count} {unit}s") }
+}
+
+fn compare_text(compare: &Compare) -> String {
+    let image = compare.image.as_ref().map(|image| {
+        let ignored = match image.ignore.len() {
+            0 => String::new(),
+            1 => ", without 1 element".to_owned(),
+            count => format!(", without {count} elements"),
+        };
+        match image.threshold_ppm {
+            0 => format!("the image, any change{ignored}"),
+            ppm => format!("the image, from {} %{ignored}", f64::from(ppm) / 10_000.0),
+        }
+    });
+    let status = compare.status.then(|| "the HTTP status".to_owned());
+    let parts: Vec<String> = image.into_iter().chain(status).collect();
+    let with = match compare.baseline {
+        Baseline::Latest => "",
+        Baseline::Accepted => "; with the accepted capture",
+    };
+    capitalized(&format!("{}{with}", parts.join(", and ")))
+}
+
+fn alerts_text(has_webhook: bool, has_email: bool, alert_after: u32) -> String {
+    let ways = match (has_webhook, has_email) {
+        (true, true) => "By webhook and e-mail",
+        (true, false) => "By webhook",
+        (false, true) => "By e-mail",
+        (false, false) => return "None".to_owned(),
+    };
+    match alert_after {
+        0 | 1 => ways.to_owned(),
+        count => format!("{ways}, after {count} captures in a row that differ"),
+    }
+}
+
+fn time_until(next: Timestamp, now: Timestamp) -> String {
+    match next.since(now).as_millis().div_ceil(1000) {
+        0 => "now".to_owned(),
+        seconds => format!("in {}", wait(u64::try_from(seconds).unwrap_or(u64::MAX))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use grabd_domain::ids::{GrabId, MonitorId, RunId};
+    use grabd_domain::monitor::{Cron, Every, ImageCompare, LocalCron, RunError};
+
+    use super::*;
+
+    const ID: &str = "01993e1c-7b1a-7000-8000-0123456789ab";
+
+    fn run(outcome: RunOutcome, difference_ppm: Option<u32>, changes: &[Change], error: Option<RunError>) -> Run {
+        Run {
+            id: ID.parse::<RunId>().unwrap(),
+            monitor: ID.parse::<MonitorId>().unwrap(),
+            due_at: Timestamp::from_ms(0),
+            outcome,
+            grab: Some(ID.parse::<GrabId>().unwrap()),
+            compared_to: None,
+            difference_ppm,
+            changes: changes.to_vec(),
+            is_alerted: false,
+            finished_at: None,
+            error,
+        }
+    }
+
+    #[test]
+    fn every_outcome_has_a_sentence() {
+        use RunOutcome::{Changed, Failed, First, Missed, Running, Same};
+        let error = Some(RunError::new("render_failed", &"The page did not load."));
+        for (outcome, ppm, changes, error, expected) in [
+            (Running, None, &[][..], None, "The page is being captured."),
+            (First, None, &[], None, "Later captures are compared with this one."),
+            (Same, None, &[], None, "Nothing changed."),
+            (Same, Some(7), &[], None, "Less than 0.1 % of the image differ."),
+            (Changed, Some(21_999), &[Change::Image], None, "2.1 % of the image differ."),
+            (
+                Changed,
+                Some(21_999),
+                &[Change::Image, Change::Status],
+                None,
+                "2.1 % of the image differ; the HTTP status is another one.",
+            ),
+            (Changed, None, &[Change::Status], None, "The HTTP status is another one."),
+            (Failed, None, &[], error, "The page did not load."),
+            (Missed, None, &[], None, "Nothing was captured."),
+        ] {
+            assert_eq!(summary(&run(outcome, ppm, changes, error)), expected, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn schedules_are_words() {
+        for (text, expected) in
+            [("1h", "Every hour"), ("6h", "Every 6 hours"), ("90m", "Every 90 minutes"), ("1d", "Every day")]
+        {
+            assert_eq!(schedule_text(&Schedule::Every(Every::parse(text).unwrap())), expected);
+        }
+        let cron = LocalCron::new(Cron::parse("0 8 * * 1-5").unwrap(), "Europe/Vienna").unwrap();
+        assert_eq!(schedule_text(&Schedule::Cron(cron)), "0 8 * * 1-5 (Europe/Vienna)");
+    }
+
+    #[test]
+    fn what_is_compared_is_words() {
+        assert_eq!(compare_text(&Compare::default()), "The image, from 0.1 %");
+        let image = ImageCompare { threshold_ppm: 0, ignore: vec![".a".to_owned(), ".b".to_owned()] };
+        let compare = Compare { image: Some(image), status: true, baseline: Baseline::Accepted };
+        let expected = "The image, any change, without 2 elements, and the HTTP status; with the accepted capture";
+        assert_eq!(compare_text(&compare), expected);
+        assert_eq!(alerts_text(true, false, 3), "By webhook, after 3 captures in a row that differ");
+        assert_eq!(alerts_text(false, false, 3), "None");
+    }
+}

@@ -1,0 +1,95 @@
+import type {
+  CreateMonitorOptions, Monitor, MonitorRun, UpdateMonitorOptions,
+} from "./generated.js";
+import type { CallOptions, Http } from "./http.js";
+import { checkNames } from "./options.js";
+import type { BatchCapture } from "./options.js";
+
+/** Fields of a page of monitors or runs. */
+export interface ListMonitorsOptions extends CallOptions {
+  /** Entries on each page, from 1 to 100. Default: 25. */
+  limit?: number | undefined;
+  /** Only entries older than the one with this id. */
+  starting_after?: string | undefined;
+}
+
+/** The monitors of the key's team and environment. */
+export class Monitors {
+  readonly #http: Http;
+
+  /** Use `Grabd.monitors`. */
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /**
+   * Watches a page: a URL, or an object with its capture options. Give `every` or `cron`. Each capture that is done costs a
+   * credit.
+   */
+  create(capture: string | BatchCapture, options: CreateMonitorOptions & CallOptions): Promise<Monitor> {
+    const { signal, timeoutMs, ...members } = options;
+    const body = { ...members, capture: checked(capture) };
+    return this.#http.json({ method: "POST", path: "/monitors", body, repeatable: false, signal, timeoutMs });
+  }
+
+  /** All monitors, newest first. Further pages are fetched while you iterate. */
+  list(options: ListMonitorsOptions = {}): AsyncGenerator<Monitor, void, void> {
+    return this.#pages<Monitor>("/monitors", options);
+  }
+
+  /** One monitor with its last run. */
+  get(id: string, options: CallOptions = {}): Promise<Monitor> {
+    return this.#http.json({ method: "GET", path: path(id), repeatable: true, ...options });
+  }
+
+  /** Changes a monitor. What is left out stays as it is. `paused` stops and continues its schedule. */
+  update(
+    id: string, changes: UpdateMonitorOptions & { capture?: string | BatchCapture | undefined }, options: CallOptions = {},
+  ): Promise<Monitor> {
+    const { capture, ...members } = changes;
+    const body = capture === undefined ? members : { ...members, capture: checked(capture) };
+    return this.#http.json({ method: "PATCH", path: path(id), body, repeatable: true, ...options });
+  }
+
+  /** Removes a monitor and the list of its runs. Its captures stay. */
+  delete(id: string, options: CallOptions = {}): Promise<void> {
+    return this.#http.json({ method: "DELETE", path: path(id), repeatable: true, ...options });
+  }
+
+  /** The runs of a monitor, newest first. Further pages are fetched while you iterate. */
+  runs(id: string, options: ListMonitorsOptions = {}): AsyncGenerator<MonitorRun, void, void> {
+    return this.#pages<MonitorRun>(`${path(id)}/runs`, options);
+  }
+
+  /** Makes a capture of the monitor the baseline of later ones: by default the latest that is done. */
+  accept(id: string, options: CallOptions & { grab_id?: string | undefined } = {}): Promise<Monitor> {
+    const { grab_id, ...call } = options;
+    const body = grab_id === undefined ? {} : { grab_id };
+    return this.#http.json({ method: "POST", path: `${path(id)}/accept`, body, repeatable: true, ...call });
+  }
+
+  async *#pages<T extends { id: string }>(from: string, options: ListMonitorsOptions): AsyncGenerator<T, void, void> {
+    const { limit, starting_after, ...call } = options;
+    let cursor = starting_after;
+    for (;;) {
+      const request = { method: "GET", path: from, query: { limit, starting_after: cursor }, repeatable: true } as const;
+      const page = await this.#http.json<{ data: T[]; has_more: boolean }>({ ...request, ...call });
+      yield* page.data;
+      cursor = page.data.at(-1)?.id;
+      if (!page.has_more || cursor === undefined) return;
+    }
+  }
+}
+
+/** The options of a capture, none of which is misspelled. */
+function checked(capture: string | BatchCapture): BatchCapture {
+  if (typeof capture === "string") return { url: capture };
+  const { url: _, ...options } = capture;
+  checkNames(options);
+  return capture;
+}
+
+function path(id: string): string {
+  if (!id) throw new TypeError("`id` must not be empty.");
+  return `/monitors/${encodeURIComponent(id)}`;
+}

@@ -1,0 +1,270 @@
+//! Monitors through the pages: created, run, changed, paused, resumed and deleted.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use grabd_domain::ids::TeamId;
+use grabd_tests::harness::TestApp;
+use sea_orm::{ConnectionTrait, Database};
+
+use super::team::{placeholder, team_of};
+use super::visitor::{PASSWORD, PageResponse, Visitor, start_app};
+
+/// Poll interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How long the first run may take.
+const WAIT_LIMIT: Duration = Duration::from_secs(30);
+
+async fn send(visitor: &mut Visitor<'_>, path: &str, fields: &[(&str, &str)]) -> Result<PageResponse> {
+    // Every page of a signed-in user has a form.
+    let form_token = visitor.get("/apps").await?.hidden_field("form_token")?;
+    visitor.post(path, &[&[("form_token", &*form_token)], fields].concat()).await
+}
+
+/// The fields of the form with which a placeholder is made every day.
+const FIELDS: [(&str, &str); 6] = [
+    ("environment", "test"),
+    ("every", "1d"),
+    ("compare_image", "true"),
+    ("threshold", "0.1"),
+    ("baseline", "latest"),
+    ("notify_webhook", "true"),
+];
+
+/// Creates a monitor with test captures. Returns the path of its page.
+pub(super) async fn create_monitor(visitor: &mut Visitor<'_>, team: TeamId, fields: &[(&str, &str)]) -> Result<String> {
+    let answer = send(visitor, &format!("/teams/{team}/monitors/new"), &[&FIELDS[..], fields].concat()).await?;
+    ensure!(answer.status == 303, "{} {}", answer.status, answer.body);
+    Ok(answer.location().strip_suffix("?created").context("the page of the monitor")?.to_owned())
+}
+
+/// The page of a monitor, once it contains these words.
+async fn wait_for(visitor: &mut Visitor<'_>, path: &str, words: &str) -> Result<PageResponse> {
+    let poll = async {
+        let mut ticks = tokio::time::interval(POLL_INTERVAL);
+        loop {
+            ticks.tick().await;
+            let page = visitor.get(path).await?;
+            if page.body.contains(words) {
+                return Ok(page);
+            }
+        }
+    };
+    tokio::time::timeout(WAIT_LIMIT, poll).await.with_context(|| format!("{path} does not say {words}"))?
+}
+
+/// Runs of each outcome, before the first one that the service makes: hours before, outcome, millionths that differ, what changed,
+/// and whether it was told.
+const EARLIER_RUNS: [&str; 7] = [
+    "1, 3, 21000, 1, 1",
+    "2, 2, 400, 0, 0",
+    "3, 4, NULL, 0, 0",
+    "4, 5, NULL, 0, 0",
+    "5, 3, 2000, 3, 0",
+    "6, 2, 0, 0, 0",
+    "7, 1, NULL, 0, 0",
+];
+
+/// Creates an account whose team has a monitor with runs of each outcome. Returns the path of its page.
+pub(super) async fn monitor_with_runs(app: &TestApp, email: &str) -> Result<String> {
+    let mut bob = Visitor::with_account(app, email).await?;
+    let team = team_of(app, email, 0).await?;
+    let path = create_monitor(&mut bob, team, &[("url", "https://example.com/prices"), ("name", "Prices")]).await?;
+    wait_for(&mut bob, &path, "First capture").await?;
+    let database = Database::connect(format!("sqlite://{}", app.data_dir().join("grabd.db").display())).await?;
+    for run in EARLIER_RUNS {
+        let mut columns = run.split(", ");
+        let mut next = || columns.next().context("a column");
+        let (hours, outcome, ppm, changes, alerted) = (next()?, next()?, next()?, next()?, next()?);
+        let error = if outcome == "4" { "'render_failed', 'The page could not be loaded.'" } else { "NULL, NULL" };
+        let sql = format!(
+            "INSERT INTO monitor_runs (id, monitor_id, due_at, outcome, grab_id, compared_to, difference_ppm, changes, \
+             alerted, finished_at, error_code, error_message) \
+             SELECT randomblob(16), id, created_at - 3600000 * {hours}, {outcome}, NULL, NULL, {ppm}, {changes}, {alerted}, \
+             created_at - 3600000 * {hours} + 5000, {error} FROM monitors"
+        );
+        database.execute_unprepared(&sql).await?;
+    }
+    database.close().await?;
+    Ok(path)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_are_listed_with_what_they_found_and_drawn() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let path = monitor_with_runs(&app, "bob@example.com").await?;
+    let mut bob = Visitor::new(&app);
+    bob.sign_in("bob@example.com", PASSWORD, "").await?;
+    let page = bob.get(&path).await?.body;
+    for words in [
+        "2.1 % of the image differ.",
+        "Reported",
+        "Less than 0.1 % of the image differ.",
+        "0.2 % of the image differ; the HTTP status is another one.",
+        "The page could not be loaded.",
+        "Nothing was captured.",
+        "Changed part of the image in the last 8 runs. Changed: 2. Failed: 1. Most: 2.1 %.",
+        "Threshold: 0.1 %",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    assert_eq!(page.matches("<rect class=\"place\"").count(), 8, "{page}");
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn monitor_is_created_run_changed_paused_and_deleted() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 0).await?;
+    let list = format!("/teams/{team}/monitors");
+    let empty = ada.get(&list).await?;
+    assert!(empty.body.contains("No monitors yet") && empty.body.contains("Create monitor"), "{}", empty.body);
+
+    let fields = [("url", "example.com/<b>"), ("name", "Price & <b>"), ("width", "800")];
+    let path = create_monitor(&mut ada, team, &fields).await?;
+    let page = wait_for(&mut ada, &path, "First capture").await?;
+    for words in
+        ["Price &#38; &#60;b&#62;", "Every day", "Active", "The image, from 0.1 %", "By webhook", "This capture"]
+    {
+        assert!(page.body.contains(words), "{words}: {}", page.body);
+    }
+    let capture = page.body.split("<a href=\"").find(|rest| rest.contains(">Capture</a>")).context("a capture")?;
+    let capture = capture.split('"').next().unwrap_or_default();
+    assert!(ada.get(capture).await?.body.contains("800"), "the options of the form are used");
+    let listed = ada.get(&list).await?.body;
+    for words in ["Price &#38; &#60;b&#62;", "Last run", "Next run", &path] {
+        assert!(listed.contains(words), "{words}: {listed}");
+    }
+
+    // The form has the current values.
+    let form = ada.get(&format!("{path}/change")).await?.body;
+    for field in
+        ["value=\"Price &#38; &#60;b&#62;\"", "<option value=\"1d\" selected>", "name=\"threshold\"", "value=\"0.1\""]
+    {
+        assert!(form.contains(field), "{field}: {form}");
+    }
+    let changes = [
+        ("url", "https://example.com/"),
+        ("name", "Shop"),
+        ("every", "cron"),
+        ("cron", "0 8 * * 1-5"),
+        ("time_zone", "Europe/Vienna"),
+        ("compare_status", "true"),
+        ("alert_after", "3"),
+        ("notify_email", "true"),
+    ];
+    let changed = send(&mut ada, &format!("{path}/change"), &changes).await?;
+    assert_eq!((changed.status, changed.location()), (303, &*format!("{path}?changed")), "{}", changed.body);
+    let page = ada.get(changed.location()).await?.body;
+    let alerts = "By e-mail, after 3 captures in a row that differ";
+    for words in ["Changes saved.", "0 8 * * 1-5 (Europe/Vienna)", "The HTTP status", alerts] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+
+    for (switch, notice, button) in
+        [("pause", "Monitor paused.", ">Resume<"), ("resume", "Monitor resumed.", ">Pause<")]
+    {
+        let answer = send(&mut ada, &format!("{path}/{switch}"), &[]).await?;
+        let page = ada.get(answer.location()).await?.body;
+        assert!(page.contains(notice) && page.contains(button), "{switch}: {page}");
+        assert_eq!(page.contains("Next run"), switch == "resume", "{page}");
+    }
+
+    // The trail says what was done.
+    let trail = ada.get(&format!("/teams/{team}/audit")).await?.body;
+    for words in ["created the monitor", "paused", "resumed"] {
+        assert!(trail.contains(words), "{words}: {trail}");
+    }
+
+    assert!(ada.get(&format!("{path}/delete")).await?.body.contains("Its captures stay."));
+    let deleted = send(&mut ada, &format!("{path}/delete"), &[]).await?;
+    assert!(ada.get(deleted.location()).await?.body.contains("Monitor deleted."));
+    assert_eq!(ada.get(&path).await?.status, 404);
+    assert_eq!(ada.get(capture).await?.status, 200, "the capture stays");
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn invalid_monitors_are_refused_with_the_field() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 0).await?;
+    let path = format!("/teams/{team}/monitors/new");
+    let url = ("url", "https://example.com/");
+    for (fields, field, words) in [
+        (&[("environment", "test"), ("compare_image", "true"), ("every", "1d")][..], "url", "Enter"),
+        (
+            &[url, ("environment", "x"), ("compare_image", "true"), ("every", "1d")],
+            "environment",
+            "Choose an environment.",
+        ),
+        (&[url, ("environment", "test"), ("every", "1d")], "compare_image", "Choose what is compared"),
+        (&[url, ("environment", "test"), ("compare_image", "true"), ("every", "1m")], "every", "The interval must be"),
+        (&[url, ("environment", "test"), ("compare_image", "true"), ("every", "6€")], "every", "The interval must be"),
+        (&[url, ("environment", "test"), ("compare_image", "true"), ("every", "cron")], "cron", "five fields"),
+        (
+            &[url, ("environment", "test"), ("compare_image", "true"), ("every", "1d"), ("threshold", "200")],
+            "threshold",
+            "from 0 to 100",
+        ),
+        (
+            &[url, ("environment", "test"), ("compare_image", "true"), ("every", "1d"), ("width", "1")],
+            "width",
+            "Width must be",
+        ),
+    ] {
+        let answer = send(&mut ada, &path, fields).await?;
+        assert_eq!(answer.status, 422, "{fields:?}: {}", answer.body);
+        let link = format!("<a href=\"#{field}\">");
+        assert!(answer.body.contains(&link) && answer.body.contains(words), "{fields:?}: {}", answer.body);
+        assert!(answer.body.contains(&format!("id=\"{field}\"")), "{field}: {}", answer.body);
+    }
+    assert!(ada.get(&format!("/teams/{team}/monitors")).await?.body.contains("No monitors yet"));
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn page_of_a_capture_offers_to_watch_it_with_its_options() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 0).await?;
+    let grab = placeholder(&mut ada, team, "https://example.com/prices").await?;
+    let page = ada.get(&grab).await?.body;
+    let link =
+        page.split(&format!("href=\"/teams/{team}/monitors/new?")).nth(1).and_then(|rest| rest.split('"').next());
+    let query = link.context("a link")?.replace("&#38;", "&");
+    let form = ada.get(&format!("/teams/{team}/monitors/new?{query}")).await?.body;
+    assert!(form.contains("value=\"https://example.com/prices\""), "{form}");
+    let chosen = "name=\"environment\" value=\"test\" checked";
+    assert!(form.contains(chosen) && form.contains("<option value=\"1d\" selected>"), "{form}");
+    for left_out in ["name=\"compare_to\"", "name=\"max_age\"", "name=\"upload_url\""] {
+        assert!(!form.contains(left_out), "{left_out}: {form}");
+    }
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn comparison_of_a_run_shows_the_difference_and_offers_to_accept_it() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 0).await?;
+    let id = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let before = id(&placeholder(&mut ada, team, "https://example.com/").await?);
+    // Placeholders show their size.
+    let fields =
+        [("url", "https://example.com/"), ("environment", "test"), ("height", "700"), ("compare_to", &*before)];
+    let after = id(super::team::capture(&mut ada, team, &fields).await?.location());
+    let compare = format!("/teams/{team}/grabs/compare?grab={before}&grab={after}");
+    let plain = ada.get(&compare).await?.body;
+    assert!(plain.contains("<strong>Difference</strong>") && plain.contains("% changed"), "{plain}");
+    assert!(!plain.contains("Accept the newer capture"), "{plain}");
+    let monitor = create_monitor(&mut ada, team, &[("url", "https://example.com/")]).await?;
+    let of_run = ada.get(&format!("{compare}&monitor={}", id(&monitor))).await?.body;
+    let action = format!("action=\"{monitor}/accept\"");
+    assert!(of_run.contains("Accept the newer capture") && of_run.contains(&action), "{of_run}");
+    // A capture that is none of the monitor is refused.
+    let refused = send(&mut ada, &format!("{monitor}/accept"), &[("grab", &*after)]).await?;
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    app.finish().await
+}
