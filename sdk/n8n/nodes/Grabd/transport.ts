@@ -8,6 +8,8 @@ const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 8_000;
 /** The time limit of an attempt: the service responds to every request within half of it. */
 const ATTEMPT_MS = 60_000;
+/** How soon a pause ends after the execution was cancelled. */
+const PAUSE_STEP_MS = 1_000;
 /** Failures of a connection, after which the same request may succeed. */
 const CONNECTION_ERRORS = new Set([
   "EAI_AGAIN", "ECONNABORTED", "ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENETUNREACH", "EHOSTUNREACH",
@@ -92,7 +94,9 @@ export class Transport {
   /** Requests with the settings of the node in `defaults`, and `seconds` for all of them with their retries. */
   constructor(context: IExecuteSingleFunctions, defaults: IHttpRequestOptions, seconds: number) {
     this.context = context;
+    const signal = context.getExecutionCancelSignal();
     this.#defaults = { ...defaults, timeout: Math.min(defaults.timeout ?? ATTEMPT_MS, ATTEMPT_MS) };
+    if (signal) this.#defaults.abortSignal = signal;
     this.#endMs = Date.now() + seconds * 1000;
   }
 
@@ -121,7 +125,10 @@ export class Transport {
 
   /** Waits between two attempts. */
   async pause(ms: number): Promise<void> {
-    await sleep(ms);
+    for (let left = ms; left > 0; left -= PAUSE_STEP_MS) {
+      this.context.getExecutionCancelSignal()?.throwIfAborted();
+      await sleep(Math.min(left, PAUSE_STEP_MS));
+    }
     this.context.getExecutionCancelSignal()?.throwIfAborted();
   }
 
