@@ -3,6 +3,10 @@ import type { ICredentialType } from "n8n-workflow";
 /** The API root of the service: what was entered, also without the `/v1`, and with a slash at the end. */
 export const BASE_URL = '={{ $credentials.baseUrl.trim().replace(/(\\/v1)?\\/*$/, "/v1") }}';
 
+function refusal(value: number, message: string): { type: "responseCode"; properties: { value: number; message: string } } {
+  return { type: "responseCode", properties: { value, message } };
+}
+
 export class GrabdApi implements ICredentialType {
   name = "grabdApi";
   displayName = "grabd API";
@@ -32,5 +36,12 @@ export class GrabdApi implements ICredentialType {
     type: "generic",
     properties: { headers: { Authorization: "=Bearer {{ $credentials.apiKey }}" } },
   };
-  test: ICredentialType["test"] = { request: { baseURL: BASE_URL, url: "/usage" } };
+  test: ICredentialType["test"] = {
+    request: { baseURL: BASE_URL, url: "/usage" },
+    // What n8n shows for these statuses.
+    rules: [
+      refusal(401, "The API key is unknown or was revoked."),
+      refusal(403, "The API key is valid, but lacks the scope read, which this test needs. It may still capture pages."),
+    ],
+  };
 }

@@ -119,11 +119,12 @@ test("redirect is not followed, and the key goes nowhere else", async (context) 
 });
 
 test("image is requested without the key", async (context) => {
-  const { requests, credentials } = await serve(context, [{ json: DONE }, { text: "image" }]);
+  const moved = { status: 302, headers: { location: "/store/x.png" }, text: "" };
+  const { requests, credentials } = await serve(context, [{ json: DONE }, moved, { text: "image" }]);
   const [{ binary }] = await run({ operation: "get", grabId: ID, downloadImage: true }, { credentials });
   assert.deepEqual(binary, { data: { data: Buffer.from("image").toString("base64"), fileName: `${ID}.png`, mimeType: "image/png" } });
-  assert.deepEqual([requests[0].url, requests[1].url], [`/v1/grabs/${ID}`, "/i/x.png"]);
-  assert.equal(requests[1].headers.authorization, undefined);
+  assert.deepEqual(requests.map(({ url }) => url), [`/v1/grabs/${ID}`, "/i/x.png", "/store/x.png"]);
+  assert.deepEqual(requests.map(({ headers }) => headers.authorization), ["Bearer sk_live_x", undefined, undefined]);
 });
 
 test("open grab is waited for by long polling, until the time limit", async (context) => {

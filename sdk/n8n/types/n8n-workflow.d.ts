@@ -162,7 +162,10 @@ declare module "n8n-workflow" {
     documentationUrl?: string;
     properties: INodeProperties[];
     authenticate?: { type: "generic"; properties: { headers?: { [name: string]: string } } };
-    test?: { request: DeclarativeRestApiSettings.HttpRequestOptions };
+    test?: {
+      request: DeclarativeRestApiSettings.HttpRequestOptions;
+      rules?: { type: "responseCode"; properties: { value: number; message: string } }[];
+    };
   }
 
   interface ErrorOptions {

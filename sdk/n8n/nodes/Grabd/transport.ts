@@ -118,6 +118,8 @@ export class Transport {
     const { allowedDomains: _, baseURL: __, ...defaults } = this.#defaults;
     const options: IHttpRequestOptions = {
       ...defaults, method: "GET", url: absolute, headers: {}, qs: {}, body: undefined, json: false, encoding: "arraybuffer",
+      // An object store may redirect.
+      disableFollowRedirect: false,
     };
     const { body } = await this.#retry(() => this.context.helpers.httpRequest(options));
     return Buffer.isBuffer(body) ? body : Buffer.from(body as ArrayBuffer);
