@@ -20,13 +20,14 @@ function fill(property, value) {
       assert.ok(property.options.some((option) => option.value === value), `${property.name} ${value}`);
       return value;
     case "number": {
-      const { minValue, maxValue } = property.typeOptions;
+      const { minValue = -Infinity, maxValue = Infinity } = property.typeOptions;
       assert.ok(minValue <= value && value <= maxValue, `${property.name} ${value}`);
       return value;
     }
     default:
-      // Users type texts into fields of lists.
-      return Array.isArray(value) ? value.map(String) : value;
+      if (property.type !== "string") return value;
+      // Users type texts, also where the service accepts numbers.
+      return Array.isArray(value) ? value.map(String) : String(value);
   }
 }
 

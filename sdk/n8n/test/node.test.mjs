@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { createRequire } from "node:module";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
@@ -12,6 +13,7 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const ID = "01993e1c-7b1a-7000-8000-0123456789ab";
 const DONE = { id: ID, status: "done", image_url: "/i/x.png", format: "png" };
 const { description, run } = load(ROOT);
+const { requestBody } = createRequire(import.meta.url)(`${ROOT}/dist/nodes/Grabd/body.js`);
 
 /** Starts a server that gives these responses, one after the other, and keeps the requests. */
 async function serve(context, replies) {
@@ -163,6 +165,28 @@ test("list follows the pages, also those of a search that found nothing yet", as
   assert.deepEqual(items.map(({ json }) => json.id), ["a", "b"]);
   const expected = ["url=x&limit=100", "url=x&limit=100&starting_after=a", "url=x&limit=100&starting_after=n"];
   assert.deepEqual(requests.map(({ url }) => url.split("?")[1]), expected);
+});
+
+test("parameters become options in the form of the API", () => {
+  const kinds = {
+    headers: "map", cookies: "objects", "cookies.value": "text", pdf: "object", "pdf.header": "text", codes: "words",
+    rules: "objects", "rules.status": "word", steps: "json",
+  };
+  const entry = [{ name: "A", value: "" }, { name: "", value: "x" }];
+  const cases = [
+    [{ url: "", css: null, width: 0, full_page: false, hide: ["", "a"], also: [] }, { width: 0, full_page: false, hide: ["a"] }],
+    [{ headers: { entry } }, { headers: { A: "" } }],
+    [{ headers: {}, pdf: {}, cookies: {}, steps: "", codes: [""] }, {}],
+    [{ cookies: { value: [{ name: "a", value: "", more: { path: "" } }, {}] } }, { cookies: [{ name: "a", value: "" }] }],
+    // An empty header is another one than none; an empty format is not filled in.
+    [{ pdf: { header: "", format: "", scale: 1.5 } }, { pdf: { header: "", scale: 1.5 } }],
+    [{ codes: ["404", "5xx"], rules: { value: [{ url: "*", more: { status: "404" } }] } }, { codes: [404, "5xx"], rules: [{ url: "*", status: 404 }] }],
+    [{ steps: '[{"press":"Enter"}]' }, { steps: [{ press: "Enter" }] }],
+    [{ steps: [{ press: "Enter" }] }, { steps: [{ press: "Enter" }] }],
+  ];
+  for (const [parameters, body] of cases) assert.deepEqual(requestBody(parameters, kinds), body);
+  const message = '`steps` must be JSON; got "{".';
+  assert.throws(() => requestBody({ steps: "{" }, kinds), { message });
 });
 
 test("required members come first, and all others are in a collection of their own", () => {

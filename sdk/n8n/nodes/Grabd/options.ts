@@ -210,11 +210,11 @@ export const OTHER_OPTIONS: INodeProperties[] = [
             "displayName": "Password",
             "name": "password",
             "type": "string",
-            "default": "",
-            "description": "Password",
             "typeOptions": {
               "password": true
-            }
+            },
+            "default": "",
+            "description": "Password"
           }
         ]
       }
@@ -473,11 +473,11 @@ export const OTHER_OPTIONS: INodeProperties[] = [
             "displayName": "Value",
             "name": "value",
             "type": "string",
-            "default": "",
-            "description": "Value of the cookie",
             "typeOptions": {
               "password": true
-            }
+            },
+            "default": "",
+            "description": "Value of the cookie"
           },
           {
             "displayName": "More",
@@ -1758,10 +1758,13 @@ export const OTHER_OPTIONS: INodeProperties[] = [
   }
 ];
 
-/** The kinds of options whose values are not sent as they are. */
+/** The kinds of values that are not sent as they are, by the name of their option, or `option.member`. */
 export const OPTION_KINDS: Readonly<Record<string, Kind>> = {
   "headers": "map",
+  "cookies.value": "text",
   "cookies": "objects",
+  "basic_auth.username": "text",
+  "basic_auth.password": "text",
   "basic_auth": "object",
   "geolocation": "object",
   "fail_on_status": "words",
