@@ -108,7 +108,12 @@ async function queueAndWait() {
 
 async function errors() {
   await assert.rejects(run({ url: task.refused_page }, live), code("ssrf_detected"));
-  await assert.rejects(run({ url: task.failing_page }, live), code("render_failed"));
+  // A failed capture is free, and is made again if n8n repeats the node.
+  for (const count of [1, 2, 3]) {
+    await assert.rejects(run({ url: task.failing_page }, live), code("render_failed"));
+    const failures = await run({ operation: "list", filters: { status: "failed", url: task.failing_page } }, live);
+    assert.equal(failures.length, count);
+  }
   const settings = { waitForResult: false };
   const [queued] = await run({ url: task.failing_page, settings }, { ...live, itemIndex: 3 });
   await assert.rejects(run({ operation: "wait", grabId: queued.json.id }, live), (error) => {

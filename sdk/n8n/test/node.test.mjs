@@ -97,18 +97,36 @@ test("failures of the service and of connections are repeated", async (context) 
 });
 
 test("failures that would be the same again are not repeated", async (context) => {
-  const replayed = refusal(500, "internal_error", { "idempotent-replayed": "true" });
   const last = { status: 502, text: "Bad gateway" };
   const cases = [
     [[refusal(500, "render_failed")], "render_failed: Text."],
     [[refusal(402, "credits_exhausted")], "credits_exhausted: Text."],
-    [[replayed], "internal_error: Text."],
     [[last, last, last, last], "unexpected_response: The response has the status 502 and is no error of grabd. Check the base URL."],
   ];
   for (const [replies, message] of cases) {
     const { requests, credentials } = await serve(context, replies);
     await assert.rejects(run({ url: "https://example.com/" }, { credentials }), { message });
     assert.equal(requests.length, replies.length, message);
+  }
+});
+
+test("failed capture is made again if n8n repeats the node, and a done one is not", async (context) => {
+  const headers = { "idempotent-replayed": "true" };
+  const replayed = refusal(500, "render_failed", headers);
+  const failed = { status: 202, headers, json: { ...DONE, status: "failed", error_code: "render_failed", error_message: "x" } };
+  const { requests, credentials } = await serve(context, [replayed, failed, { json: DONE }, { headers, json: DONE }]);
+  await run({ url: "https://example.com/" }, { credentials });
+  const [key, ...others] = idempotencyKeys(requests);
+  assert.deepEqual(others, [`${key}-2`, `${key}-3`]);
+  await run({ url: "https://example.com/" }, { credentials });
+  assert.equal(requests.length, 4);
+
+  // With a key of one's own, the first result counts, and there is an end in any case.
+  for (const [idempotencyKey, count] of [["order-7", 1], ["", 6]]) {
+    const again = await serve(context, Array(9).fill(replayed));
+    const call = run({ url: "https://example.com/", settings: { idempotencyKey } }, { credentials: again.credentials });
+    await assert.rejects(call, { message: "render_failed: Text." });
+    assert.equal(again.requests.length, count);
   }
 });
 

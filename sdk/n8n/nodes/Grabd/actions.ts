@@ -7,7 +7,7 @@ import {
 
 import { InvalidParameter, requestBody } from "./body";
 import { OPTION_KINDS } from "./options";
-import { Transport, failure, members } from "./transport";
+import { REPLAYED, Transport, failure, isReplayed, members } from "./transport";
 
 type Result = DeclarativeRestApiSettings.ResultOptions;
 
@@ -18,6 +18,8 @@ const MAX_WAIT_S = 25;
 /** Captures with a longer `timeout_ms` must be asynchronous. */
 const MAX_SYNCHRONOUS_MS = 25_000;
 const MAX_PAGE = 100;
+/** How often an item can be captured in a run of the node: once, and once more for each repetition of n8n after a failure. */
+const MAX_CAPTURES = 6;
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** What n8n names an execution that has no id. */
 const UNKNOWN_EXECUTION = "__UNKNOWN__";
@@ -146,13 +148,37 @@ async function sendFirst(http: Transport, request: Result): Promise<IDataObject>
   return members((await http.send(asHttp(request))).body) as IDataObject;
 }
 
-/** Captures a page. */
+/** Sends a create, and waits for its end unless the node does not want that. */
+async function captured(http: Transport, options: IHttpRequestOptions): Promise<IDataObject> {
+  const response = await http.send(options);
+  let grab = members(response.body) as IDataObject;
+  if (settings(http.context)["waitForResult"] !== false) grab = await ended(http, grab);
+  try {
+    checkDone(http.context, grab);
+  } catch (error) {
+    if (isReplayed(response)) REPLAYED.add(error as object);
+    throw error;
+  }
+  return grab;
+}
+
+/**
+ * Captures a page. If n8n repeats the node, the result of an earlier try is used if the capture was done. If it failed, which costs
+ * nothing, the page is captured again, with another key.
+ */
 export async function capture(this: IExecutePaginationFunctions, request: Result): Promise<INodeExecutionData[]> {
   const http = transport(this, request);
-  let grab = await sendFirst(http, request);
-  if (settings(this)["waitForResult"] !== false) grab = await ended(http, grab);
-  checkDone(this, grab);
-  return [await grabItem(http, grab)];
+  const options = asHttp(request);
+  const key = String(options.headers?.["Idempotency-Key"]);
+  const captures = settings(this)["idempotencyKey"] ? 1 : MAX_CAPTURES;
+  for (let number = 1; ; number += 1) {
+    const headers = { ...options.headers, "Idempotency-Key": number === 1 ? key : `${key}-${number}` };
+    try {
+      return [await grabItem(http, await captured(http, { ...options, headers }))];
+    } catch (error) {
+      if (number >= captures || !REPLAYED.has(error as object)) throw error;
+    }
+  }
 }
 
 /** Reads a grab, whatever its state. */

@@ -33,6 +33,14 @@ export function members(body: unknown): Record<string, unknown> {
   }
 }
 
+/** Whether a response is that of an earlier request with the same `Idempotency-Key`. */
+export function isReplayed(response: IN8nHttpFullResponse): boolean {
+  return header(response, "idempotent-replayed") === "true";
+}
+
+/** Errors that only repeat how an earlier request ended. */
+export const REPLAYED = new WeakSet<object>();
+
 /** Seconds of a `Retry-After`, which is a number or a date. */
 function retryAfterS(response: IN8nHttpFullResponse): number | undefined {
   const value = header(response, "retry-after");
@@ -80,7 +88,7 @@ function delayMs(response: IN8nHttpFullResponse, retries: number, limits: number
     return seconds === undefined ? backoffMs(limits) : (seconds + Math.random()) * 1000;
   }
   // A repeated error of an earlier request with the same Idempotency-Key stays what it is.
-  if (retries >= MAX_RETRIES || header(response, "idempotent-replayed") === "true") return undefined;
+  if (retries >= MAX_RETRIES || isReplayed(response)) return undefined;
   const isPassing = code === "idempotency_conflict" || code === "internal_error" || response.statusCode > 500;
   return isPassing ? backoffMs(retries) + (retryAfterS(response) ?? 0) * 1000 : undefined;
 }
@@ -144,7 +152,9 @@ export class Transport {
         if (response.statusCode >= 200 && response.statusCode < 300) return response;
         isLimit = response.statusCode === 429;
         ms = delayMs(response, retries, limits);
-        error = responseFailure(this.context, response);
+        const refusal = responseFailure(this.context, response);
+        if (isReplayed(response)) REPLAYED.add(refusal);
+        error = refusal;
       } catch (thrown) {
         const code = members(thrown)["code"] ?? members(members(thrown)["cause"])["code"];
         if (retries < MAX_RETRIES && CONNECTION_ERRORS.has(String(code))) ms = backoffMs(retries);
