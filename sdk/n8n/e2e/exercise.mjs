@@ -69,6 +69,26 @@ async function allOptions() {
   server.close();
 }
 
+/** The parameters that are written by hand have the choices and bounds of the OpenAPI document. */
+async function otherParameters() {
+  const { paths } = await (await fetch(`${task.base_url}/openapi.json`)).json();
+  const stated = (path, name) => paths[path].get.parameters.find((parameter) => parameter.name === name).schema;
+  const top = (name) => description.properties.find((property) => property.name === name);
+  const member = (collection, name) => top(collection).options.find((property) => property.name === name);
+  for (const [path, name, { options }] of [
+    ["/grabs/{id}/read", "format", top("text")],
+    ["/grabs", "status", member("filters", "status")],
+  ]) {
+    assert.deepEqual(options.map(({ value }) => value), [...stated(path, name).enum].sort(), name);
+  }
+  for (const name of ["max_tokens", "from"]) {
+    const { minimum, maximum, default: value } = stated("/grabs/{id}/read", name);
+    const { typeOptions, default: own } = member("readOptions", name);
+    assert.deepEqual([typeOptions.minValue, typeOptions.maxValue, own], [minimum, maximum, value], name);
+  }
+  for (const name of ["url", "from", "until"]) assert.ok(stated("/grabs", name) && member("filters", name), name);
+}
+
 async function placeholder() {
   const settings = { downloadFiles: true };
   const parameters = { url: task.page, also: ["markdown", "pdf"], downloadImage: true, settings };
@@ -150,6 +170,7 @@ async function listAndDelete(captured) {
 
 await credentials();
 await allOptions();
+await otherParameters();
 const captured = await capture();
 await placeholder();
 await queueAndWait();
