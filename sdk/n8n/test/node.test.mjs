@@ -22,8 +22,9 @@ async function serve(context, replies) {
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
     const body = Buffer.concat(chunks).toString();
-    requests.push({ ...request, method: request.method, url: request.url, headers: request.headers, body, at: Date.now() });
-    const { status = 200, headers = {}, json, text = JSON.stringify(json), drop = false } = replies[requests.length - 1] ?? { status: 500 };
+    requests.push({ method: request.method, url: request.url, headers: request.headers, body, at: Date.now() });
+    const reply = replies[requests.length - 1] ?? { status: 500 };
+    const { status = 200, headers = {}, json, text = JSON.stringify(json), drop = false } = reply;
     if (drop) return void request.socket.destroy();
     response.writeHead(status, { "content-type": "application/json", ...headers }).end(status === 204 ? undefined : text);
   });
@@ -98,10 +99,11 @@ test("failures of the service and of connections are repeated", async (context) 
 
 test("failures that would be the same again are not repeated", async (context) => {
   const last = { status: 502, text: "Bad gateway" };
+  const notOurs = "unexpected_response: The response has the status 502 and is no error of grabd. Check the base URL.";
   const cases = [
     [[refusal(500, "render_failed")], "render_failed: Text."],
     [[refusal(402, "credits_exhausted")], "credits_exhausted: Text."],
-    [[last, last, last, last], "unexpected_response: The response has the status 502 and is no error of grabd. Check the base URL."],
+    [[last, last, last, last], notOurs],
   ];
   for (const [replies, message] of cases) {
     const { requests, credentials } = await serve(context, replies);
@@ -130,6 +132,16 @@ test("failed capture is made again if n8n repeats the node, and a done one is no
   }
 });
 
+test("page that is not of the service is an error, and so are numbers that are none", async (context) => {
+  const { credentials } = await serve(context, [{ text: "<html>", headers: { "content-type": "text/html" } }]);
+  const call = run({ url: "https://example.com/" }, { credentials });
+  await assert.rejects(call, { message: "unexpected_response: The response is no JSON of grabd. Check the base URL." });
+  const limited = run({ url: "https://example.com/", settings: { timeLimit: "soon" } }, { credentials });
+  await assert.rejects(limited, { message: "`Time Limit` must be from 1 to 3600 seconds; got NaN." });
+  const none = run({ operation: "list", limit: 0 }, { credentials });
+  await assert.rejects(none, { message: "`Limit` must be an integer from 1 on; got 0." });
+});
+
 test("redirect is not followed, and the key goes nowhere else", async (context) => {
   const other = await serve(context, [{ json: DONE }]);
   const location = `${other.credentials.baseUrl}/grabs`;
@@ -142,7 +154,8 @@ test("image is requested without the key", async (context) => {
   const moved = { status: 302, headers: { location: "/store/x.png" }, text: "" };
   const { requests, credentials } = await serve(context, [{ json: DONE }, moved, { text: "image" }]);
   const [{ binary }] = await run({ operation: "get", grabId: ID, downloadImage: true }, { credentials });
-  assert.deepEqual(binary, { data: { data: Buffer.from("image").toString("base64"), fileName: `${ID}.png`, mimeType: "image/png" } });
+  const data = Buffer.from("image").toString("base64");
+  assert.deepEqual(binary, { data: { data, fileName: `${ID}.png`, mimeType: "image/png" } });
   assert.deepEqual(requests.map(({ url }) => url), [`/v1/grabs/${ID}`, "/i/x.png", "/store/x.png"]);
   assert.deepEqual(requests.map(({ headers }) => headers.authorization), ["Bearer sk_live_x", undefined, undefined]);
 });
@@ -198,7 +211,8 @@ test("parameters become options in the form of the API", () => {
     [{ cookies: { value: [{ name: "a", value: "", more: { path: "" } }, {}] } }, { cookies: [{ name: "a", value: "" }] }],
     // An empty header is another one than none; an empty format is not filled in.
     [{ pdf: { header: "", format: "", scale: 1.5 } }, { pdf: { header: "", scale: 1.5 } }],
-    [{ codes: ["404", "5xx"], rules: { value: [{ url: "*", more: { status: "404" } }] } }, { codes: [404, "5xx"], rules: [{ url: "*", status: 404 }] }],
+    [{ codes: ["404", "5xx"] }, { codes: [404, "5xx"] }],
+    [{ rules: { value: [{ url: "*", more: { status: "404" } }] } }, { rules: [{ url: "*", status: 404 }] }],
     [{ steps: '[{"press":"Enter"}]' }, { steps: [{ press: "Enter" }] }],
     [{ steps: [{ press: "Enter" }] }, { steps: [{ press: "Enter" }] }],
   ];

@@ -13,6 +13,8 @@ type Result = DeclarativeRestApiSettings.ResultOptions;
 
 /** The seconds that an item may take, unless the node sets another number. */
 export const DEFAULT_LIMIT_S = 300;
+/** The longest time that the node can set. */
+export const MAX_LIMIT_S = 3600;
 /** The longest wait that the service offers, in seconds. */
 const MAX_WAIT_S = 25;
 /** Captures with a longer `timeout_ms` must be asynchronous. */
@@ -39,6 +41,9 @@ function asHttp(request: Result): IHttpRequestOptions {
 
 function transport(context: IExecuteSingleFunctions, request: Result): Transport {
   const seconds = Number(settings(context)["timeLimit"] ?? DEFAULT_LIMIT_S);
+  if (!(seconds >= 1 && seconds <= MAX_LIMIT_S)) {
+    throw invalid(context, `\`Time Limit\` must be from 1 to ${MAX_LIMIT_S} seconds; got ${seconds}.`);
+  }
   return new Transport(context, asHttp(request), seconds);
 }
 
@@ -207,11 +212,13 @@ export async function exchange(this: IExecutePaginationFunctions, request: Resul
 export async function list(this: IExecutePaginationFunctions, request: Result): Promise<INodeExecutionData[]> {
   const http = transport(this, request);
   const isAll = this.getNodeParameter("returnAll", false) === true;
-  const max = isAll ? Infinity : Math.max(1, Number(this.getNodeParameter("limit", 50)));
+  const max = isAll ? Infinity : Number(this.getNodeParameter("limit", 50));
+  if (!(max >= 1)) throw invalid(this, `\`Limit\` must be an integer from 1 on; got ${max}.`);
   const grabs: IDataObject[] = [];
   const qs: IDataObject = { ...request.options.qs };
   for (let hasMore = true; hasMore && grabs.length < max; ) {
-    qs["limit"] = Math.min(MAX_PAGE, max - grabs.length);
+    if (http.secondsLeft === 0) throw invalid(this, "The list has more pages than could be read within the time limit of this node.");
+    qs["limit"] = Math.min(MAX_PAGE, Math.ceil(max - grabs.length));
     const page = await sendFirst(http, { ...request, options: { ...request.options, qs } });
     const data = Array.isArray(page["data"]) ? (page["data"] as IDataObject[]) : [];
     grabs.push(...data);

@@ -1,6 +1,6 @@
 import type { INodeProperties, INodePropertyOptions, INodePropertyRouting } from "n8n-workflow";
 
-import { DEFAULT_LIMIT_S, capture, checkId, exchange, get, list, prepareCapture, wait } from "./actions";
+import { DEFAULT_LIMIT_S, MAX_LIMIT_S, capture, checkId, exchange, get, list, prepareCapture, wait } from "./actions";
 import { COMMON_OPTIONS, OTHER_OPTIONS } from "./options";
 
 /** A segment of a path. `checkId` allows only ids. */
@@ -99,7 +99,7 @@ const TIME_LIMIT: INodeProperties = {
   displayName: "Time Limit",
   name: "timeLimit",
   type: "number",
-  typeOptions: { minValue: 1, maxValue: 3600, numberPrecision: 0 },
+  typeOptions: { minValue: 1, maxValue: MAX_LIMIT_S, numberPrecision: 0 },
   default: DEFAULT_LIMIT_S,
   description: "How long an item may take, in seconds, with waits for limits of the service",
 };
@@ -315,4 +315,5 @@ export const PROPERTIES: INodeProperties[] = [
   ...DOWNLOADS,
   settings(["capture"], CAPTURE_SETTINGS),
   settings(["get", "wait"], [DOWNLOAD_FILES, TIME_LIMIT]),
+  settings(["list"], [TIME_LIMIT]),
 ];

@@ -113,11 +113,16 @@ export class Transport {
     return Math.max(0, (this.#endMs - Date.now()) / 1000);
   }
 
-  /** Sends a request to the API. */
+  /** Sends a request to the API, whose response is a JSON object or empty. */
   async send(request: Request): Promise<IN8nHttpFullResponse> {
-    const options = { ...this.#defaults, ...request };
+    const { abortSignal, timeout } = this.#defaults;
+    const options: IHttpRequestOptions = { ...this.#defaults, ...request, ...(abortSignal ? { abortSignal } : {}), timeout };
     const { helpers } = this.context;
-    return this.#retry(() => helpers.httpRequestWithAuthentication.call(this.context, "grabdApi", options));
+    const response = await this.#retry(() =>
+      helpers.httpRequestWithAuthentication.call(this.context, "grabdApi", options));
+    if (response.statusCode === 204 || (typeof response.body === "object" && response.body !== null)) return response;
+    const text = "The response is no JSON of grabd. Check the base URL.";
+    throw failure(this.context, "unexpected_response", text, {}, response.statusCode);
   }
 
   /** The content of a URL, which is requested without the key. It may be a path on the service. */
