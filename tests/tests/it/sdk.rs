@@ -189,7 +189,7 @@ async fn python_package_installs_and_works_with_the_service() -> Result<()> {
 async fn n8n_node_installs_and_works_with_the_service() -> Result<()> {
     let dir = tempfile::tempdir()?;
     let app = start(&build_packages(dir.path()).await?).await?;
-    let command = shown_command(&app, "mkdir -p ~/.n8n/nodes ").await?;
+    let command = shown_command(&app, "npm install --prefix ").await?;
     let home = format!("HOME={}", text(dir.path()));
     let nowhere = "npm_config_registry=http://127.0.0.1:9";
     run_command(dir.path(), &[&home, "npm_config_audit=false", "npm_config_fund=false", nowhere], &command).await?;

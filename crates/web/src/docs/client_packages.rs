@@ -108,7 +108,7 @@ impl ClientPackage {
             Kind::Cli => format!("npx --yes {url} --help"),
             Kind::Python => format!("pip install \"{url}#sha256={}\"", self.sha256),
             Kind::TypeScript => format!("npm install {url}"),
-            Kind::N8n => format!("mkdir -p ~/.n8n/nodes && cd ~/.n8n/nodes && npm install --legacy-peer-deps {url}"),
+            Kind::N8n => format!("npm install --prefix ~/.n8n/nodes --legacy-peer-deps {url}"),
             Kind::Protos => format!("curl -fsSO {url} && tar -xzf {}", self.name),
             Kind::Skill => format!("mkdir -p ~/.claude/skills && curl -fsS {url} | tar -xzC ~/.claude/skills"),
         }
@@ -247,7 +247,7 @@ mod tests {
             format!("\npip install \"{url}#sha256={sum}\"\n"),
             "\nnpx --yes https://grabs.example.com/docs/packages/grabd-cli-linux-x64.tgz --help\n".to_owned(),
             "\nnpm install https://grabs.example.com/docs/packages/grabd-0.2.0.tgz\n".to_owned(),
-            "~/.n8n/nodes && npm install --legacy-peer-deps https://grabs.example.com/docs/packages/n8n-nodes-grabd-0.2.0.tgz\n".to_owned(),
+            "--legacy-peer-deps https://grabs.example.com/docs/packages/n8n-nodes-grabd-0.2.0.tgz\n".to_owned(),
             "\ncurl -fsSO https://grabs.example.com/docs/packages/grabd-protos.tar.gz && tar -xzf grabd-protos.tar.gz\n"
                 .to_owned(),
         ] {
