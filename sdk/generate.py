@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Generates the types of both client libraries from the OpenAPI document of a service.
+"""Generates the types of both client libraries, and the parameters of the n8n node, from the OpenAPI document of a service.
 
     sdk/generate.py SOURCE            writes the files; SOURCE is a file, or the URL of a service's /v1/openapi.json
     sdk/generate.py SOURCE --check    changes nothing, and fails if a file is not current
@@ -17,9 +17,12 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from generate_n8n import n8n
+
 HERE = Path(__file__).resolve().parent
 TYPESCRIPT = HERE / "typescript/src/generated.ts"
 PYTHON = HERE / "python/src/grabd/_generated.py"
+N8N = HERE / "n8n/nodes/Grabd/options.ts"
 WIDTH = 120
 
 # What callers send: the schema, its name in the libraries, and the members that are arguments of their own.
@@ -364,7 +367,11 @@ def generate(document: dict[str, Any]) -> dict[Path, str]:
     if clash := ARGUMENTS & {member.name for member in requests.members("CaptureOptions")}:
         raise SystemExit(f"{clash} are arguments of the methods, and cannot be options")
     codes = errors(document)
-    return {TYPESCRIPT: typescript(requests, responses, codes), PYTHON: python(requests, responses, codes)}
+    return {
+        TYPESCRIPT: typescript(requests, responses, codes),
+        PYTHON: python(requests, responses, codes),
+        N8N: n8n(schemas["CreateGrabRequest"]),
+    }
 
 
 def main() -> None:

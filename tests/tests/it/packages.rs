@@ -21,6 +21,8 @@ use crate::crash_recovery::service::{grabd_binary, lines};
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 /// The packages of the client libraries that the service of the package offers: their content does not matter here.
 const CLIENT_PACKAGE: &str = "grabd-0.2.0.tgz";
+/// The package of the node for n8n, whose name begins otherwise.
+const N8N_PACKAGE: &str = "n8n-nodes-grabd-0.2.0.tgz";
 
 /// The packages, and what they were made of.
 struct Packages {
@@ -43,7 +45,9 @@ impl Packages {
             run_ok("strip", &["-o", &text(&copy), &text(&program)]).await?;
             std::fs::write(dir.path().join("parts").join(format!("{name}.cdx.json")), "{}")?;
         }
-        std::fs::write(dir.path().join("parts/packages").join(CLIENT_PACKAGE), "a package")?;
+        for name in [CLIENT_PACKAGE, N8N_PACKAGE] {
+            std::fs::write(dir.path().join("parts/packages").join(name), "a package")?;
+        }
         let [programs, parts, out] = ["programs", "parts", "out"].map(|name| text(&dir.path().join(name)));
         run_ok(&text(&root().join("script/assemble")), &["--fast", &programs, &parts, &out]).await?;
         Ok(Self { dir })
@@ -161,6 +165,7 @@ async fn check_server_package(packages: &Packages) -> Result<()> {
         ("usr/share/doc/grabd/copyright", 0o644),
         ("usr/share/doc/grabd/grabd.cdx.json", 0o644),
         ("usr/share/grabd/packages/grabd-0.2.0.tgz", 0o644),
+        ("usr/share/grabd/packages/n8n-nodes-grabd-0.2.0.tgz", 0o644),
         ("usr/share/man/man1/grabd.1.gz", 0o644),
     ] {
         assert_eq!(modes.get(path), Some(&mode), "{path}");
@@ -273,6 +278,20 @@ async fn packages_have_what_a_machine_needs() -> Result<()> {
     Ok(())
 }
 
+/// What n8n requires of the package of a node: its name, a keyword, the files of nodes and credentials, and no dependencies.
+fn check_n8n_package(package: &serde_json::Value) -> Result<()> {
+    assert_eq!(package["name"], "n8n-nodes-grabd");
+    let keywords = package["keywords"].as_array().context("keywords")?;
+    ensure!(keywords.contains(&"n8n-community-node-package".into()), "{keywords:?}");
+    assert_eq!(package["n8n"]["nodes"], serde_json::json!(["dist/nodes/Grabd/Grabd.node.js"]));
+    assert_eq!(package["n8n"]["credentials"], serde_json::json!(["dist/credentials/GrabdApi.credentials.js"]));
+    assert_eq!((package.get("dependencies"), &package["license"]), (None, &"Apache-2.0".into()));
+    // n8n has this module, and npm is not to download another one.
+    assert_eq!(package["peerDependencies"], serde_json::json!({ "n8n-workflow": "*" }));
+    assert_eq!(package["peerDependenciesMeta"]["n8n-workflow"]["optional"], true);
+    Ok(())
+}
+
 /// What registries refuse, and what a release must not forget.
 #[test]
 fn descriptions_for_registries_have_the_version_and_are_short_enough() -> Result<()> {
@@ -294,5 +313,5 @@ fn descriptions_for_registries_have_the_version_and_are_short_enough() -> Result
     assert_eq!(tools, ["@types/node", "typescript"], "what `npm install` in its directory downloads");
     assert_eq!(package.get("dependencies"), None);
     assert_eq!((&package["type"], &package["license"]), (&"module".into(), &"Apache-2.0".into()));
-    Ok(())
+    check_n8n_package(&serde_json::from_str(&read("sdk/n8n/package.json")?)?)
 }

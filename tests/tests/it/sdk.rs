@@ -52,16 +52,17 @@ async fn run_command(dir: &Path, variables: &[&str], command: &str) -> Result<()
     run_ok("env", &arguments).await.map(drop)
 }
 
-/// The only file in a directory whose name ends so.
-fn file_ending_in(dir: &Path, end: &str) -> Result<String> {
+/// The only file in a directory whose name begins and ends so.
+fn file_named(dir: &Path, start: &str, end: &str) -> Result<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir)? {
-        let path = text(&entry?.path());
-        if path.ends_with(end) {
-            found.push(path);
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(start) && name.ends_with(end) {
+            found.push(text(&entry.path()));
         }
     }
-    ensure!(found.len() == 1, "one file ends in {end}: {found:?}");
+    ensure!(found.len() == 1, "one file is {start}…{end}: {found:?}");
     Ok(found.remove(0))
 }
 
@@ -183,6 +184,38 @@ async fn python_package_installs_and_works_with_the_service() -> Result<()> {
     app.finish().await
 }
 
+/// The node of the package that a service offers, in the directory where n8n looks for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn n8n_node_installs_and_works_with_the_service() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let app = start(&build_packages(dir.path()).await?).await?;
+    let command = shown_command(&app, "npm install --prefix ").await?;
+    let home = format!("HOME={}", text(dir.path()));
+    let nowhere = "npm_config_registry=http://127.0.0.1:9";
+    run_command(dir.path(), &[&home, "npm_config_audit=false", "npm_config_fund=false", nowhere], &command).await?;
+    let e2e = root().canonicalize()?.join("sdk/n8n/e2e");
+    let exercise = text(&e2e.join("exercise.mjs"));
+    let task = task(&app, &dir.path().join(".n8n/nodes")).to_string();
+    // Nodes find the modules of n8n in this way too.
+    let modules = format!("NODE_PATH={}", text(&e2e));
+    let output = run_ok("env", &[&modules, &text(&node()), &exercise, &task]).await?;
+    ensure!(output.contains("all checks passed"), "{output}");
+    let (_, usage) = app.get("/usage", app.live()).await?;
+    // Captured once although the item was repeated, queued, and with a long time limit; failed captures are free.
+    ensure!(usage["credits"]["total"] == json!(17) && usage["credits"]["held"] == json!(0), "{usage}");
+    app.finish().await
+}
+
+#[tokio::test]
+async fn n8n_node_passes_its_unit_tests() -> Result<()> {
+    run_ok(root().join("node_modules/.bin/tsc"), &["--project", "sdk/n8n"]).await?;
+    let modules = format!("NODE_PATH={}", text(&root().canonicalize()?.join("sdk/n8n/e2e")));
+    // The system's Node.js, because it is the oldest that the node supports.
+    let output = run_ok("env", &[&modules, "node", "--test", "sdk/n8n/test/node.test.mjs"]).await?;
+    ensure!(output.contains("fail 0") && !output.contains("pass 0"), "{output}");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn service_offers_its_packages_and_nothing_else() -> Result<()> {
     let dir = tempfile::tempdir()?;
@@ -191,13 +224,14 @@ async fn service_offers_its_packages_and_nothing_else() -> Result<()> {
     let app = TestApp::start_without_browser(0, &[("service.packages_dir", &packages)]).await?;
     let docs = format!("{}/docs", app.service.public_url());
     let page = app.client.get(format!("{docs}/sdks")).send().await?.error_for_status()?.text().await?;
-    for (end, media_type) in [
-        (".whl", "application/zip"),
-        (".tgz", "application/gzip"),
-        ("-protos.tar.gz", "application/gzip"),
-        ("-skill.tar.gz", "application/gzip"),
+    for (start, end, media_type) in [
+        ("grabd-", ".whl", "application/zip"),
+        ("grabd-", ".tgz", "application/gzip"),
+        ("n8n-nodes-grabd-", ".tgz", "application/gzip"),
+        ("grabd-protos", ".tar.gz", "application/gzip"),
+        ("grabd-skill", ".tar.gz", "application/gzip"),
     ] {
-        let file = file_ending_in(Path::new(&packages), end)?;
+        let file = file_named(Path::new(&packages), start, end)?;
         let name = Path::new(&file).file_name().context("a name")?.to_string_lossy().into_owned();
         let url = format!("{docs}/packages/{name}");
         let response = app.client.get(&url).send().await?.error_for_status()?;
@@ -215,8 +249,8 @@ async fn service_offers_its_packages_and_nothing_else() -> Result<()> {
     for name in ["notes.txt", "grabd-9.9.9.tgz", "..%2Fgrabd.db", "%2Fetc%2Fpasswd"] {
         assert_eq!(app.client.get(format!("{docs}/packages/{name}")).send().await?.status(), 404, "{name}");
     }
-    // The pages of both libraries name the file that exists.
-    for library in ["python", "typescript"] {
+    // The pages of the libraries and of the node name the file that exists.
+    for library in ["python", "typescript", "n8n"] {
         let page = app.client.get(format!("{docs}/{library}.md")).send().await?.error_for_status()?.text().await?;
         let url = page.split_whitespace().find(|word| word.contains("/docs/packages/")).context("a package")?;
         app.client.get(url).send().await?.error_for_status()?;

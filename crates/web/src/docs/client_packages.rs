@@ -41,13 +41,14 @@ enum Kind {
     Cli,
     Python,
     TypeScript,
+    N8n,
     Protos,
     Skill,
 }
 
 impl ClientPackages {
-    /// Whether a file with this name is a package: a wheel, a package of npm, with a library or the command line client, or an
-    /// archive of the gRPC contract or of the skill.
+    /// Whether a file with this name is a package: a wheel, a package of npm, with a library, the command line client or the node
+    /// for n8n, or an archive of the gRPC contract or of the skill.
     pub fn is_package(name: &str) -> bool {
         Kind::of(name).is_some()
     }
@@ -107,6 +108,7 @@ impl ClientPackage {
             Kind::Cli => format!("npx --yes {url} --help"),
             Kind::Python => format!("pip install \"{url}#sha256={}\"", self.sha256),
             Kind::TypeScript => format!("npm install {url}"),
+            Kind::N8n => format!("npm install --prefix ~/.n8n/nodes --legacy-peer-deps {url}"),
             Kind::Protos => format!("curl -fsSO {url} && tar -xzf {}", self.name),
             Kind::Skill => format!("mkdir -p ~/.claude/skills && curl -fsS {url} | tar -xzC ~/.claude/skills"),
         }
@@ -117,7 +119,13 @@ impl Kind {
     /// The kind of a file by its name. None if it is no package.
     fn of(name: &str) -> Option<Self> {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.+".contains(&byte);
-        if !name.starts_with("grabd-") || name.len() > MAX_NAME || !name.bytes().all(is_allowed) {
+        if name.len() > MAX_NAME || !name.bytes().all(is_allowed) {
+            return None;
+        }
+        if let Some(rest) = name.strip_prefix("n8n-nodes-grabd-") {
+            return rest.ends_with(".tgz").then_some(Self::N8n);
+        }
+        if !name.starts_with("grabd-") {
             return None;
         }
         if name.ends_with("-py3-none-any.whl") {
@@ -140,6 +148,7 @@ impl Kind {
             Self::Cli => "The command line client for Linux, run by npx of Node.js; `npm install --global` keeps it",
             Self::Python => "Python 3.10 or later",
             Self::TypeScript => "Node.js 20 or later, and other runtimes that use npm",
+            Self::N8n => "A node for n8n that you host yourself, which must be started again afterwards",
             Self::Protos => "The gRPC contract, to generate clients in other languages",
             Self::Skill => "A skill for Claude, which tells it how to capture pages with this service",
         }
@@ -149,7 +158,7 @@ impl Kind {
         match self {
             // A wheel is a zip archive.
             Self::Python => "application/zip",
-            Self::Cli | Self::TypeScript | Self::Protos | Self::Skill => "application/gzip",
+            Self::Cli | Self::TypeScript | Self::N8n | Self::Protos | Self::Skill => "application/gzip",
         }
     }
 }
@@ -178,6 +187,7 @@ mod tests {
             "grabd-protos.tar.gz",
             "grabd-cli-linux-x64.tgz",
             "notes.txt",
+            "n8n-nodes-grabd-0.2.0.tgz",
             "grabd-0.2.0.tgz",
             "grabd-0.2.0-py3-none-any.whl",
         ];
@@ -192,6 +202,9 @@ mod tests {
             ("grabd-cli-linux-x64.tgz", true),
             ("grabd-0.3.0rc1-py3-none-any.whl", true),
             ("grabd-protos.tar.gz", true),
+            ("n8n-nodes-grabd-0.2.0.tgz", true),
+            ("n8n-nodes-grabd-0.2.0.tar.gz", false),
+            ("n8n-nodes-other-0.2.0.tgz", false),
             ("grabd-other.tar.gz", false),
             ("grabd-../x.tgz", false),
             ("grabd-\".tgz", false),
@@ -209,6 +222,7 @@ mod tests {
         for (name, media_type) in [
             ("grabd-0.2.0-py3-none-any.whl", "application/zip"),
             ("grabd-0.2.0.tgz", "application/gzip"),
+            ("n8n-nodes-grabd-0.2.0.tgz", "application/gzip"),
             ("grabd-protos.tar.gz", "application/gzip"),
         ] {
             let response = packages().response(name, &HeaderMap::new()).unwrap();
@@ -233,6 +247,7 @@ mod tests {
             format!("\npip install \"{url}#sha256={sum}\"\n"),
             "\nnpx --yes https://grabs.example.com/docs/packages/grabd-cli-linux-x64.tgz --help\n".to_owned(),
             "\nnpm install https://grabs.example.com/docs/packages/grabd-0.2.0.tgz\n".to_owned(),
+            "--legacy-peer-deps https://grabs.example.com/docs/packages/n8n-nodes-grabd-0.2.0.tgz\n".to_owned(),
             "\ncurl -fsSO https://grabs.example.com/docs/packages/grabd-protos.tar.gz && tar -xzf grabd-protos.tar.gz\n"
                 .to_owned(),
         ] {

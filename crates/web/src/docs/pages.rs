@@ -79,9 +79,15 @@ pub(super) const SOURCES: &[Source] = &[
     source!("docs/MCP.md", "mcp", GUIDES, "Screenshots for assistants and agents."),
     source!("docs/CONNECTING.md", "connecting", GUIDES, "Sign-in of apps by OAuth."),
     source!("docs/GRPC.md", "grpc", GUIDES, "The same services over gRPC, for callers inside your network."),
-    source!("docs/SDKS.md", "sdks", GUIDES, "Client libraries for TypeScript and Python, and their packages."),
+    source!(
+        "docs/SDKS.md",
+        "sdks",
+        GUIDES,
+        "Client libraries for TypeScript and Python, a node for n8n, and their packages."
+    ),
     source!("sdk/python/README.md", "python", GUIDES, "Installation, examples and reference for Python."),
     source!("sdk/typescript/README.md", "typescript", GUIDES, "The same for TypeScript and JavaScript."),
+    source!("sdk/n8n/README.md", "n8n", GUIDES, "A node that captures pages in workflows of n8n."),
     source!("docs/guide/AUTOMATION.md", "automation", GUIDES, "Captures in GitHub Actions and in other tools."),
     source!("docs/CLI.md", "cli", GUIDES, "Captures from a shell."),
     source!("docs/OPTIONS.md", "options", REFERENCE, "All capture options with their types and limits."),
