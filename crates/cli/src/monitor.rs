@@ -97,7 +97,8 @@ fn members<const N: usize>(all: [(&str, Option<Value>); N]) -> Value {
 
 /// Reads as many pages of a list as needed.
 async fn read_list(api: &Api, path: &str, limit: u32) -> Result<Vec<Value>, Failure> {
-    let (mut rows, mut left, mut after) = (Vec::new(), limit, None);
+    let (mut rows, mut left) = (Vec::new(), limit);
+    let mut after: Option<String> = None;
     while left > 0 {
         let mut call = api.call(Method::GET, path).query("limit", &left.min(MAX_PAGE).to_string());
         if let Some(after) = &after {

@@ -75,7 +75,6 @@ pub(super) fn to_objects(rules: &[RequestRule]) -> Option<Vec<Object>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::capture::{CaptureRequest, CaptureSpec};
     use crate::faults::Fault;
 

@@ -71,7 +71,7 @@ async fn shoot(context: &CaptureContext<'_>) -> Result<Option<Shot>, CaptureErro
     if !looks::prepare(context).await? {
         return Ok(None);
     }
-    freeze::apply(context).await?;
+    freeze::apply(context, freeze::FIRST_PHASE).await?;
     // What was added to the page by the steps before.
     hiding::apply(context).await?;
     let is_arranged = shows_part(context.spec);
