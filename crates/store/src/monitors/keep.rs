@@ -1,5 +1,6 @@
 //! Deletes runs beyond those that a monitor keeps.
 
+use grabd_domain::monitor::RunOutcome;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
@@ -11,12 +12,13 @@ use crate::padded::padded;
 /// The most that are deleted at a time. Usually it is one.
 const RUNS_DELETED: u64 = 100;
 
-/// Deletes runs, except the newest ones.
+/// Deletes runs that have ended, except the newest ones.
 pub(super) async fn delete_old_runs(tx: &Tx, monitor: Uuid, keep: u32) -> Result<()> {
     let old: Vec<Uuid> = monitor_run::Entity::find()
         .select_only()
         .column(monitor_run::Column::Id)
         .filter(monitor_run::Column::MonitorId.eq(monitor))
+        .filter(monitor_run::Column::Outcome.ne(monitor_run::outcome(RunOutcome::Running)))
         .order_by_desc(monitor_run::Column::DueAt)
         .offset(u64::from(keep))
         .limit(RUNS_DELETED)
