@@ -8,6 +8,7 @@ use grabd_domain::ids::MonitorId;
 use grabd_engine::clock::Clock;
 use grabd_store::monitors::{Claimed, MonitorRef};
 use grabd_tests::harness::{ALLOWED, TestApp};
+use grabd_tests::mail_server::{MailServer, ReceivedEmail, TlsMode};
 use grabd_tests::receiver::Receiver;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -216,6 +217,71 @@ async fn monitor_of_a_test_key_makes_placeholders_and_is_not_seen_by_the_live_ke
     assert_eq!(listed, json!({ "data": [], "has_more": false }));
     let (_, listed) = app.get("/monitors", app.test()).await?;
     assert_eq!(listed["data"], json!([monitor]));
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn team_without_credits_gets_one_mail_and_its_monitors_wait() -> Result<()> {
+    let server = MailServer::start(TlsMode::None).await?;
+    let url = server.url("");
+    let mail = [("mail.smtp_url", url.as_str()), ("mail.from", "grabd <grabd@example.com>")];
+    let app = TestApp::start_without_browser(0, &mail).await?;
+    app.create_member("ada@example.com").await?;
+    let body = json!({ "name": "Prices", "capture": { "url": "https://93.184.215.14/" }, "every": "1h" });
+    let (one, other) = (create(&app, body.clone()).await?, create(&app, body).await?);
+    for monitor in [&one, &other] {
+        let monitor = ended(&app, app.live(), &path(monitor)?, None).await?;
+        assert_eq!((&monitor["state"], &monitor["last_run"]["outcome"]), (&json!("out_of_credits"), &json!("failed")));
+        assert_eq!(monitor["last_run"]["error"]["code"], "credits_exhausted", "{monitor}");
+        assert!(monitor["next_run_at"].is_string(), "{monitor}");
+    }
+    let is_about_credits = |email: &ReceivedEmail| {
+        email.header("Subject").is_some_and(|subject| subject.starts_with("No credits left: monitor \"Prices\""))
+    };
+    // There may be one about the low balance as well.
+    let mut number = 0;
+    let email = loop {
+        let email = server.wait_for(number).await?;
+        if is_about_credits(&email) {
+            break email;
+        }
+        number += 1;
+    };
+    assert_eq!(email.envelope.1, "<ada@example.com>");
+    let link = email.link()?;
+    let pages = [&one, &other].map(|monitor| format!("/teams/{}{}", app.team.team, path(monitor).unwrap_or_default()));
+    assert!(pages.iter().any(|page| link.ends_with(page)), "{link} {pages:?}");
+    assert_eq!(server.emails().iter().filter(|email| is_about_credits(email)).count(), 1);
+
+    // A due time at which there are credits makes it active again. Nothing renders its grab.
+    grabd_engine::accounts::grant_prepaid(
+        app.service.store(),
+        app.team.team,
+        5,
+        "ref:an invoice",
+        Clock::system().now(),
+    )
+    .await?;
+    let id: MonitorId = one["id"].as_str().context("id")?.parse()?;
+    let target = MonitorRef { team: app.team.team, environment: Environment::Live, grant: None, monitor: id };
+    let monitors = app.service.store().monitors();
+    let due = monitors.find(target).await?.and_then(|monitor| monitor.next_run_at).context("a due time")?;
+    monitors.claim(id, due, Clock::system().now()).await?.context("a run")?;
+    let active = async {
+        let mut ticks = tokio::time::interval(POLL_INTERVAL);
+        loop {
+            ticks.tick().await;
+            let (_, monitor) = app.get(&path(&one)?, app.live()).await?;
+            if monitor["state"] == "active" {
+                return Ok::<_, anyhow::Error>(monitor);
+            }
+        }
+    };
+    let monitor = timeout(WAIT_LIMIT, active).await.context("the monitor stays without credits")??;
+    assert_eq!(
+        (&monitor["last_run"]["outcome"], monitor["last_run"]["grab_id"].is_string()),
+        (&json!("running"), true)
+    );
     app.finish().await
 }
 

@@ -6,22 +6,19 @@
 
 use std::time::Duration;
 
-use futures::future::join_all;
-use grabd_domain::ids::RunId;
 use grabd_store::Error;
-use grabd_store::monitors::RunResult;
+use grabd_store::monitors::{RunResult, StartRun};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::finish::finish;
-use super::start::{self, START_LEASE};
+use super::start::{self, Claim, START_LEASE};
 use crate::service::Core;
 
 /// How often the tables are polled without a notification.
 const POLL: Duration = Duration::from_secs(1);
 /// Rows read at a time.
 const BATCH: u32 = 100;
-/// Runs that are started at the same time. Most of a start waits for the resolver.
-const CONCURRENT: usize = 8;
 
 /// Runs until the core drains or stops.
 pub(crate) async fn run(core: Core) {
@@ -44,10 +41,7 @@ pub(crate) async fn run(core: Core) {
             result = round(&core) => match result {
                 Ok(true) => core.monitors.notify(),
                 Ok(false) => {}
-                Err(error) => {
-                    core.metrics.sweep_failed("monitors");
-                    tracing::warn!(%error, cause = ?error, "a round of the monitors failed; trying again");
-                }
+                Err(error) => failed(&core, &error),
             }
         }
     }
@@ -67,49 +61,78 @@ async fn round(core: &Core) -> Result<bool, Error> {
 /// Finishes runs whose grabs have ended. Returns whether there may be more.
 async fn finish_ended(core: &Core) -> Result<bool, Error> {
     let ended = core.store.monitors().ended_runs(core.clock.now(), BATCH).await?;
-    let is_full = is_full(ended.len());
-    for run in ended {
-        finish(core, run, RunResult::Grab).await?;
+    for run in &ended {
+        finish(core, *run, RunResult::Grab).await?;
     }
-    Ok(is_full)
+    Ok(has_as_many(&ended, BATCH))
 }
 
 /// Starts runs that have no grab, because a start was interrupted or refused for now. Returns whether there may be more.
+///
+/// # Errors
+/// Errors of the database as a whole.
 async fn start_interrupted(core: &Core) -> Result<bool, Error> {
-    let unstarted = core.store.monitors().unstarted_runs(core.clock.now(), BATCH).await?;
-    let is_full = is_full(unstarted.len());
-    for runs in unstarted.chunks(CONCURRENT) {
-        let starts: Vec<_> = runs.iter().map(|run| start_again(core, *run)).collect();
-        join_all(starts).await.into_iter().collect::<Result<(), Error>>()?;
+    let limit = core.monitors.free_starts().min(BATCH);
+    if limit == 0 {
+        return Ok(false);
     }
-    Ok(is_full)
-}
-
-/// Leases a run without a grab, and starts it.
-async fn start_again(core: &Core, run: RunId) -> Result<(), Error> {
-    let now = core.clock.now();
-    match core.store.monitors().lease_run(run, now, now + START_LEASE).await? {
-        Some(start) => start::run(core, &start).await,
-        None => Ok(()),
+    let unstarted = core.store.monitors().unstarted_runs(core.clock.now(), limit).await?;
+    for run in &unstarted {
+        let Some(permit) = core.monitors.start_permit() else { break };
+        let now = core.clock.now();
+        if let Some(start) = core.store.monitors().lease_run(*run, now, now + START_LEASE).await? {
+            spawn_start(core, start, permit);
+        }
     }
+    Ok(has_as_many(&unstarted, limit))
 }
 
 /// Claims monitors that are due, and starts their runs. Returns whether there may be more.
+///
+/// # Errors
+/// Errors of the database as a whole.
 async fn claim_due(core: &Core) -> Result<bool, Error> {
-    let due = core.store.monitors().due(core.clock.now(), BATCH).await?;
-    let is_full = is_full(due.len());
-    let mut claimed = false;
-    for monitors in due.chunks(CONCURRENT) {
-        let claims: Vec<_> = monitors.iter().map(|monitor| start::claim(core, *monitor)).collect();
-        let results = join_all(claims).await.into_iter().collect::<Result<Vec<bool>, Error>>()?;
-        claimed |= results.contains(&true);
+    let limit = core.monitors.free_starts().min(BATCH);
+    if limit == 0 {
+        return Ok(false);
+    }
+    let due = core.store.monitors().due(core.clock.now(), limit).await?;
+    let mut claimed = 0;
+    for monitor in &due {
+        let Some(permit) = core.monitors.start_permit() else { break };
+        match start::claim(core, *monitor).await? {
+            Claim::Run(start) => spawn_start(core, *start, permit),
+            Claim::None => {}
+            Claim::Elsewhere => continue,
+        }
+        claimed += 1;
     }
     // If other processes have claimed all of them, the next poll is soon enough.
-    Ok(is_full && claimed)
+    Ok(has_as_many(&due, limit) && claimed > 0)
 }
 
-fn is_full(rows: usize) -> bool {
-    u32::try_from(rows).unwrap_or(u32::MAX) >= BATCH
+/// Starts a run in a task of its own: it waits for the resolver, which must not delay other runs.
+fn spawn_start(core: &Core, start: StartRun, permit: OwnedSemaphorePermit) {
+    let owned = core.clone();
+    core.spawn(async move {
+        if let Err(error) = start::run(&owned, &start).await {
+            failed(&owned, &error);
+        }
+        let was_last = owned.monitors.free_starts() == 0;
+        drop(permit);
+        if was_last {
+            owned.monitors.notify();
+        }
+    });
+}
+
+fn failed(core: &Core, error: &Error) {
+    core.metrics.sweep_failed("monitors");
+    tracing::warn!(%error, cause = ?error, "a step of the monitors failed; trying again");
+}
+
+fn has_as_many<T>(rows: &[T], limit: u32) -> bool {
+    u32::try_from(rows.len()).unwrap_or(u32::MAX) >= limit
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Limits of monitors, and what wakes the scheduler.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use grabd_domain::ids::TeamId;
 use grabd_domain::monitor::{KEPT_PER_MONITOR, MAX_MONITORS};
 use grabd_limiters::KeyedLimiter;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// Limits of monitors, as the operator sets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,16 +33,25 @@ impl Default for MonitorLimits {
 /// Alerts by mail per team and hour, so that monitors of one team do not delay the mail of others.
 const MAILS_PER_HOUR: u32 = 20;
 
+/// Runs that are started at the same time. Most of a start waits for the resolver.
+const STARTS: usize = 32;
+
 /// State shared by the use-cases and the scheduler.
 pub(crate) struct Monitors {
     /// Notified when a monitor may be due. Notifications may be lost, since the scheduler also polls.
     wakeup: Notify,
     mails: KeyedLimiter<TeamId>,
+    /// A permit for each run that is being started.
+    starts: Arc<Semaphore>,
 }
 
 impl Default for Monitors {
     fn default() -> Self {
-        Self { wakeup: Notify::new(), mails: KeyedLimiter::per_hour(MAILS_PER_HOUR) }
+        Self {
+            wakeup: Notify::new(),
+            mails: KeyedLimiter::per_hour(MAILS_PER_HOUR),
+            starts: Arc::new(Semaphore::new(STARTS)),
+        }
     }
 }
 
@@ -54,6 +64,16 @@ impl Monitors {
     /// Waits for a notification.
     pub(super) async fn notified(&self) {
         self.wakeup.notified().await;
+    }
+
+    /// How many further runs may be started now.
+    pub(super) fn free_starts(&self) -> u32 {
+        u32::try_from(self.starts.available_permits()).unwrap_or(u32::MAX)
+    }
+
+    /// The permit to start a run, until it is dropped. `None` if too many are being started.
+    pub(super) fn start_permit(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.starts).try_acquire_owned().ok()
     }
 
     /// Takes one alert by mail from the limit of a team.

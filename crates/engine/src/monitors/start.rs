@@ -53,25 +53,35 @@ impl Refusal {
     }
 }
 
-/// Claims a monitor that is due, and starts its run. Returns whether this process has claimed it.
+/// What became of a monitor that is due.
+pub(super) enum Claim {
+    /// Its run is to be started.
+    Run(Box<StartRun>),
+    /// It has no run to start at this time.
+    None,
+    /// Another process has claimed it.
+    Elsewhere,
+}
+
+/// Claims a monitor that is due.
 ///
 /// # Errors
 /// Errors of the database as a whole.
-pub(super) async fn claim(core: &Core, monitor: MonitorId) -> Result<bool, Error> {
+pub(super) async fn claim(core: &Core, monitor: MonitorId) -> Result<Claim, Error> {
     let now = core.clock.now();
     match core.store.monitors().claim(monitor, now, now + START_LEASE).await? {
-        None => return Ok(false),
+        None => Ok(Claim::Elsewhere),
         Some(Claimed::Run(start)) => {
             failpoints::reach(core, Step::RunClaimed, None).await?;
-            run(core, &start).await?;
+            Ok(Claim::Run(start))
         }
         Some(Claimed::Missed(run)) => {
             core.metrics.run_ended("missed");
             tracing::info!(monitor.id = %monitor, run.id = %run, "a due time of a monitor was missed");
+            Ok(Claim::None)
         }
-        Some(Claimed::Repeated | Claimed::TeamInactive) => {}
+        Some(Claimed::Repeated | Claimed::TeamInactive) => Ok(Claim::None),
     }
-    Ok(true)
 }
 
 /// Creates the grab of a run and notes it. A repeated start gets the same grab, by its idempotency key.

@@ -8,9 +8,10 @@ use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, RunId, TeamId};
 use grabd_domain::monitor::{Alerts, Compared, Judgement, Monitor, MonitorState, Progress, Run, RunError, RunOutcome};
 use grabd_domain::webhooks::Event;
 use sea_orm::ActiveValue::{Set, Unchanged};
-use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder};
 use uuid::Uuid;
 
+use super::keep::delete_old_runs;
 use super::queries::RUNS;
 use super::start::lock_open_run;
 use crate::Result;
@@ -19,11 +20,7 @@ use crate::codes::{DONE, FAILED};
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, monitor, monitor_run, team};
 use crate::low_balance::find_recipients;
-use crate::padded::padded;
 use crate::webhooks::enqueue::enqueue_for_team;
-
-/// The most runs beyond those that are kept that are deleted at a time. Usually it is one.
-const RUNS_DELETED: u64 = 100;
 
 /// What ends a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -298,24 +295,6 @@ async fn latest_run(tx: &Tx, monitor: Uuid) -> Result<Option<Uuid>> {
         .one(tx)
         .await?;
     Ok(latest.map(|run| run.id))
-}
-
-/// Deletes runs, except the newest ones.
-async fn delete_old_runs(tx: &Tx, monitor: Uuid, keep: u32) -> Result<()> {
-    let old: Vec<Uuid> = monitor_run::Entity::find()
-        .select_only()
-        .column(monitor_run::Column::Id)
-        .filter(monitor_run::Column::MonitorId.eq(monitor))
-        .order_by_desc(monitor_run::Column::DueAt)
-        .offset(u64::from(keep))
-        .limit(RUNS_DELETED)
-        .into_tuple()
-        .all(tx)
-        .await?;
-    if !old.is_empty() {
-        monitor_run::Entity::delete_many().filter(monitor_run::Column::Id.is_in(padded(old))).exec(tx).await?;
-    }
-    Ok(())
 }
 
 async fn team_name(tx: &Tx, team: TeamId) -> Result<String> {
