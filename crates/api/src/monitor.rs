@@ -134,7 +134,7 @@ pub struct MonitorRunError<'a> {
     /// A code of the errors of this API, or `missed`.
     pub code: Cow<'a, str>,
     /// What happened, for people.
-    #[schema(max_length = 500)]
+    #[schema(max_length = 200)]
     pub message: Cow<'a, str>,
 }
 

@@ -15,6 +15,7 @@ use grabd_store::limits::StoredLimit;
 use grabd_store::{Error, Store};
 use serde_json::{Value, json};
 
+use crate::api_monitor::api_monitor;
 use crate::billing::find_payer;
 use crate::grabs::ArchiveError;
 use crate::service::Core;
@@ -31,7 +32,7 @@ enum Stage {
 }
 
 /// The export of a team, on behalf of one of its owners: the team, its own limits, its members, invitations, keys,
-/// webhooks, credits, grabs and ledger. It is read in chunks on demand: a slow reader holds one chunk in memory and no database
+/// webhooks, monitors, credits, grabs and ledger. It is read in chunks on demand: a slow reader holds one chunk in memory and no database
 /// connection.
 ///
 /// The stream ends with an error when the database fails; the file must not look complete then. A
@@ -130,6 +131,9 @@ async fn head(store: &Store, team: TeamId, now: Timestamp) -> Result<Vec<Value>,
             }));
         }
     }
+    for environment in [Environment::Live, Environment::Test] {
+        add_monitors(store, team, environment, &mut lines).await?;
+    }
     for lot in store.credits().lots(team).await? {
         lines.push(json!({
             "type": "credits", "lot": lot.id.0, "kind": kind_name(lot.kind), "granted": lot.granted,
@@ -138,6 +142,27 @@ async fn head(store: &Store, team: TeamId, now: Timestamp) -> Result<Vec<Value>,
         }));
     }
     Ok(lines)
+}
+
+/// Adds the monitors, as the API shows them. Their captures are among the grabs.
+async fn add_monitors(
+    store: &Store,
+    team: TeamId,
+    environment: Environment,
+    lines: &mut Vec<Value>,
+) -> Result<(), Error> {
+    let mut after = None;
+    loop {
+        let page = store.monitors().list(team, environment, None, after, CHUNK).await?;
+        let environment = environment.as_str();
+        for monitor in &page.monitors {
+            lines.push(json!({ "type": "monitor", "environment": environment, "monitor": api_monitor(monitor) }));
+        }
+        after = page.monitors.last().map(|monitor| monitor.id);
+        if !page.has_more {
+            return Ok(());
+        }
+    }
 }
 
 const fn creator_name(creator: Creator) -> &'static str {

@@ -34,6 +34,7 @@ mod links;
 mod masks;
 mod mcp;
 mod metrics;
+mod monitors;
 mod move_database;
 mod object_store;
 mod one_service;

@@ -12,6 +12,7 @@ use grabd_tests::visitor::Visitor;
 use serde_json::json;
 
 use crate::billing::cluster::PrivateDatabase;
+use crate::monitors;
 
 #[derive(Parser)]
 struct Cli {
@@ -53,6 +54,13 @@ async fn moved_service_has_keys_users_credits_images_and_pending_grabs() -> Resu
     let created = app.client.post(format!("{}/webhooks", app.base())).bearer_auth(app.live()).json(&webhook).send();
     let webhook: serde_json::Value = created.await?.error_for_status()?.json().await?;
     let (grab, image) = app.capture("/tiny", json!({ "metadata": { "order": "1" }, "also": ["text"] })).await?;
+    let monitor = json!({
+        "capture": { "url": "https://93.184.215.14/", "headers": { "X-Token": "hidden" } }, "every": "30d",
+    });
+    let created = app.client.post(format!("{}/monitors", app.base())).bearer_auth(app.test()).json(&monitor).send();
+    let monitor: serde_json::Value = created.await?.error_for_status()?.json().await?;
+    let monitor_path = format!("/monitors/{}", monitor["id"].as_str().context("id")?);
+    let monitor = monitors::ended(&app, app.test(), &monitor_path, None).await?;
     create_many(&app).await?;
     let running = move_to(dir.path(), "", &target.url()).await.err().context("a service that runs is not moved")?;
     ensure!(format!("{running:#}").contains("stop the service"), "{running:#}");
@@ -90,6 +98,8 @@ async fn moved_service_has_keys_users_credits_images_and_pending_grabs() -> Resu
     ensure!(usage["credits"]["prepaid"] == json!(4), "{usage}");
     let path = format!("/webhooks/{}", webhook["id"].as_str().context("id")?);
     ensure!(app.get(&path, &key).await?.0 == 200);
+    let (_, moved) = app.get(&monitor_path, &test_key).await?;
+    ensure!(moved == monitor && moved["last_run"]["outcome"] == "first", "{moved} {monitor}");
     ensure!(app.service.store().credits().verify_ledger().await?.is_empty());
     // Ids that the database assigns go on after those that were copied, and triggers are on again.
     let body = json!({ "url": app.site.url("/tiny?after") });

@@ -5,6 +5,8 @@ use grabd_tests::harness::TestApp;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::monitors;
+
 /// Calls operations and validates the responses against the OpenAPI document.
 struct DocumentedApi<'a> {
     app: &'a TestApp,
@@ -51,6 +53,36 @@ impl DocumentedApi<'_> {
         anyhow::ensure!(problems.is_empty(), "{method} {template} {status}: {problems:?} in {answer}");
         Ok(answer)
     }
+}
+
+/// Monitors before and after their first run.
+async fn monitors_match(api: &DocumentedApi<'_>, key: &str) -> Result<()> {
+    let body =
+        json!({ "capture": { "url": "https://93.184.215.14/" }, "cron": "0 9 * * *", "compare": { "status": true } });
+    let created = api.call(Method::POST, "/monitors", "/monitors", key, Some(&body)).await?;
+    let cron = format!("/monitors/{}", created["id"].as_str().context("id")?);
+    let body = json!({ "capture": { "url": "https://93.184.215.14/" }, "every": "1d" });
+    let created = api.call(Method::POST, "/monitors", "/monitors", key, Some(&body)).await?;
+    let path = format!("/monitors/{}", created["id"].as_str().context("id")?);
+    monitors::ended(api.app, key, &path, None).await?;
+    let (runs, accept) = (format!("{path}/runs"), format!("{path}/accept"));
+    for (template, path) in [
+        ("/monitors", "/monitors?limit=1"),
+        ("/monitors", "/monitors?limit=0"),
+        ("/monitors/{id}", path.as_str()),
+        ("/monitors/{id}", cron.as_str()),
+        ("/monitors/{id}", "/monitors/none"),
+        ("/monitors/{id}/runs", runs.as_str()),
+    ] {
+        api.call(Method::GET, template, path, key, None).await?;
+    }
+    let accepted = api.call(Method::POST, "/monitors/{id}/accept", &accept, key, None).await?;
+    assert_eq!(accepted["baseline_grab_id"], accepted["last_run"]["grab_id"]);
+    api.call(Method::PATCH, "/monitors/{id}", &path, key, Some(&json!({ "paused": true }))).await?;
+    api.call(Method::POST, "/monitors", "/monitors", key, Some(&json!({}))).await?;
+    api.call(Method::DELETE, "/monitors/{id}", &path, key, None).await?;
+    api.call(Method::DELETE, "/monitors/{id}", &path, key, None).await?;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,6 +137,7 @@ async fn responses_match_the_openapi_document() -> Result<()> {
     ] {
         api.call(get.clone(), template, path, key, None).await?;
     }
+    monitors_match(&api, test).await?;
     api.call(Method::DELETE, "/grabs/{id}", &path, live, None).await?;
     api.call(Method::DELETE, "/grabs/{id}", &path, test, None).await?;
     app.finish().await

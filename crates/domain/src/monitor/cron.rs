@@ -61,11 +61,14 @@ impl Cron {
     }
 
     /// The times of a day that match, as hour and minute, from this one on.
-    pub(super) fn times_from(&self, hour: i8, minute: i8) -> impl Iterator<Item = (i8, i8)> + '_ {
+    pub(super) fn times_from(&self, hour: i8, minute: i8) -> impl Iterator<Item = (i8, i8)> + use<> {
         let first = i32::from(hour) * 60 + i32::from(minute);
-        let hours = (0..24).filter(|hour| has(self.hours, *hour));
-        let times = hours
-            .flat_map(|hour| (0..60).filter(|minute| has(self.minutes, *minute)).map(move |minute| (hour, minute)));
+        let (hours, minutes) = (self.hours, self.minutes);
+        let of_hour = move |hour: i8| {
+            let matching = (0..60_i8).filter(move |minute| has(minutes, *minute));
+            matching.map(move |minute| (hour, minute))
+        };
+        let times = (0..24_i8).filter(move |hour| has(hours, *hour)).flat_map(of_hour);
         times.filter(move |(hour, minute)| i32::from(*hour) * 60 + i32::from(*minute) >= first)
     }
 

@@ -24,3 +24,7 @@ pub use self::schedule::{Every, EveryUnit, LocalCron, Schedule};
 
 /// Monitors that a team may have in each environment, unless the operator sets another number.
 pub const MAX_MONITORS: u32 = 50;
+/// Kept runs for each monitor that a team may have: all its monitors in an environment together keep at most so many.
+pub const KEPT_PER_MONITOR: u32 = 100;
+/// The largest stored capture of a monitor, with its secret options, in bytes.
+pub const MAX_CAPTURE_BYTES: usize = 16 << 10;

@@ -8,6 +8,7 @@ use super::outcome::RunOutcome;
 use super::request::MonitorSpec;
 use crate::credentials::{Environment, Principal};
 use crate::ids::{GrabId, MonitorId, RunId, TeamId};
+use crate::limits::shortened;
 use crate::timestamp::Timestamp;
 
 /// Whether a monitor runs.
@@ -74,13 +75,12 @@ pub struct RunError {
 }
 
 impl RunError {
-    /// The longest message, in characters.
-    pub const MESSAGE_CHARS: usize = 500;
+    /// The longest message, in bytes.
+    pub const MESSAGE_BYTES: usize = 200;
 
     /// An error, whose message is shortened.
     pub fn new(code: &str, message: &dyn fmt::Display) -> Self {
-        let message = message.to_string().chars().take(Self::MESSAGE_CHARS).collect();
-        Self { code: code.to_owned(), message }
+        Self { code: code.to_owned(), message: shortened(message.to_string(), Self::MESSAGE_BYTES) }
     }
 }
 

@@ -6,7 +6,7 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::ids::{GrabId, MonitorId};
 use grabd_domain::limits::{DEFAULT_PAGE_SIZE, PAGE_SIZE};
-use grabd_domain::monitor::{Monitor, MonitorChange, MonitorRequest, MonitorSpec};
+use grabd_domain::monitor::{MAX_CAPTURE_BYTES, Monitor, MonitorChange, MonitorRequest, MonitorSpec};
 use grabd_store::Store;
 use grabd_store::monitors::{
     AcceptOutcome, ChangeOutcome, CreateMonitorOutcome, MonitorPage, MonitorRef, MonitorUpdate, NewMonitor,
@@ -49,8 +49,11 @@ pub async fn create(core: &Core, caller: Caller, request: &MonitorRequest) -> Re
         secrets: secrets::seal(&core.vault, id, &spec.capture)?,
         spec,
         limit: limits.per_team.into(),
+        kept_limit: limits.kept_runs(),
         now,
     };
+    check_size(&new.spec.capture, new.secrets.as_deref())?;
+    let new_keep = new.spec.keep;
     match store_of(core, caller).monitors().create(new).await? {
         CreateMonitorOutcome::Created(monitor) => {
             core.monitors.notify();
@@ -60,6 +63,7 @@ pub async fn create(core: &Core, caller: Caller, request: &MonitorRequest) -> Re
             let allowed = format!("at most {} for the team in this environment", limits.per_team);
             Err(Fault::BadRequest(Field::new("monitors", "one more", allowed)).into())
         }
+        CreateMonitorOutcome::TooManyRuns { left } => Err(too_many_runs(new_keep, left).into()),
         CreateMonitorOutcome::TeamInactive => Err(Fault::TeamSuspended.into()),
         CreateMonitorOutcome::AccessEnded => Err(Fault::Unauthorized.into()),
     }
@@ -84,7 +88,7 @@ pub async fn list(core: &Core, caller: Caller, request: &ListRequest) -> Result<
     let limit = parse_limit(request, "the id of a monitor")?;
     let after = match request.starting_after.as_deref() {
         None => None,
-        Some(text) => Some(text.parse().map_err(|_| invalid_cursor(text, "the id of a monitor"))?),
+        Some(text) => Some(text.parse::<MonitorId>().map_err(|_| invalid_cursor(text, "the id of a monitor"))?),
     };
     let Caller { team, environment, principal } = caller;
     let page = core.store.monitors().list(team, environment, principal.grant(), after, limit).await;
@@ -102,14 +106,19 @@ pub async fn change(core: &Core, caller: Caller, id: MonitorId, request: &Monito
     let secrets = match &change.capture {
         Some(capture) => {
             check_capture(core, capture).await?;
-            secrets::seal(&core.vault, id, capture)?
+            let sealed = secrets::seal(&core.vault, id, capture)?;
+            check_size(capture, sealed.as_deref())?;
+            sealed
         }
         None => None,
     };
-    let update = MonitorUpdate { target: monitor_of(caller, id), change, secrets, now: core.clock.now() };
+    let new_keep = change.keep.unwrap_or(current.spec.keep);
+    let kept_limit = core.settings.operations.monitors.kept_runs();
+    let update = MonitorUpdate { target: monitor_of(caller, id), change, secrets, kept_limit, now: core.clock.now() };
     match store_of(core, caller).monitors().change(update).await? {
         ChangeOutcome::Changed(monitor) => Ok(*monitor),
         ChangeOutcome::NotFound => Err(not_found().into()),
+        ChangeOutcome::TooManyRuns { left } => Err(too_many_runs(new_keep, left).into()),
     }
 }
 
@@ -128,7 +137,7 @@ pub async fn accept(core: &Core, caller: Caller, id: MonitorId, grab: Option<&st
     let target = monitor_of(caller, id);
     let parsed: Option<GrabId> = match grab {
         None => None,
-        Some(text) => match text.parse() {
+        Some(text) => match text.parse::<GrabId>() {
             Ok(parsed) => Some(parsed),
             Err(_) => {
                 get(core, caller, id).await?;
@@ -176,6 +185,21 @@ pub(super) fn parse_limit(request: &ListRequest, cursor: &'static str) -> Result
 /// The error for a cursor that is not in the list.
 pub(super) fn invalid_cursor(text: &str, allowed: &str) -> Fault {
     Fault::BadRequest(Field::new("starting_after", &format!("\"{text}\""), allowed))
+}
+
+/// Checks the size of what is stored: a team may have many monitors, and their captures are not counted as what it stores.
+fn check_size(capture: &CaptureSpec, sealed: Option<&[u8]>) -> Result<(), Error> {
+    let bytes = serde_json::to_vec(&capture.without_secrets())?.len() + sealed.map_or(0, <[u8]>::len);
+    if bytes <= MAX_CAPTURE_BYTES {
+        return Ok(());
+    }
+    let allowed = format!("an object whose options take at most {MAX_CAPTURE_BYTES} bytes");
+    Err(Fault::BadRequest(Field::new("capture", &format!("{bytes} bytes"), allowed)).into())
+}
+
+fn too_many_runs(keep: u32, left: u64) -> Fault {
+    let allowed = format!("at most {left}, since all monitors of the team together keep a limited number of runs");
+    Fault::BadRequest(Field::new("keep", &keep.to_string(), allowed))
 }
 
 /// What a create of a grab checks, too, and does not depend on the time.

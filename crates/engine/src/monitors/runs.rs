@@ -1,7 +1,7 @@
 //! The runs of a monitor.
 
 use grabd_domain::credentials::Caller;
-use grabd_domain::ids::MonitorId;
+use grabd_domain::ids::{MonitorId, RunId};
 use grabd_store::monitors::RunPage;
 
 use super::manage::{ListRequest, get, invalid_cursor, parse_limit};
@@ -22,7 +22,7 @@ pub async fn list_runs(core: &Core, caller: Caller, id: MonitorId, request: &Lis
     let refused = || invalid_cursor(text.unwrap_or_default(), CURSOR);
     let after = match text {
         None => None,
-        Some(text) => Some(text.parse().map_err(|_| refused())?),
+        Some(text) => Some(text.parse::<RunId>().map_err(|_| refused())?),
     };
     let page = core.store.monitors().list_runs(id, after, limit).await;
     Ok(page?.ok_or_else(refused)?)

@@ -89,7 +89,7 @@ async fn start_interrupted(core: &Core) -> Result<bool, Error> {
 async fn start_again(core: &Core, run: RunId) -> Result<(), Error> {
     let now = core.clock.now();
     match core.store.monitors().lease_run(run, now, now + START_LEASE).await? {
-        Some(start) => start::run(core, start).await,
+        Some(start) => start::run(core, &start).await,
         None => Ok(()),
     }
 }

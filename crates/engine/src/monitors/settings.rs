@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use grabd_domain::ids::TeamId;
-use grabd_domain::monitor::MAX_MONITORS;
+use grabd_domain::monitor::{KEPT_PER_MONITOR, MAX_MONITORS};
 use grabd_limiters::KeyedLimiter;
 use tokio::sync::Notify;
 
@@ -14,6 +14,13 @@ pub struct MonitorLimits {
     pub per_team: u32,
     /// The shortest time between two runs.
     pub shortest: Duration,
+}
+
+impl MonitorLimits {
+    /// How many runs all monitors of a team in an environment may keep together.
+    pub(super) fn kept_runs(&self) -> u64 {
+        u64::from(self.per_team) * u64::from(KEPT_PER_MONITOR)
+    }
 }
 
 impl Default for MonitorLimits {

@@ -63,7 +63,7 @@ pub(super) async fn claim(core: &Core, monitor: MonitorId) -> Result<bool, Error
         None => return Ok(false),
         Some(Claimed::Run(start)) => {
             failpoints::reach(core, Step::RunClaimed, None).await?;
-            run(core, *start).await?;
+            run(core, &start).await?;
         }
         Some(Claimed::Missed(run)) => {
             core.metrics.run_ended("missed");
@@ -78,10 +78,10 @@ pub(super) async fn claim(core: &Core, monitor: MonitorId) -> Result<bool, Error
 ///
 /// # Errors
 /// Errors of the database as a whole.
-pub(super) async fn run(core: &Core, start: StartRun) -> Result<(), Error> {
+pub(super) async fn run(core: &Core, start: &StartRun) -> Result<(), Error> {
     let (run, due_at) = (start.run, start.due_at);
-    let created = match request(core, &start) {
-        Some(request) => grabs::create(core, caller(&start), &request).await.map_err(crate::Error::into_fault),
+    let created = match request(core, start) {
+        Some(request) => grabs::create(core, caller(start), &request).await.map_err(crate::Error::into_fault),
         // The key file was replaced without a rotation, which the operator must fix.
         None => Err(Fault::InternalError),
     };

@@ -82,13 +82,19 @@ fn message(id: DeliveryId, event: Event, at: Timestamp, environment: Environment
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use grabd_domain::capture::{CaptureRequest, CaptureSpec, FileKind};
+    use grabd_domain::credentials::Principal;
     use grabd_domain::grabs::{
         BlockedRequests, Challenge, Class, Consent, ConsentResult, Difference, Failure, FailureReason, FileKey,
         Findings, Grab, GrabFile, GrabSlice, GrabViewport, ImageKey, OpenGraph, PageInfo, PerceptualHash, Region,
         RenderMetadata, SettledBy, SlicePlace, State, Timings, ViewportSize, Warning,
     };
-    use grabd_domain::ids::{EndpointId, GrabId, TeamId};
+    use grabd_domain::ids::{EndpointId, GrabId, MonitorId, RunId, TeamId, UserId};
+    use grabd_domain::monitor::{
+        Change, Monitor, MonitorRequest, MonitorSpec, MonitorState, Progress, Run, RunOutcome,
+    };
     use serde_json::{Value, json};
     use uuid::Uuid;
 
@@ -221,6 +227,53 @@ mod tests {
         let (finished_at, image) = (Timestamp::from_ms(2), Some(ImageKey::new(1, "png")));
         let state = State::Done { finished_at, image, size_bytes: 1, execution_ms: 1, metadata };
         Grab { state, ..failed("") }
+    }
+
+    #[test]
+    fn long_options_of_a_monitor_are_dropped_to_limit_the_size() {
+        let alert = |script: Option<String>| {
+            let capture =
+                CaptureRequest { url: Some("https://example.com/".into()), script, ..CaptureRequest::default() };
+            let request =
+                MonitorRequest { capture: Some(capture), every: Some("1h".into()), ..MonitorRequest::default() };
+            let (id, at) = (MonitorId(Uuid::nil()), Timestamp::from_ms(0));
+            let run = Run {
+                id: RunId(Uuid::nil()),
+                monitor: id,
+                due_at: at,
+                outcome: RunOutcome::Changed,
+                grab: Some(GrabId(Uuid::nil())),
+                compared_to: None,
+                difference_ppm: Some(5),
+                changes: vec![Change::Image],
+                is_alerted: true,
+                finished_at: Some(at),
+                error: None,
+            };
+            let monitor = Monitor {
+                id,
+                team: TeamId(Uuid::nil()),
+                environment: Environment::Live,
+                creator: Principal::User(UserId(Uuid::nil())),
+                spec: MonitorSpec::parse(&request, Duration::ZERO).unwrap(),
+                state: MonitorState::Active,
+                progress: Progress::default(),
+                created_at: at,
+                updated_at: at,
+                next_run_at: Some(at),
+                baseline: None,
+                last_run: Some(run.clone()),
+            };
+            let alert = MonitorAlert { event: Event::MonitorChanged, monitor, run };
+            let text = monitor_message(&alert, DeliveryId(Uuid::nil()), at);
+            assert!(text.len() < MAX_BYTES, "{} bytes", text.len());
+            serde_json::from_str::<Value>(&text).unwrap()
+        };
+        let short = alert(Some("1".into()));
+        assert_eq!((&short["type"], &short["data"]["run"]["outcome"]), (&json!("monitor.changed"), &json!("changed")));
+        assert_eq!(short["data"]["monitor"]["capture"]["script"], json!("1"));
+        let long = alert(Some("\"".repeat(16_000)));
+        assert_eq!(long["data"]["monitor"]["capture"], json!({ "url": "https://example.com/" }));
     }
 
     #[test]

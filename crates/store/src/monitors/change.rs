@@ -5,6 +5,7 @@ use grabd_domain::monitor::{Monitor, MonitorChange, MonitorState};
 use sea_orm::ActiveValue::{self, NotSet, Set, Unchanged};
 use sea_orm::{ActiveModelTrait, EntityTrait};
 
+use super::create::kept_runs;
 use super::monitor_ref::{MonitorRef, read};
 use crate::Result;
 use crate::areas::Monitors;
@@ -22,6 +23,8 @@ pub struct MonitorUpdate {
     pub change: MonitorChange,
     /// The secret options of the new capture, encrypted. Only used with a new capture.
     pub secrets: Option<Vec<u8>>,
+    /// How many runs all monitors of the team in the environment may keep together.
+    pub kept_limit: u64,
     /// Current time.
     pub now: Timestamp,
 }
@@ -33,6 +36,11 @@ pub enum ChangeOutcome {
     Changed(Box<Monitor>),
     /// The caller has no such monitor.
     NotFound,
+    /// Nothing was changed: all monitors together would keep too many runs.
+    TooManyRuns {
+        /// How many this one may keep.
+        left: u64,
+    },
 }
 
 struct RemoveMonitor {
@@ -73,6 +81,14 @@ impl Transaction for MonitorUpdate {
         let Some(row) = self.target.lock(tx).await? else { return Ok(ChangeOutcome::NotFound) };
         if self.change.is_empty() {
             return Ok(ChangeOutcome::Changed(Box::new(read(tx, &row).await?)));
+        }
+        if let Some(keep) = self.change.keep {
+            let MonitorRef { team, environment, monitor, .. } = self.target;
+            let left = self.kept_limit.saturating_sub(kept_runs(tx, team, environment, Some(monitor)).await?);
+            // Fewer than before is always possible.
+            if u64::from(keep) > left && i64::from(keep) > i64::from(row.keep) {
+                return Ok(ChangeOutcome::TooManyRuns { left });
+            }
         }
         let MonitorChange { name, capture, schedule, compare, alert_after, notify, keep, is_paused: _ } = &self.change;
         let mut changed = monitor::ActiveModel {

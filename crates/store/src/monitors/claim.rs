@@ -8,6 +8,7 @@ use sea_orm::sea_query::{Expr, LockBehavior, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QuerySelect};
 use uuid::Uuid;
 
+use super::keep::delete_old_runs;
 use super::queries::DUE;
 use super::start::{StartRun, start_of};
 use crate::Result;
@@ -88,6 +89,9 @@ impl Transaction for ClaimDue {
         let run = monitor_run::id_of(self.monitor, due);
         let is_new = self.insert(tx, run, due, compared_to, missed).await?;
         move_on(tx, row.id, next, is_new.then_some(run)).await?;
+        if is_new && missed.is_some() {
+            delete_old_runs(tx, row.id, u32::try_from(row.keep).unwrap_or(0)).await?;
+        }
         Ok(Some(match (is_new, missed) {
             (false, _) => Claimed::Repeated,
             (true, Some(_)) => Claimed::Missed(run),

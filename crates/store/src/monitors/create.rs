@@ -7,6 +7,7 @@ use grabd_domain::monitor::{Monitor, MonitorSpec, MonitorState, Progress, Schedu
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::LockType;
 use sea_orm::{EntityTrait, PaginatorTrait, QuerySelect};
+use uuid::Uuid;
 
 use crate::areas::Monitors;
 use crate::audit::AuditEvent;
@@ -34,6 +35,8 @@ pub struct NewMonitor {
     pub secrets: Option<Vec<u8>>,
     /// How many monitors the team may have in the environment.
     pub limit: u64,
+    /// How many runs they may keep together.
+    pub kept_limit: u64,
     /// Current time.
     pub now: Timestamp,
 }
@@ -45,6 +48,11 @@ pub enum CreateMonitorOutcome {
     Created(Box<Monitor>),
     /// Nothing was created: the team has reached the limit in this environment.
     TooMany,
+    /// Nothing was created: all monitors together would keep too many runs.
+    TooManyRuns {
+        /// How many more they may keep.
+        left: u64,
+    },
     /// Nothing was created: the team does not exist or is inactive.
     TeamInactive,
     /// Nothing was created: the grant of the app has just ended.
@@ -75,6 +83,10 @@ impl Transaction for NewMonitor {
         if of_team(self.team, self.environment).count(tx).await? >= self.limit {
             return Ok(CreateMonitorOutcome::TooMany);
         }
+        let left = self.kept_limit.saturating_sub(kept_runs(tx, self.team, self.environment, None).await?);
+        if u64::from(self.spec.keep) > left {
+            return Ok(CreateMonitorOutcome::TooManyRuns { left });
+        }
         let grant = self.creator.grant();
         if let Some(grant) = grant {
             // The lock conflicts with the end of the grant, which deletes the monitor.
@@ -104,6 +116,23 @@ impl Transaction for NewMonitor {
             last_run: None,
         })))
     }
+}
+
+/// How many runs the monitors of a team keep together, except one of them.
+pub(super) async fn kept_runs(
+    tx: &Tx,
+    team: TeamId,
+    environment: Environment,
+    except: Option<MonitorId>,
+) -> Result<u64> {
+    let rows: Vec<(Uuid, i32)> = of_team(team, environment)
+        .select_only()
+        .columns([monitor::Column::Id, monitor::Column::Keep])
+        .into_tuple()
+        .all(tx)
+        .await?;
+    let others = rows.into_iter().filter(|(id, _)| except.is_none_or(|except| except.0 != *id));
+    Ok(others.map(|(_, keep)| u64::try_from(keep).unwrap_or(0)).sum())
 }
 
 impl NewMonitor {

@@ -8,9 +8,10 @@ use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, RunId, TeamId};
 use grabd_domain::monitor::{Alerts, Compared, Judgement, Monitor, MonitorState, Progress, Run, RunError, RunOutcome};
 use grabd_domain::webhooks::Event;
 use sea_orm::ActiveValue::{Set, Unchanged};
-use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder};
 use uuid::Uuid;
 
+use super::keep::delete_old_runs;
 use super::queries::RUNS;
 use super::start::lock_open_run;
 use crate::Result;
@@ -19,11 +20,7 @@ use crate::codes::{DONE, FAILED};
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, monitor, monitor_run, team};
 use crate::low_balance::find_recipients;
-use crate::padded::padded;
 use crate::webhooks::enqueue::enqueue_for_team;
-
-/// The most runs beyond those that are kept that are deleted at a time. Usually it is one.
-const RUNS_DELETED: u64 = 100;
 
 /// What ends a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,17 +115,23 @@ impl Transaction for FinishRun {
         let monitor = monitor::read(&row, None)?;
         match &self.result {
             RunResult::Grab => match ending_of_grab(tx, &monitor, &open).await? {
-                Some(ending) => self.finish(tx, monitor, open, ending).await.map(Some),
+                Some(ending) => self.finish(tx, monitor, &open, ending).await.map(Some),
                 None => Ok(None),
             },
-            RunResult::Failed(error) => self.finish(tx, monitor, open, Ending::failed(error.clone())).await.map(Some),
-            RunResult::OutOfCredits(error) => self.pause_without_credits(tx, monitor, open, error).await.map(Some),
+            RunResult::Failed(error) => self.finish(tx, monitor, &open, Ending::failed(error.clone())).await.map(Some),
+            RunResult::OutOfCredits(error) => self.pause_without_credits(tx, monitor, &open, error).await.map(Some),
         }
     }
 }
 
 impl FinishRun {
-    async fn finish(&self, tx: &Tx, monitor: Monitor, open: monitor_run::Model, ending: Ending) -> Result<FinishedRun> {
+    async fn finish(
+        &self,
+        tx: &Tx,
+        monitor: Monitor,
+        open: &monitor_run::Model,
+        ending: Ending,
+    ) -> Result<FinishedRun> {
         let baseline = monitor.baseline;
         // If another capture was accepted meanwhile, the comparison is outdated and nothing follows from it.
         let is_outdated = open.compared_to.is_some() && open.compared_to != baseline.map(|grab| grab.0);
@@ -140,7 +143,7 @@ impl FinishRun {
         let is_live = monitor.environment == Environment::Live;
         let sends = is_live && (monitor.spec.notify.webhook || monitor.spec.notify.email);
         let alerts = if sends { judgement.alerts } else { Alerts::default() };
-        let run = end_run(tx, &open, ending, alerts.changed, self.now).await?;
+        let run = end_run(tx, open, ending, alerts.changed, self.now).await?;
         let next_baseline = if judgement.is_baseline { open.grab_id.map(GrabId) } else { baseline };
         remember(tx, monitor.id.0, judgement.progress, next_baseline).await?;
         delete_old_runs(tx, monitor.id.0, monitor.spec.keep).await?;
@@ -176,7 +179,7 @@ impl FinishRun {
         &self,
         tx: &Tx,
         monitor: Monitor,
-        open: monitor_run::Model,
+        open: &monitor_run::Model,
         error: &RunError,
     ) -> Result<FinishedRun> {
         let is_first = monitor.state != MonitorState::OutOfCredits;
@@ -184,7 +187,7 @@ impl FinishRun {
             .filter(monitor::Column::TeamId.eq(monitor.team.0))
             .filter(monitor::Column::State.eq(monitor::state(MonitorState::OutOfCredits)));
         let has_run_out = is_first && of_team.count(tx).await? == 0;
-        let run = end_run(tx, &open, Ending::failed(error.clone()), false, self.now).await?;
+        let run = end_run(tx, open, Ending::failed(error.clone()), false, self.now).await?;
         let state = match monitor.state {
             MonitorState::Active => MonitorState::OutOfCredits,
             MonitorState::Paused | MonitorState::OutOfCredits => monitor.state,
@@ -292,24 +295,6 @@ async fn latest_run(tx: &Tx, monitor: Uuid) -> Result<Option<Uuid>> {
         .one(tx)
         .await?;
     Ok(latest.map(|run| run.id))
-}
-
-/// Deletes runs, except the newest ones.
-async fn delete_old_runs(tx: &Tx, monitor: Uuid, keep: u32) -> Result<()> {
-    let old: Vec<Uuid> = monitor_run::Entity::find()
-        .select_only()
-        .column(monitor_run::Column::Id)
-        .filter(monitor_run::Column::MonitorId.eq(monitor))
-        .order_by_desc(monitor_run::Column::DueAt)
-        .offset(u64::from(keep))
-        .limit(RUNS_DELETED)
-        .into_tuple()
-        .all(tx)
-        .await?;
-    if !old.is_empty() {
-        monitor_run::Entity::delete_many().filter(monitor_run::Column::Id.is_in(padded(old))).exec(tx).await?;
-    }
-    Ok(())
 }
 
 async fn team_name(tx: &Tx, team: TeamId) -> Result<String> {

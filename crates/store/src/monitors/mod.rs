@@ -12,6 +12,7 @@ mod claim;
 mod create;
 mod erase;
 mod finish;
+mod keep;
 mod monitor_ref;
 mod queries;
 mod start;

@@ -211,6 +211,8 @@ async fn delete_team(tx: &Tx, team: Uuid, now: Timestamp) -> Result<()> {
     team_limit::Entity::delete_many().filter(team_limit::Column::TeamId.eq(team)).exec(tx).await?;
     // Invitations, and grants with their codes and tokens, are deleted by cascade.
     member::Entity::delete_many().filter(member::Column::TeamId.eq(team)).exec(tx).await?;
+    // Monitors are locked before endpoints, as when a run is finished.
+    stop_monitors(tx, TeamId(team)).await?;
     let endpoints = webhook_endpoint::Entity::find()
         .filter(webhook_endpoint::Column::TeamId.eq(team))
         .lock(LockType::Update)
@@ -219,7 +221,6 @@ async fn delete_team(tx: &Tx, team: Uuid, now: Timestamp) -> Result<()> {
     for endpoint in endpoints {
         disable(tx, endpoint.id, DisabledReason::Requested).await?;
     }
-    stop_monitors(tx, TeamId(team)).await?;
     remember(tx, team, None, now).await
 }
 

@@ -109,7 +109,7 @@ impl Model<'_> {
             };
             assert!(one.is_none() || other.is_none(), "two processes start {run}");
             if let Some(start) = one.or(other) {
-                self.start(start, crash).await;
+                self.start(&start, crash).await;
             }
         }
         for monitor in monitors.due(now, MAX_ROWS).await.unwrap() {
@@ -130,7 +130,7 @@ impl Model<'_> {
                     Claimed::Run(start) => {
                         assert_eq!(self.epochs.insert(start.run, self.epoch), None, "a run is claimed twice");
                         if crash != Crash::AfterClaim {
-                            self.start(*start, crash).await;
+                            self.start(&start, crash).await;
                         }
                     }
                     Claimed::Missed(run) => {
@@ -148,7 +148,7 @@ impl Model<'_> {
     }
 
     /// Creates the grab of a run, or gets it if there is one.
-    async fn start(&mut self, start: StartRun, crash: Crash) {
+    async fn start(&mut self, start: &StartRun, crash: Crash) {
         let next = GrabId(Uuid::from_u128(start.run.0.as_u128() ^ 1));
         let grab = *self.grabs.entry(start.run).or_insert(next);
         if crash != Crash::AfterCreate {
@@ -177,7 +177,7 @@ impl Model<'_> {
         let is_paused = monitor.state != MonitorState::Paused;
         self.epoch += usize::from(!is_paused);
         let change = MonitorChange { is_paused: Some(is_paused), ..MonitorChange::default() };
-        let update = MonitorUpdate { target: self.target, change, secrets: None, now: self.now };
+        let update = MonitorUpdate { target: self.target, change, secrets: None, kept_limit: 5000, now: self.now };
         let changed = self.store.monitors().change(update).await.unwrap();
         assert!(matches!(changed, ChangeOutcome::Changed(_)));
     }

@@ -41,6 +41,7 @@ pub(crate) fn new_monitor(id: MonitorId, team: TeamId, spec: MonitorSpec) -> New
         spec,
         secrets: None,
         limit: 50,
+        kept_limit: 5000,
         now: NOW,
     }
 }
@@ -308,10 +309,10 @@ on_both! {
         let monitor = created(db, db.team(9).await, |_| ()).await;
         let change = async |is_paused, now| {
             let change = MonitorChange { is_paused: Some(is_paused), ..MonitorChange::default() };
-            let update = MonitorUpdate { target: target(&monitor), change, secrets: None, now };
+            let update = MonitorUpdate { target: target(&monitor), change, secrets: None, kept_limit: 5000, now };
             match db.store.monitors().change(update).await.unwrap() {
                 ChangeOutcome::Changed(monitor) => *monitor,
-                ChangeOutcome::NotFound => panic!("not found"),
+                refused => panic!("{refused:?}"),
             }
         };
         let paused = change(true, NOW).await;
@@ -330,6 +331,13 @@ on_both! {
         assert_eq!(db.store.monitors().create(one_more.clone()).await.unwrap(), CreateMonitorOutcome::TooMany);
         let of_app = NewMonitor { creator: Principal::Grant(GrantId(db.id())), limit: 9, ..one_more };
         assert_eq!(db.store.monitors().create(of_app).await.unwrap(), CreateMonitorOutcome::AccessEnded);
+        let many = NewMonitor { kept_limit: 150, ..new_monitor(MonitorId(db.id()), team, spec(|_| ())) };
+        let refused = CreateMonitorOutcome::TooManyRuns { left: 50 };
+        assert_eq!(db.store.monitors().create(many).await.unwrap(), refused);
+        let more = MonitorChange { keep: Some(151), ..MonitorChange::default() };
+        let update = MonitorUpdate { target: target(&monitor), change: more, secrets: None, kept_limit: 150, now: NOW };
+        let refused = ChangeOutcome::TooManyRuns { left: 150 };
+        assert_eq!(db.store.monitors().change(update).await.unwrap(), refused);
         let page = db.store.monitors().list(team, Environment::Live, None, None, 9).await.unwrap();
         assert_eq!((page.monitors, page.has_more), (vec![monitor.clone()], false));
         for target in [
