@@ -308,6 +308,10 @@ fn own_error(field: &Field) -> Option<FieldError> {
             let message = "The threshold must be a number from 0 to 100.".to_owned();
             return Some(FieldError { field: THRESHOLD, message });
         }
+        ("capture", _) => {
+            let message = "The options of the capture are too long for a monitor.".to_owned();
+            return Some(FieldError { field: "", message });
+        }
         ("monitors", _) => {
             let message = format!("The limit is reached: {}. Delete a monitor first.", field.allowed);
             return Some(FieldError { field: "", message });
