@@ -78,7 +78,7 @@ fn headers_are_sent_from_and_to_the_origin_of_the_target_only() {
                 let expected = [("accept", "b"), ("x-token", "c"), ("authorization", "Basic bWU6cA==")];
                 assert_eq!(sent, [&[("User-Agent", "x")][..], &expected].concat());
             }
-            decision @ (Decision::Continue | Decision::Fail(_) | Decision::Fulfill) => {
+            decision @ (Decision::Continue | Decision::Fail(_) | Decision::Fulfill | Decision::FulfillPdf { .. }) => {
                 assert!(!is_sent && decision == Decision::Continue, "{url} from {shown}");
             }
         }
