@@ -74,7 +74,7 @@ async fn sample_pages_are_captured_for_visitors_while_no_customer_needs_the_slot
     assert!(ended.text().await?.contains("\"done\""));
 
     // The slot is free a moment after the capture is done.
-    timeout(Duration::from_secs(20), async {
+    timeout(Duration::from_secs(60), async {
         while app.client.get(&image_url).send().await?.status() == 503 {}
         Ok::<_, reqwest::Error>(())
     })
@@ -244,7 +244,7 @@ async fn live_pages_wait_for_customers_follow_the_rules_for_domains_and_are_limi
 
     // The slot is free a moment after the capture is done.
     let bundled = format!("{}/sample.webp?{PHONE}", app.service.public_url());
-    timeout(Duration::from_secs(20), async {
+    timeout(Duration::from_secs(60), async {
         while app.client.get(&bundled).send().await?.status() == 503 {}
         Ok::<_, reqwest::Error>(())
     })
