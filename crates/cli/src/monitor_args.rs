@@ -68,7 +68,7 @@ pub(crate) struct CreateMonitorArgs {
     #[arg(long, value_name = "FIELDS")]
     pub(crate) cron: Option<String>,
     /// The time zone of --cron, such as Europe/Vienna [default: UTC]
-    #[arg(long, value_name = "ZONE", requires = "cron")]
+    #[arg(long, value_name = "ZONE", requires = "cron", conflicts_with = "every")]
     pub(crate) cron_time_zone: Option<String>,
     /// Name of the monitor [default: the host of the page]
     #[arg(long, value_name = "TEXT")]

@@ -78,7 +78,8 @@ async fn check_steps_in_frames(rig: &Rig) {
     assert_eq!(image.colour(900, 500), "lime");
 
     let (failure, _) = rig.fails(with_steps(&url, &json!([{ "click": "#form >> #none" }]))).await;
-    let expected = "Step 1 (click): nothing matches \"#none\" within 2 s. The page has 1 button or link: \"Send\".";
+    let expected =
+        "Step 1 (click): nothing matches \"#form >> #none\" within 2 s. The page has 1 button or link: \"Send\".";
     assert_eq!(failure.message, expected);
 }
 

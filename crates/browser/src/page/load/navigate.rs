@@ -89,9 +89,10 @@ async fn go_to(context: &CaptureContext<'_>, url: &str) -> Result<NavigateResult
     }
 }
 
-/// The PDF at which a navigation has ended, because the browser would download it.
+/// The PDF at which a navigation has ended, because the browser would download it. It refuses to download one whose status is an
+/// error, with an error of its own.
 fn aborted_pdf(context: &CaptureContext<'_>, navigated: &NavigateResult) -> Option<Document> {
-    if !navigated.is_download && navigated.error_text.as_deref() != Some(ABORTED) {
+    if !navigated.is_download && navigated.error_text.is_none() {
         return None;
     }
     let Navigation { loader, url, error: _, head } = last_navigation(context, None);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use chromiumoxide::cdp::browser_protocol::emulation::SetScriptExecutionDisabledParams;
 use grabd_domain::capture::{CaptureSpec, FileKind};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -80,6 +81,11 @@ pub(in crate::page) async fn open(context: &CaptureContext<'_>, pdf: &Document) 
     let status = pdf.head.as_ref().map_or(200, |head| head.status);
     context.interception.show_pdf(&pdf.url, status);
     context.interception.apply(context.tab, false).await?;
+    // Without scripts, no canvas is drawn. The document has none but ours.
+    if !context.spec.javascript {
+        let enable = SetScriptExecutionDisabledParams::new(false);
+        context.tab.client.call(Some(&context.tab.session), enable).await?;
+    }
     // The second navigation to the same address is no redirect.
     let restart = |seen: &mut WatchState| {
         (seen.navigations, seen.download) = (0, false);

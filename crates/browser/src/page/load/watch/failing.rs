@@ -12,7 +12,7 @@ const MAX_OPEN: usize = 4096;
 /// The most characters of a URL that are compared with rules. Longer ones are cut.
 const MAX_URL_CHARS: usize = 2048;
 
-/// Errors of requests that have not failed: the page, the caller or the service has stopped them.
+/// How errors begin of requests that have not failed: the page, the caller or the service has stopped them.
 const STOPPED: [&str; 2] = ["net::ERR_ABORTED", "net::ERR_BLOCKED_BY_CLIENT"];
 
 /// A request that failed as a rule says.
@@ -58,7 +58,7 @@ impl FailingRequests {
             // The body may still break off.
             Event::ResponseReceived { request, head, .. } => self.check(request, Some(head.status)),
             Event::RequestFailed { request, error } => {
-                if !STOPPED.contains(&error.as_str()) {
+                if !STOPPED.iter().any(|stopped| error.starts_with(stopped)) {
                     self.check(request, None);
                 }
                 self.open.remove(request);
