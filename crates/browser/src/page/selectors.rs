@@ -12,10 +12,11 @@ use crate::page::script::{self, without_comments};
 /// What such selectors begin with. No selector of CSS does.
 const PREFIXES: [&str; 2] = ["text=", "role="];
 
-/// An expression whose value has the functions of `locate.js`. They are too large to be sent to each page.
+/// An expression whose value has the functions of `locate.js`. They are too large to be sent to each page. Their key is a symbol:
+/// an element with the same id would be a property of the window.
 pub(super) static LIBRARY: LazyLock<String> = LazyLock::new(|| {
     let files = [include_str!("scripts/common.js"), include_str!("scripts/locate.js")];
-    format!("(globalThis.steps ??= (() => {{\n{}return steps;\n}})())", without_comments(&files))
+    format!("(globalThis[Symbol.for('grabd-steps')] ??= (() => {{\n{}return steps;\n}})())", without_comments(&files))
 });
 
 /// Lets our scripts in the document find what a selector names, if it is none of CSS. It is called before each of them that
@@ -41,8 +42,11 @@ mod tests {
 
     #[test]
     fn library_is_one_expression_without_comments() {
-        assert!(LIBRARY.starts_with("(globalThis.steps ??= (() => {") && LIBRARY.ends_with("})())"));
+        assert!(
+            LIBRARY.starts_with("(globalThis[Symbol.for('grabd-steps')] ??= (() => {") && LIBRARY.ends_with("})())")
+        );
         assert!(!LIBRARY.lines().any(|line| line.starts_with("//")));
+        assert!(!LIBRARY.contains("globalThis.steps"), "an element can have this id");
         for function in [
             "target",
             "field",

@@ -8,8 +8,8 @@ use grabd_domain::grabs::FailureReason::RenderFailed;
 use crate::rig::{Rig, request};
 use crate::site::{Site, html};
 
-/// What comes late comes after the page would have settled otherwise.
-const PAGE: &str = "<!doctype html><body style='margin:0;background:red'><div id=host></div>
+/// What comes late comes after the page would have settled otherwise. Ids that our scripts could use for globals do no harm.
+const PAGE: &str = "<!doctype html><body style='margin:0;background:red'><div id=host></div><i id=steps></i><i id=page></i>
     <div role=region aria-label='Totals' style='position:absolute;top:900px;left:0;width:200px;height:100px;background:lime'></div>
     <p style='position:absolute;top:300px;left:0;width:300px;height:50px;margin:0;background:blue'>Total <b>price</b></p>
     <p id=loading>Loading</p><button onclick=\"document.body.style.background = 'yellow'\">Open</button>

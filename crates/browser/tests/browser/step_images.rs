@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use grabd_domain::capture::CaptureRequest;
+use grabd_domain::grabs::FailureReason::RenderBlocked;
 use grabd_domain::render::{Capture, CapturedStepImage};
 use image::RgbImage;
 use serde_json::{Value, json};
 
 use crate::rig::{Rig, request};
-use crate::site::{Site, html};
+use crate::site::{Site, answer, html};
 
 /// Red at first, lime after a click, and 2000 pixels high. A bar at the bottom shows how far it is scrolled.
 const PAGE: &str = "<!doctype html><body style='margin:0;height:2000px;background:rgb(255, 0, 0)'>
@@ -112,5 +113,17 @@ async fn image_of_a_step_is_of_the_page_that_the_steps_before_led_to() {
     let missing = json!([{ "capture": "before" }, { "click": "#none" }]);
     let (failure, _) = rig.fails(with_steps(&site.url("/"), &missing)).await;
     assert!(failure.message.starts_with("Step 2 (click): nothing matches"), "{failure:?}");
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn page_that_must_not_be_captured_is_in_no_image_of_a_step() {
+    let refused = answer("403 Forbidden", "Content-Type: text/html", "<!doctype html><a href=/>Back</a>");
+    let site = Site::start(2, [("/", html("<!doctype html><a href=/refused>Next</a>")), ("/refused", refused)]).await;
+    let rig = rig().await;
+    let steps = json!([{ "click": "text=Next" }, { "capture": "refused" }, { "click": "text=Back" }]);
+    let (failure, _) = rig.fails(with_steps(&site.url("/"), &steps)).await;
+    assert_eq!(failure.reason, RenderBlocked);
+    assert!(failure.message.contains("status 403"), "{failure:?}");
     rig.chromium.shutdown().await;
 }

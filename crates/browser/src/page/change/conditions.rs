@@ -1,6 +1,6 @@
 //! What the caller waits for besides elements, and the pages that the caller does not accept.
 
-use grabd_domain::capture::{Conditions, Selector};
+use grabd_domain::capture::{Conditions, Secrets, Selector};
 use serde::{Deserialize, Serialize};
 
 use crate::page::context::CaptureContext;
@@ -104,10 +104,16 @@ pub(in crate::page) fn check_requests(context: &CaptureContext<'_>) -> Result<()
     match failed {
         None => Ok(()),
         Some(FailedRequest { url, status, .. }) => {
-            let url = SecretFilter::of(&context.spec.secrets).url(without_query(&url));
+            let url = shown_url(&context.spec.secrets, &url);
             Err(CaptureError::failed(request_failure(&url, status)))
         }
     }
+}
+
+/// A URL as it is shown: without values of the caller, its query and its fragment.
+fn shown_url(secrets: &Secrets, url: &str) -> String {
+    // The values first: they may have characters that end a path.
+    without_query(&SecretFilter::of(secrets).url(url)).to_owned()
 }
 
 /// A URL without its query and its fragment, which may have secrets of the page.
@@ -129,7 +135,18 @@ pub(in crate::page) fn blank_failure() -> CaptureError {
 
 #[cfg(test)]
 mod tests {
+    use grabd_domain::capture::{CaptureRequest, CaptureSpec};
+
     use super::*;
+
+    #[test]
+    fn values_of_the_caller_are_removed_from_urls_before_their_queries() {
+        let mut request = CaptureRequest { url: Some("https://example.com/".into()), ..CaptureRequest::default() };
+        let steps = r##"[{"type": {"into": "#a", "text": "pass?word", "secret": true}}]"##;
+        assert!(request.set("steps", serde_json::from_str(steps).unwrap()));
+        let secrets = CaptureSpec::parse(&request).unwrap().secrets;
+        assert_eq!(shown_url(&secrets, "https://a.example/pass?word/b?c=d"), "https://a.example/removed/b");
+    }
 
     #[test]
     fn message_about_a_request_has_no_query_and_is_short() {

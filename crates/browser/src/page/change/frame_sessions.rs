@@ -19,7 +19,7 @@ impl FrameSessions {
         self.lock().insert(frame.to_owned(), Arc::clone(session));
     }
 
-    /// Removes the session of a frame whose process has ended.
+    /// Removes the session of a frame that cannot be used in it.
     pub(in crate::page) fn forget(&self, frame: &str) {
         self.lock().remove(frame);
     }

@@ -172,6 +172,7 @@ fn unusable_option(spec: &CaptureSpec) -> Option<String> {
         ("wait_for_text", conditions.wait_for_text.is_some()),
         ("highlight", !highlight.is_empty()),
         ("wait_for_expression", conditions.wait_for_expression.is_some()),
+        ("wait_for_signal", conditions.wait_for_signal),
     ];
     let option = used.into_iter().find(|(_, is_used)| *is_used).map(|(name, _)| format!("`{name}`"));
     let file = || spec.also.iter().find(|kind| !is_of_any_document(**kind)).copied();
@@ -228,6 +229,7 @@ mod tests {
         assert_eq!(unusable(|r| r.also = Some(vec!["har".into(), "report".into()])), None);
         assert_eq!(unusable(|r| r.selector = Some("a".into())).as_deref(), Some("`selector`"));
         assert_eq!(unusable(|r| r.fail_if_text = Some("a".into())).as_deref(), Some("`fail_if_text`"));
+        assert_eq!(unusable(|r| r.wait_for_signal = Some(true)).as_deref(), Some("`wait_for_signal`"));
         assert_eq!(unusable(|r| r.also = Some(vec!["text".into()])).as_deref(), Some("`also` with \"text\""));
     }
 }

@@ -12,8 +12,8 @@ use crate::page::change::{freeze, hiding, requested};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::findings::extract;
-use crate::page::load::settle;
 use crate::page::load::watch::WatchState;
+use crate::page::load::{navigate, settle};
 use crate::page::picture::shot::{self, Shot};
 use crate::page::picture::{area, looks, slices, viewports};
 
@@ -44,9 +44,13 @@ fn shows_part(spec: &CaptureSpec) -> bool {
 /// beginning of errors.
 ///
 /// # Errors
-/// If it cannot be taken, and if the images of all steps are too large.
+/// If the document must not be captured, if the image cannot be taken, and if the images of all steps are too large.
 pub(in crate::page) async fn take(context: &CaptureContext<'_>, name: &str, step: &str) -> Result<(), CaptureError> {
     settle::settle_again(context).await?;
+    // A later step may lead away from a document that must not be captured.
+    if let Some(document) = context.tab.watch.read(|seen| seen.document.clone()) {
+        navigate::check_current(context, &document)?;
+    }
     let Some(Shot { image, width, height, for_files, .. }) = shoot(context).await? else {
         // The caller continues with the document that replaces this one.
         let is_leaving = |seen: &mut WatchState| seen.pending_navigation().is_some().then_some(());

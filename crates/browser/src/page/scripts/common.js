@@ -26,7 +26,8 @@ const trees = () => {
 const elements = (selector = '*') => trees().flatMap((tree) => [...tree.querySelectorAll(selector)]);
 
 // The elements that a selector of the caller matches. For those that are none of CSS, `locate.js` was sent before.
-const selected = (selector) => (/^(?:text|role)=/.test(selector) ? globalThis.steps.search(selector) : elements(selector));
+const selected = (selector) =>
+  (/^(?:text|role)=/.test(selector) ? globalThis[Symbol.for('grabd-steps')].search(selector) : elements(selector));
 
 // The parent in the flat tree: through slots and out of shadow trees.
 const parentOf = (element) => element.assignedSlot ?? element.parentElement ?? element.getRootNode().host ?? null;

@@ -500,11 +500,14 @@
     }
   };
 
-  // Lets the clock go on to the end of a phase, and answers when it stands there.
+  // Lets the clock go on to the end of a phase, and answers when it stands there. What it waited for may never come: no scripts run
+  // while an image is taken, and a message or a frame that comes then is lost.
   const goOn = (to, answer) => {
     phase = max(phase, trunc(to));
     end = max(end, endMs + phase * phaseMs + events * eventMs);
     waiting[waiting.length] = answer;
+    isFrameDue ||= frameWait !== null;
+    [isAwake, frameWait] = [false, null];
     wake();
   };
   const answerCalls = () => {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::emulation::SetFocusEmulationEnabledParams;
-use chromiumoxide::cdp::browser_protocol::target::{AttachToTargetParams, FilterEntry, GetTargetsParams, TargetFilter};
+use chromiumoxide::cdp::browser_protocol::target::{
+    AttachToTargetParams, DetachFromTargetParams, FilterEntry, GetTargetsParams, SessionId, TargetFilter,
+};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -46,6 +48,13 @@ pub(super) async fn session_of(context: &CaptureContext<'_>, frame: &str) -> Res
     let session: Arc<str> = session_id.into();
     context.frame_sessions.remember(frame, &session);
     Ok(Some(session))
+}
+
+/// Ends a session in which the frame cannot be used. The next attempt begins another one, so that they would add up.
+pub(super) fn leave(context: &CaptureContext<'_>, frame: &str, session: &str) {
+    context.frame_sessions.forget(frame);
+    let detach = DetachFromTargetParams { session_id: Some(SessionId::new(session)) };
+    context.tab.client.tell(None, &detach);
 }
 
 /// `None` if the frame is gone.

@@ -239,8 +239,7 @@ async fn enter(
     let Some(session) = attach::session_of(context, frame).await? else { return Ok(None) };
     let world = calls(context, Some(&session), until).world(frame.to_owned()).await?;
     if world.is_none() {
-        // The session ends with the process of the frame.
-        context.frame_sessions.forget(frame);
+        attach::leave(context, frame, &session);
     }
     Ok(world.map(|world| Place { session: Some(session), world }))
 }
