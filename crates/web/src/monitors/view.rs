@@ -8,7 +8,7 @@ use crate::environments::environment_name;
 use crate::grabs::compare::MONITOR;
 use crate::grabs::view::{capitalized, title};
 use crate::team::TeamContext;
-use crate::time_format::{Moment, wait};
+use crate::time_format::{Moment, time_until};
 
 /// A monitor as a page shows it.
 pub(super) struct MonitorView {
@@ -236,13 +236,6 @@ fn alerts_text(has_webhook: bool, has_email: bool, alert_after: u32) -> String {
     match alert_after {
         0 | 1 => ways.to_owned(),
         count => format!("{ways}, after {count} captures in a row that differ"),
-    }
-}
-
-fn time_until(next: Timestamp, now: Timestamp) -> String {
-    match next.since(now).as_millis().div_ceil(1000) {
-        0 => "now".to_owned(),
-        seconds => format!("in {}", wait(u64::try_from(seconds).unwrap_or(u64::MAX))),
     }
 }
 
