@@ -4,7 +4,7 @@ use super::compare::Baseline;
 use super::outcome::RunOutcome;
 
 /// Failed runs in a row after which an alert is sent.
-pub const FAILURES_BEFORE_ALERT: u32 = 3;
+pub const FAILURES_TOLD: u32 = 3;
 
 /// What is remembered from run to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Progress {
             RunOutcome::Running | RunOutcome::Missed => unchanged,
             RunOutcome::Failed => {
                 let failures = self.failures.saturating_add(1);
-                let failed = failures >= FAILURES_BEFORE_ALERT && !self.is_failure_told;
+                let failed = failures >= FAILURES_TOLD && !self.is_failure_told;
                 let is_failure_told = self.is_failure_told || failed;
                 let progress = Self { failures, is_failure_told, ..self };
                 Judgement { progress, alerts: Alerts { failed, ..Alerts::default() }, is_baseline: false }
