@@ -15,9 +15,9 @@ Kinds = dict[str, str]
 COMMON = ["full_page", "format", "device", "block", "also"]
 # How words are written in names that users see.
 WORDS = {
-    "css": "CSS", "har": "HAR", "html": "HTML", "http": "HTTP", "javascript": "JavaScript", "jpeg": "JPEG",
-    "mhtml": "MHTML", "mm": "(mm)", "ms": "(ms)", "pdf": "PDF", "phash": "Perceptual Hash", "png": "PNG", "url": "URL",
-    "urls": "URLs", "webp": "WebP", "xhr": "XHR", "if": "if", "on": "on", "to": "to", "for": "for",
+    "css": "CSS", "har": "HAR", "html": "HTML", "http": "HTTP", "ipad": "iPad", "iphone": "iPhone", "javascript": "JavaScript",
+    "jpeg": "JPEG", "mhtml": "MHTML", "mm": "(mm)", "ms": "(ms)", "pdf": "PDF", "phash": "Perceptual Hash", "png": "PNG",
+    "se": "SE", "url": "URL", "urls": "URLs", "webp": "WebP", "xhr": "XHR", "if": "if", "on": "on", "to": "to", "for": "for",
 }
 # From this length on, a text has a field of several lines.
 LONG_TEXT = 4096
@@ -27,10 +27,11 @@ SEVERAL = {"typeOptions": {"multipleValues": True}}
 
 
 def title(name: str) -> str:
-    words = [WORDS.get(word, word[:1].upper() + word[1:]) for word in name.split("_")]
-    # The first and the last word begin with a capital letter in any case.
+    words = [WORDS.get(word, word[:1].upper() + word[1:]) for word in re.split("[_-]", name)]
+    # The first and the last word begin with a capital letter, unless they have one elsewhere.
     for at in (0, -1):
-        words[at] = words[at][:1].upper() + words[at][1:]
+        if words[at].islower():
+            words[at] = words[at][:1].upper() + words[at][1:]
     return " ".join(words)
 
 
@@ -63,7 +64,7 @@ def about(schema: Schema) -> str:
     """The description, as n8n shows it: HTML, and without names of files of the project."""
     text = " ".join(schema.get("description", "").split())
     text = re.sub(r" docs/\S+\.md describes [a-z ]+\.", "", text)
-    text = re.sub(r",? see docs/\S+\.md\b", "", text)
+    text = re.sub(r",? (see docs/\S+\.md\b|which docs/\S+\.md lists\b)", "", text)
     # Most descriptions say what the service is to do, as in "Capture the whole page".
     if kind_of(schema) == "boolean" and text and not text.startswith(("A ", "One ", "The ")):
         text = f"Whether to {text[:1].lower()}{text[1:]}"

@@ -76,7 +76,7 @@ pub(crate) struct CreateMonitorArgs {
     /// A larger share of the image than this must change, from 0 (any change) to 1 [default: 0.001]
     #[arg(long, value_name = "RATIO", value_parser = share, conflicts_with = "no_compare_image")]
     pub(crate) threshold: Option<f64>,
-    /// CSS selector of elements whose changes do not count; can be repeated
+    /// CSS selector of elements that are not shown in the captures, so that they never differ; can be repeated
     #[arg(long, value_name = "CSS", conflicts_with = "no_compare_image")]
     pub(crate) ignore: Vec<String>,
     /// Do not compare the images, only the HTTP status

@@ -50,9 +50,18 @@ pub(crate) fn wait(seconds: u64) -> String {
     let (count, unit) = match seconds {
         0..=90 => (seconds, "second"),
         91..=5400 => (seconds.div_ceil(60), "minute"),
-        5401.. => (seconds.div_ceil(3600), "hour"),
+        5401..=172_800 => (seconds.div_ceil(3600), "hour"),
+        172_801.. => (seconds.div_ceil(86_400), "day"),
     };
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The wait until a time, as in `in 5 minutes`.
+pub(crate) fn time_until(next: Timestamp, now: Timestamp) -> String {
+    match next.since(now).as_millis().div_ceil(1000) {
+        0 => "now".to_owned(),
+        seconds => format!("in {}", wait(u64::try_from(seconds).unwrap_or(u64::MAX))),
+    }
 }
 
 #[cfg(test)]
@@ -72,10 +81,24 @@ mod tests {
 
     #[test]
     fn waits_are_formatted_in_a_suitable_unit() {
-        for (seconds, expected) in
-            [(1, "1 second"), (90, "90 seconds"), (91, "2 minutes"), (3600, "60 minutes"), (5401, "2 hours")]
-        {
+        for (seconds, expected) in [
+            (1, "1 second"),
+            (90, "90 seconds"),
+            (91, "2 minutes"),
+            (3600, "60 minutes"),
+            (5401, "2 hours"),
+            (172_800, "48 hours"),
+            (172_801, "3 days"),
+        ] {
             assert_eq!(wait(seconds), expected);
+        }
+    }
+
+    #[test]
+    fn time_until_is_relative_to_now() {
+        let now = Timestamp::from_ms(10_000);
+        for (ms, expected) in [(9_000, "now"), (10_000, "now"), (10_001, "in 1 second"), (310_000, "in 5 minutes")] {
+            assert_eq!(time_until(Timestamp::from_ms(ms), now), expected);
         }
     }
 }

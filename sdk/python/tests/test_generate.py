@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 import unittest
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ def load() -> Any:
     spec = importlib.util.spec_from_file_location("generate", PATH)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # The module beside it is found as if it was run as a program.
+    if str(PATH.parent) not in sys.path:
+        sys.path.append(str(PATH.parent))
     spec.loader.exec_module(module)
     return module
 
@@ -31,6 +35,16 @@ OPTIONS = {
     "clip": {"type": "object", "required": ["x"], "properties": {"x": SIDE}},
     "headers": {"type": "object", "additionalProperties": {"type": "string"}},
     "statuses": {"type": "array", "items": {"oneOf": [{"type": "string", "enum": ["4xx"]}, {"type": "integer"}]}},
+    # The node for n8n shows these at once.
+    "full_page": {"type": "boolean"},
+    "format": {"type": "string", "enum": ["png"]},
+    "device": {
+        "type": "string",
+        "enum": ["desktop", "iphone-se"],
+        "description": "A device, which docs/guide/PICTURE.md lists.",
+    },
+    "block": {"type": "array", "items": {"type": "string", "enum": ["ads"]}},
+    "also": {"type": "array", "items": {"type": "string", "enum": ["pdf"]}},
 }
 
 
@@ -49,7 +63,7 @@ def document(options: dict[str, Any]) -> dict[str, Any]:
 
 class GenerateTest(unittest.TestCase):
     def test_objects_lists_maps_and_unions_are_typed(self) -> None:
-        typescript, python = load().generate(document(OPTIONS)).values()
+        typescript, python, _ = load().generate(document(OPTIONS)).values()
         for line in [
             "export interface Cookie {",
             "  name: string;",
@@ -72,6 +86,12 @@ class GenerateTest(unittest.TestCase):
         ]:
             self.assertIn(f"\n{line}\n", python)
         compile(python, "generated", "exec")
+
+    def test_parameters_of_the_node_for_n8n_have_names_for_people(self) -> None:
+        *_, n8n = load().generate(document(OPTIONS)).values()
+        for text in ['"name": "iPhone SE"', '"name": "Desktop"', '"displayName": "Full Page"', '"description": "A device"']:
+            self.assertIn(text, n8n)
+        self.assertNotIn("docs/", n8n)
 
     def test_option_with_the_name_of_an_argument_is_refused(self) -> None:
         for name in ("timeout", "signal"):

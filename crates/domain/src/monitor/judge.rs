@@ -26,7 +26,7 @@ pub struct Alerts {
     pub changed: bool,
     /// The last runs have failed.
     pub failed: bool,
-    /// The first done run after failed ones that were told.
+    /// The first done run after failed ones that an alert was sent for.
     pub recovered: bool,
 }
 

@@ -1,11 +1,10 @@
 //! Encryption of the secret options of monitors' captures: request headers, cookies and passwords.
 
-use std::collections::BTreeMap;
-
-use grabd_domain::capture::{CaptureSpec, OptionValue};
+use grabd_domain::capture::CaptureSpec;
 use grabd_domain::ids::MonitorId;
 
 use crate::error::Error;
+use crate::queue::secrets::{restore, to_json};
 use crate::vault::Vault;
 
 /// Encrypts the secret options, for this monitor only. `None` if there are none.
@@ -13,12 +12,7 @@ use crate::vault::Vault;
 /// # Errors
 /// If they cannot be serialized.
 pub(super) fn seal(vault: &Vault, monitor: MonitorId, spec: &CaptureSpec) -> Result<Option<Vec<u8>>, Error> {
-    let secrets = spec.secret_options();
-    if secrets.is_empty() {
-        return Ok(None);
-    }
-    let json = serde_json::to_vec(&secrets)?;
-    Ok(Some(vault.seal(&json, monitor.0.as_bytes())))
+    Ok(to_json(spec)?.map(|json| vault.seal(&json, monitor.0.as_bytes())))
 }
 
 /// Adds the secret options of a monitor to its spec. `None` if they are missing or cannot be decrypted: then the key file is
@@ -29,15 +23,12 @@ pub(super) fn unseal(
     spec: CaptureSpec,
     sealed: Option<&[u8]>,
 ) -> Option<CaptureSpec> {
-    let Some(sealed) = sealed else { return spec.secrets.given().is_empty().then_some(spec) };
-    let json = vault.unseal(sealed, monitor.0.as_bytes()).ok()?;
-    let secrets: BTreeMap<String, OptionValue> = serde_json::from_slice(&json).ok()?;
-    spec.with_secrets(secrets)
+    restore(vault, monitor.0.as_bytes(), spec, sealed)
 }
 
 #[cfg(test)]
 mod tests {
-    use grabd_domain::capture::{CaptureRequest, Secret};
+    use grabd_domain::capture::{CaptureRequest, OptionValue, Secret};
     use uuid::Uuid;
 
     use super::*;

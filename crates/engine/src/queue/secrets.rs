@@ -29,8 +29,13 @@ pub(crate) fn seal(core: &Core, grab: GrabId, spec: &CaptureSpec) -> Result<Opti
 /// Adds the secret options of a grab to its spec. None if they are missing or cannot be decrypted: then the key file is
 /// another one.
 pub(crate) fn unseal(vault: &Vault, grab: GrabId, spec: CaptureSpec, sealed: Option<&[u8]>) -> Option<CaptureSpec> {
+    restore(vault, grab.0.as_bytes(), spec, sealed)
+}
+
+/// Adds secret options that were encrypted for this owner to a spec, as [`unseal`] does.
+pub(crate) fn restore(vault: &Vault, owner: &[u8], spec: CaptureSpec, sealed: Option<&[u8]>) -> Option<CaptureSpec> {
     let Some(sealed) = sealed else { return spec.secrets.given().is_empty().then_some(spec) };
-    let json = vault.unseal(sealed, grab.0.as_bytes()).ok()?;
+    let json = vault.unseal(sealed, owner).ok()?;
     let secrets: BTreeMap<String, OptionValue> = serde_json::from_slice(&json).ok()?;
     spec.with_secrets(secrets)
 }

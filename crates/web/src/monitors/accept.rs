@@ -26,7 +26,7 @@ pub(crate) async fn submit(
         Ok(_) => Ok(see_other(&format!("{}?accepted", at.monitor_path(monitor.id, "")))),
         Err(Fault::BadRequest(_)) => Err(Problem::conflict(
             "This capture cannot be accepted",
-            "It is none of this monitor, its run is no longer listed, or its image was deleted.",
+            "It is not a capture of this monitor, its run is no longer listed, or its image was deleted.",
             "Choose another capture on the page of the monitor.",
         )),
         Err(fault) => Err(fault.into()),

@@ -231,7 +231,7 @@ fn baseline(chosen: &str, error: Option<String>) -> Select {
     Select {
         name: BASELINE,
         label: "Compare with the capture",
-        hint: "A reported change is the new standard by itself, or only when somebody accepts it.",
+        hint: "After a reported change, later captures are compared with it at once, or only when somebody accepts it.",
         choices: Baseline::ALL.into_iter().map(choice).collect(),
         error,
     }

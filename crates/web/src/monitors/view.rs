@@ -8,7 +8,7 @@ use crate::environments::environment_name;
 use crate::grabs::compare::MONITOR;
 use crate::grabs::view::{capitalized, title};
 use crate::team::TeamContext;
-use crate::time_format::{Moment, wait};
+use crate::time_format::{Moment, time_until};
 
 /// A monitor as a page shows it.
 pub(super) struct MonitorView {
@@ -152,7 +152,7 @@ const fn outcome_class(outcome: RunOutcome) -> &'static str {
 
 /// What a run found, in a sentence.
 fn summary(run: &Run) -> String {
-    let share = run.difference_ppm.map(|ppm| format!("{} of the image differ", share_text(ppm)));
+    let share = run.difference_ppm.map(|ppm| format!("{} of the image differs", share_text(ppm)));
     match run.outcome {
         RunOutcome::Running => "The page is being captured.".to_owned(),
         RunOutcome::First => "Later captures are compared with this one.".to_owned(),
@@ -162,7 +162,7 @@ fn summary(run: &Run) -> String {
         RunOutcome::Changed => {
             let others = run.changes.iter().filter_map(|change| match change {
                 Change::Image => None,
-                Change::Status => Some("the HTTP status is another one"),
+                Change::Status => Some("the HTTP status has changed"),
             });
             let parts: Vec<&str> = share.as_deref().into_iter().chain(others).collect();
             match parts.is_empty() {
@@ -239,13 +239,6 @@ fn alerts_text(has_webhook: bool, has_email: bool, alert_after: u32) -> String {
     }
 }
 
-fn time_until(next: Timestamp, now: Timestamp) -> String {
-    match next.since(now).as_millis().div_ceil(1000) {
-        0 => "now".to_owned(),
-        seconds => format!("in {}", wait(u64::try_from(seconds).unwrap_or(u64::MAX))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use grabd_domain::ids::{GrabId, MonitorId, RunId};
@@ -279,16 +272,16 @@ mod tests {
             (Running, None, &[][..], None, "The page is being captured."),
             (First, None, &[], None, "Later captures are compared with this one."),
             (Same, None, &[], None, "Nothing changed."),
-            (Same, Some(7), &[], None, "Less than 0.1 % of the image differ."),
-            (Changed, Some(21_999), &[Change::Image], None, "2.1 % of the image differ."),
+            (Same, Some(7), &[], None, "Less than 0.1 % of the image differs."),
+            (Changed, Some(21_999), &[Change::Image], None, "2.1 % of the image differs."),
             (
                 Changed,
                 Some(21_999),
                 &[Change::Image, Change::Status],
                 None,
-                "2.1 % of the image differ; the HTTP status is another one.",
+                "2.1 % of the image differs; the HTTP status has changed.",
             ),
-            (Changed, None, &[Change::Status], None, "The HTTP status is another one."),
+            (Changed, None, &[Change::Status], None, "The HTTP status has changed."),
             (Failed, None, &[], error, "The page did not load."),
             (Missed, None, &[], None, "Nothing was captured."),
         ] {

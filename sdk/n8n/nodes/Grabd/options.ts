@@ -62,10 +62,70 @@ export const COMMON_OPTIONS: INodeProperties[] = [
       {
         "name": "Tablet",
         "value": "tablet"
+      },
+      {
+        "name": "iPhone SE",
+        "value": "iphone-se"
+      },
+      {
+        "name": "iPhone 13",
+        "value": "iphone-13"
+      },
+      {
+        "name": "iPhone 15",
+        "value": "iphone-15"
+      },
+      {
+        "name": "iPhone 16 Pro",
+        "value": "iphone-16-pro"
+      },
+      {
+        "name": "iPhone 16 Pro Max",
+        "value": "iphone-16-pro-max"
+      },
+      {
+        "name": "Pixel 8",
+        "value": "pixel-8"
+      },
+      {
+        "name": "Galaxy S24",
+        "value": "galaxy-s24"
+      },
+      {
+        "name": "iPad Mini",
+        "value": "ipad-mini"
+      },
+      {
+        "name": "iPad 10",
+        "value": "ipad-10"
+      },
+      {
+        "name": "iPad Pro 13",
+        "value": "ipad-pro-13"
+      },
+      {
+        "name": "Laptop 13",
+        "value": "laptop-13"
+      },
+      {
+        "name": "Laptop 14",
+        "value": "laptop-14"
+      },
+      {
+        "name": "Laptop 15",
+        "value": "laptop-15"
+      },
+      {
+        "name": "Desktop 900p",
+        "value": "desktop-900p"
+      },
+      {
+        "name": "Desktop 1080p",
+        "value": "desktop-1080p"
       }
     ],
     "default": "desktop",
-    "description": "Show the page as on this kind of device. A phone has 390 x 844 pixels and scale 3, a tablet 768 x 1024 and scale 2, both with touch and the User-Agent of an Android browser. `width`, `height`, `scale` and `user_agent` win over that.",
+    "description": "Show the page as on a `phone`, a `tablet`, or a model such as `iphone-15`. A phone has 390 x 844 pixels and scale 3, a tablet 768 x 1024 and scale 2, both with touch and the User-Agent of an Android browser. Models have sizes, scales and User-Agents of their own. `width`, `height`, `scale` and `user_agent` win over that.",
     "routing": {
       "send": {
         "type": "body",
@@ -89,10 +149,18 @@ export const COMMON_OPTIONS: INodeProperties[] = [
       {
         "name": "Cookie Banners",
         "value": "cookie_banners"
+      },
+      {
+        "name": "Chats",
+        "value": "chats"
+      },
+      {
+        "name": "Social",
+        "value": "social"
       }
     ],
     "default": [],
-    "description": "Keep this content out of the page: `ads` and `trackers` by the filter lists of the service, `cookie_banners` by refusing consent, or by hiding the dialog. The document itself is always loaded. `consent` and `blocked` of the grab report what was done. A service without filter lists rejects `ads` and `trackers`.",
+    "description": "Keep this content out of the page. `ads` and `trackers` are left out by the filter lists of the service, `cookie_banners` by refusing consent, or by hiding the dialog. `chats` are chat widgets, and `social` are share bars and buttons. The document itself is always loaded. `consent` and `blocked` of the grab report what was done. A service without filter lists rejects `ads` and `trackers`.",
     "routing": {
       "send": {
         "type": "body",
@@ -318,7 +386,7 @@ export const OTHER_OPTIONS: INodeProperties[] = [
       "multipleValues": true
     },
     "default": [],
-    "description": "Click the first element that matches each of these CSS selectors, one after the other. Each click is followed by a wait until the page has settled, and may lead to another page. The capture fails, without charge, if nothing visible matches. At most 10.",
+    "description": "Click the first element that matches each of these CSS selectors, one after the other. They may also begin with `text=` or `role=`, as in `steps`. Each click is followed by a wait until the page has settled, and may lead to another page. The capture fails, without charge, if nothing visible matches. At most 10.",
     "placeholder": "e.g. #accept",
     "routing": {
       "send": {
@@ -601,7 +669,7 @@ export const OTHER_OPTIONS: INodeProperties[] = [
     "name": "fail_if_selector",
     "type": "string",
     "default": "",
-    "description": "Fail if an element that matches this CSS selector is visible. It is looked for just before the image is taken. A capture that fails is not charged.",
+    "description": "Fail if an element that matches this CSS selector is visible. It may also begin with `text=` or `role=`, as in `steps`. It is looked for just before the image is taken. A capture that fails is not charged.",
     "placeholder": "e.g. .error-page",
     "routing": {
       "send": {
@@ -615,12 +683,60 @@ export const OTHER_OPTIONS: INodeProperties[] = [
     "name": "fail_if_text",
     "type": "string",
     "default": "",
-    "description": "Fail if the page shows this text. It is looked for just before the image is taken. A capture that fails is not charged. Upper and lower case count as equal, and so do spaces and line breaks. Frames of other origins are not searched.",
+    "description": "Fail if the page shows this text. It is looked for just before the image is taken. A capture that fails is not charged. Upper and lower case count as equal, and so do spaces and line breaks. Text that is transparent or cut off does not count. Frames of other origins are not searched.",
     "placeholder": "e.g. Internal server error",
     "routing": {
       "send": {
         "type": "body",
         "property": "fail_if_text"
+      }
+    }
+  },
+  {
+    "displayName": "Fail on Request",
+    "name": "fail_on_request",
+    "type": "fixedCollection",
+    "options": [
+      {
+        "displayName": "Fail on Request",
+        "name": "value",
+        "values": [
+          {
+            "displayName": "URL",
+            "name": "url",
+            "type": "string",
+            "default": "",
+            "description": "Pattern of the URLs; `*` stands for any characters"
+          },
+          {
+            "displayName": "More",
+            "name": "more",
+            "type": "collection",
+            "placeholder": "Add Member",
+            "options": [
+              {
+                "displayName": "Status",
+                "name": "status",
+                "type": "string",
+                "default": "",
+                "description": "`4xx`, `5xx`, a number from 400 to 599, or `failed` without an answer; any of these by default"
+              }
+            ],
+            "default": {}
+          }
+        ]
+      }
+    ],
+    "default": {},
+    "placeholder": "Add Fail on Request",
+    "typeOptions": {
+      "multipleValues": true
+    },
+    "description": "Fail if a request of the page to one of these URLs failed, or was answered with the status of a failure. `url` is a pattern as in `block_urls`. `status` is `4xx`, `5xx`, a number, or `failed` for a request without an answer; without it, all of these count. The requests of the captured document, its frames and its workers count, and so does its own. Requests that the page cancels, that are blocked, or that have no answer yet do not count, nor do WebSockets. A capture that fails is not charged; the message names the URL without its query. At most 20.",
+    "routing": {
+      "send": {
+        "type": "body",
+        "property": "fail_on_request"
       }
     }
   },
@@ -687,6 +803,19 @@ export const OTHER_OPTIONS: INodeProperties[] = [
       "send": {
         "type": "body",
         "property": "freeze"
+      }
+    }
+  },
+  {
+    "displayName": "Freeze All",
+    "name": "freeze_all",
+    "type": "boolean",
+    "default": false,
+    "description": "Whether to freeze the page, its clock and its random numbers. As `freeze`, so that what scripts draw is equal in repeated captures, too. The clock begins at 2026-01-01 12:00 UTC, stands still while the page loads, and stops some seconds later. What a page shows after that is missing. Frames of other sites and service workers keep their clock.",
+    "routing": {
+      "send": {
+        "type": "body",
+        "property": "freeze_all"
       }
     }
   },
@@ -1282,6 +1411,20 @@ export const OTHER_OPTIONS: INodeProperties[] = [
         "type": "boolean",
         "default": false,
         "description": "Whether to add the headings as bookmarks"
+      },
+      {
+        "displayName": "First Page Header",
+        "name": "first_page_header",
+        "type": "string",
+        "default": "",
+        "description": "Text in the top margin of the first page, instead of `header`; empty for none"
+      },
+      {
+        "displayName": "First Page Footer",
+        "name": "first_page_footer",
+        "type": "string",
+        "default": "",
+        "description": "Text in the bottom margin of the first page, instead of `footer`; empty for none"
       }
     ],
     "default": {},
@@ -1290,6 +1433,24 @@ export const OTHER_OPTIONS: INodeProperties[] = [
       "send": {
         "type": "body",
         "property": "pdf"
+      }
+    }
+  },
+  {
+    "displayName": "PDF Page",
+    "name": "pdf_page",
+    "type": "number",
+    "typeOptions": {
+      "minValue": 1,
+      "maxValue": 500,
+      "numberPrecision": 0
+    },
+    "default": 1,
+    "description": "Which page of a PDF to capture. If the URL leads to a PDF, the image shows one of its pages, as wide as the viewport; use `full_page` for all of it. The capture fails, without charge, if the PDF has no such page, needs a password or is broken, and if the URL leads to a web page and another page than the first is asked for.",
+    "routing": {
+      "send": {
+        "type": "body",
+        "property": "pdf_page"
       }
     }
   },
@@ -1411,7 +1572,7 @@ export const OTHER_OPTIONS: INodeProperties[] = [
     "name": "selector",
     "type": "string",
     "default": "",
-    "description": "CSS selector: capture only the first element that it matches. The capture fails, without charge, if nothing matches.",
+    "description": "CSS selector: capture only the first element that it matches. It may also begin with `text=` or `role=`, as in `steps`, but not lead into a frame. The capture fails, without charge, if nothing matches.",
     "placeholder": "e.g. main",
     "routing": {
       "send": {
@@ -1446,7 +1607,7 @@ export const OTHER_OPTIONS: INodeProperties[] = [
       "rows": 4
     },
     "default": "[{\"type\": {\"into\": \"#user\", \"text\": \"guest\"}}, {\"press\": \"Enter\"}]",
-    "description": "Act on the loaded page before the image: steps that are done one after the other, such as `click`, `type` and `press`. Each is an object with one member. It is followed by a wait until the page has settled, and may lead to another page. A selector is one of CSS, `text=Log in`, or `role=button[name=\"Log in\"]`; `iframe &gt;&gt; button` looks in a frame. The capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for `wait_for` and `wait_for_text`; the message names the step. Steps are done after `click` and before `script`. The value is kept encrypted, deleted when the grab has ended, and never shown. Never returned. At most 20.",
+    "description": "Act on the loaded page before the image, one step after the other. Each step is an object with one member, such as `click`, `type` or `press`. It is followed by a wait until the page has settled, and may lead to another page. A selector is one of CSS, `text=Log in`, or `role=button[name=\"Log in\"]`; `iframe &gt;&gt; button` looks in a frame. The capture fails, without charge, if a step cannot be done within 5 seconds, or within 10 for `wait_for` and `wait_for_text`; the message names the step. Steps are done after `click` and before `script`. The value is kept encrypted, deleted when the grab has ended, and never shown. Never returned. At most 20.",
     "routing": {
       "send": {
         "type": "body",
@@ -1649,11 +1810,54 @@ export const OTHER_OPTIONS: INodeProperties[] = [
     }
   },
   {
+    "displayName": "Vision",
+    "name": "vision",
+    "type": "options",
+    "options": [
+      {
+        "name": "None",
+        "value": "none"
+      },
+      {
+        "name": "Deuteranopia",
+        "value": "deuteranopia"
+      },
+      {
+        "name": "Protanopia",
+        "value": "protanopia"
+      },
+      {
+        "name": "Tritanopia",
+        "value": "tritanopia"
+      },
+      {
+        "name": "Achromatopsia",
+        "value": "achromatopsia"
+      },
+      {
+        "name": "Blurred Vision",
+        "value": "blurred_vision"
+      },
+      {
+        "name": "Reduced Contrast",
+        "value": "reduced_contrast"
+      }
+    ],
+    "default": "none",
+    "description": "Draw the page as with this vision deficiency. With `deuteranopia`, `protanopia` and `tritanopia`, people do not perceive green, red or blue, and with `achromatopsia` no colour. The page cannot tell.",
+    "routing": {
+      "send": {
+        "type": "body",
+        "property": "vision"
+      }
+    }
+  },
+  {
     "displayName": "Wait For",
     "name": "wait_for",
     "type": "string",
     "default": "",
-    "description": "Wait until an element that matches this CSS selector is visible. The capture fails, without charge, if none becomes visible in time.",
+    "description": "Wait until an element that matches this CSS selector is visible. All selectors of `steps` are accepted. The capture fails, without charge, if none becomes visible in time.",
     "placeholder": "e.g. #chart svg",
     "routing": {
       "send": {
@@ -1715,12 +1919,25 @@ export const OTHER_OPTIONS: INodeProperties[] = [
     "name": "wait_for_gone",
     "type": "string",
     "default": "",
-    "description": "Wait until no element that matches this CSS selector is visible. The capture fails, without charge, if one stays visible.",
+    "description": "Wait until no element that matches this CSS selector is visible. It may also begin with `text=` or `role=`, as in `steps`. The capture fails, without charge, if one stays visible.",
     "placeholder": "e.g. .spinner",
     "routing": {
       "send": {
         "type": "body",
         "property": "wait_for_gone"
+      }
+    }
+  },
+  {
+    "displayName": "Wait for Signal",
+    "name": "wait_for_signal",
+    "type": "boolean",
+    "default": false,
+    "description": "Whether to wait until the page says that it is ready. It does so with `window.grabReady = true`, or with an event of the type `grabReady` on `window` or `document`, which may come before it is waited for. The capture fails, without charge, if the page does neither in time. Not without `javascript`.",
+    "routing": {
+      "send": {
+        "type": "body",
+        "property": "wait_for_signal"
       }
     }
   },
@@ -1769,10 +1986,14 @@ export const OPTION_KINDS: Readonly<Record<string, Kind>> = {
   "geolocation": "object",
   "fail_on_status": "words",
   "clip": "object",
+  "pdf.first_page_header": "text",
+  "pdf.first_page_footer": "text",
   "pdf": "object",
   "metadata": "map",
   "viewports": "objects",
   "steps": "json",
   "highlight": "objects",
-  "thumbnail": "object"
+  "thumbnail": "object",
+  "fail_on_request.status": "word",
+  "fail_on_request": "objects"
 };

@@ -689,7 +689,7 @@ class MonitorCompareOptionsImage(TypedDict, total=False):
 
 
 class MonitorCompareOptions(TypedDict, total=False):
-    """What counts as a change."""
+    """What counts as a change. Unknown members are refused."""
 
     image: MonitorCompareOptionsImage
     """How images are compared. If neither this nor `status` is there, they are compared."""
@@ -702,7 +702,7 @@ class MonitorCompareOptions(TypedDict, total=False):
 
 
 class MonitorNotifyOptions(TypedDict, total=False):
-    """How alerts are sent."""
+    """How alerts are sent. Unknown members are refused."""
 
     webhook: bool
     """By webhooks that have subscribed to the events of monitors. Default: `true`."""
@@ -725,11 +725,11 @@ class CreateMonitorOptions(TypedDict, total=False):
     time_zone: str
     """The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`."""
     compare: MonitorCompareOptions
-    """What counts as a change."""
+    """What counts as a change. Unknown members are refused."""
     alert_after: int
     """After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`."""
     notify: MonitorNotifyOptions
-    """How alerts are sent."""
+    """How alerts are sent. Unknown members are refused."""
     keep: int
     """How many runs are kept. From 1 to 1000. Default: `100`."""
 
@@ -751,11 +751,11 @@ class UpdateMonitorOptions(TypedDict, total=False):
     time_zone: str
     """The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`."""
     compare: MonitorCompareOptions
-    """What counts as a change."""
+    """What counts as a change. Unknown members are refused."""
     alert_after: int
     """After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`."""
     notify: MonitorNotifyOptions
-    """How alerts are sent."""
+    """How alerts are sent. Unknown members are refused."""
     keep: int
     """How many runs are kept. From 1 to 1000. Default: `100`."""
     paused: bool

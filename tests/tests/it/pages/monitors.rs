@@ -97,10 +97,10 @@ async fn runs_are_listed_with_what_they_found_and_drawn() -> Result<()> {
     bob.sign_in("bob@example.com", PASSWORD, "").await?;
     let page = bob.get(&path).await?.body;
     for words in [
-        "2.1 % of the image differ.",
+        "2.1 % of the image differs.",
         "Reported",
-        "Less than 0.1 % of the image differ.",
-        "0.2 % of the image differ; the HTTP status is another one.",
+        "Less than 0.1 % of the image differs.",
+        "0.2 % of the image differs; the HTTP status has changed.",
         "The page could not be loaded.",
         "Nothing was captured.",
         "Changed part of the image in the last 8 runs. Changed: 2. Failed: 1. Most: 2.1 %.",

@@ -90,7 +90,7 @@ fn compare() -> ObjectBuilder {
          a change is reported once until the page is the same again.",
     ));
     ObjectBuilder::new()
-        .description(Some("What counts as a change."))
+        .description(Some("What counts as a change. Unknown members are refused."))
         .property("image", image)
         .property("status", status)
         .property("baseline", baseline)
@@ -99,7 +99,7 @@ fn compare() -> ObjectBuilder {
 fn notify() -> ObjectBuilder {
     let by = |about| boolean().default(Some(json!(true))).description(Some(about));
     ObjectBuilder::new()
-        .description(Some("How alerts are sent."))
+        .description(Some("How alerts are sent. Unknown members are refused."))
         .property("webhook", by("By webhooks that have subscribed to the events of monitors."))
         .property("email", by("By e-mail, to the members who get the alerts of the team."))
 }

@@ -27,7 +27,10 @@ pub(super) fn bearer() -> SecurityScheme {
 pub(super) fn oauth(base_url: &str, auth_url: &str) -> SecurityScheme {
     let token_url = format!("{base_url}/oauth/token");
     let scopes = Scopes::from_iter([
-        (GRABS, "Capture pages, list and read captures, and read the credit balance, for one team."),
+        (
+            GRABS,
+            "Capture pages, also by a schedule, list and read captures, and read the credit balance, for one team.",
+        ),
         (MANAGE, "Create webhooks, which end with the app's access, and delete images."),
     ]);
     let authorize_url = format!("{auth_url}/oauth/authorize");
