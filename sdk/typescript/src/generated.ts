@@ -600,7 +600,7 @@ export interface MonitorCompareOptionsImage {
   ignore?: readonly string[] | undefined;
 }
 
-/** What counts as a change. Unknown members are refused. */
+/** What counts as a change. */
 export interface MonitorCompareOptions {
   /** How images are compared. If neither this nor `status` is there, they are compared. */
   image?: MonitorCompareOptionsImage | undefined;
@@ -613,7 +613,7 @@ export interface MonitorCompareOptions {
   baseline?: "latest" | "accepted" | undefined;
 }
 
-/** How alerts are sent. Unknown members are refused. */
+/** How alerts are sent. */
 export interface MonitorNotifyOptions {
   /** By webhooks that have subscribed to the events of monitors. Default: `true`. */
   webhook?: boolean | undefined;
@@ -635,11 +635,11 @@ export interface CreateMonitorOptions {
   cron?: string | undefined;
   /** The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`. */
   time_zone?: string | undefined;
-  /** What counts as a change. Unknown members are refused. */
+  /** What counts as a change. */
   compare?: MonitorCompareOptions | undefined;
   /** After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`. */
   alert_after?: number | undefined;
-  /** How alerts are sent. Unknown members are refused. */
+  /** How alerts are sent. */
   notify?: MonitorNotifyOptions | undefined;
   /** How many runs are kept. From 1 to 1000. Default: `100`. */
   keep?: number | undefined;
@@ -661,11 +661,11 @@ export interface UpdateMonitorOptions {
   cron?: string | undefined;
   /** The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`. */
   time_zone?: string | undefined;
-  /** What counts as a change. Unknown members are refused. */
+  /** What counts as a change. */
   compare?: MonitorCompareOptions | undefined;
   /** After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`. */
   alert_after?: number | undefined;
-  /** How alerts are sent. Unknown members are refused. */
+  /** How alerts are sent. */
   notify?: MonitorNotifyOptions | undefined;
   /** How many runs are kept. From 1 to 1000. Default: `100`. */
   keep?: number | undefined;
@@ -1219,11 +1219,6 @@ export interface MonitorRun {
   id: string;
   /** When it was due. RFC 3339. */
   due_at: string;
-  /**
-   * What came of it: its capture is the baseline (`first`), nothing has changed (`same`), something differs from the
-   * baseline (`changed`), there is no capture (`failed`), or nothing was captured at this time and until the next run
-   * (`missed`).
-   */
   outcome: "running" | "first" | "same" | "changed" | "failed" | "missed";
   /** Id of its grab. Null if it was missed, and before there is one. */
   grab_id?: string | null | undefined;
@@ -1255,10 +1250,6 @@ export interface MonitorCompare {
   image?: MonitorCompareImage | null | undefined;
   /** Whether another HTTP status of the page is a change. */
   status: boolean;
-  /**
-   * Whether a change that was reported becomes the baseline (`latest`), or only a capture that somebody accepts
-   * (`accepted`).
-   */
   baseline: "latest" | "accepted";
 }
 
@@ -1292,7 +1283,6 @@ export interface Monitor {
   notify: MonitorNotify;
   /** How many runs are kept. */
   keep: number;
-  /** Whether it runs: `active`, `paused` by somebody, or `out_of_credits` until the team has credits again. */
   state: "active" | "paused" | "out_of_credits";
   /** Time of creation. RFC 3339. */
   created_at: string;
@@ -1302,7 +1292,6 @@ export interface Monitor {
   next_run_at?: string | null | undefined;
   /** Id of the grab that later ones are compared with. Null before the first run. */
   baseline_grab_id?: string | null | undefined;
-  /** The latest run. Null before the first one. */
   last_run?: MonitorRun | null | undefined;
   /**
    * Whether its grabs are live. Those of monitors of test keys are placeholders, which spend no credits and cause no

@@ -689,7 +689,7 @@ class MonitorCompareOptionsImage(TypedDict, total=False):
 
 
 class MonitorCompareOptions(TypedDict, total=False):
-    """What counts as a change. Unknown members are refused."""
+    """What counts as a change."""
 
     image: MonitorCompareOptionsImage
     """How images are compared. If neither this nor `status` is there, they are compared."""
@@ -702,7 +702,7 @@ class MonitorCompareOptions(TypedDict, total=False):
 
 
 class MonitorNotifyOptions(TypedDict, total=False):
-    """How alerts are sent. Unknown members are refused."""
+    """How alerts are sent."""
 
     webhook: bool
     """By webhooks that have subscribed to the events of monitors. Default: `true`."""
@@ -725,11 +725,11 @@ class CreateMonitorOptions(TypedDict, total=False):
     time_zone: str
     """The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`."""
     compare: MonitorCompareOptions
-    """What counts as a change. Unknown members are refused."""
+    """What counts as a change."""
     alert_after: int
     """After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`."""
     notify: MonitorNotifyOptions
-    """How alerts are sent. Unknown members are refused."""
+    """How alerts are sent."""
     keep: int
     """How many runs are kept. From 1 to 1000. Default: `100`."""
 
@@ -751,11 +751,11 @@ class UpdateMonitorOptions(TypedDict, total=False):
     time_zone: str
     """The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`."""
     compare: MonitorCompareOptions
-    """What counts as a change. Unknown members are refused."""
+    """What counts as a change."""
     alert_after: int
     """After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`."""
     notify: MonitorNotifyOptions
-    """How alerts are sent. Unknown members are refused."""
+    """How alerts are sent."""
     keep: int
     """How many runs are kept. From 1 to 1000. Default: `100`."""
     paused: bool
@@ -1440,10 +1440,6 @@ class MonitorRun(Model):
     due_at: str
     """When it was due. RFC 3339."""
     outcome: Literal["running", "first", "same", "changed", "failed", "missed"]
-    """What came of it: its capture is the baseline (`first`), nothing has changed (`same`), something differs from the
-    baseline (`changed`), there is no capture (`failed`), or nothing was captured at this time and until the next run
-    (`missed`).
-    """
     grab_id: str | None = None
     """Id of its grab. Null if it was missed, and before there is one."""
     compared_to: str | None = None
@@ -1483,9 +1479,6 @@ class MonitorCompare(Model):
     status: bool
     """Whether another HTTP status of the page is a change."""
     baseline: Literal["latest", "accepted"]
-    """Whether a change that was reported becomes the baseline (`latest`), or only a capture that somebody accepts
-    (`accepted`).
-    """
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "image": MonitorCompareImage,
@@ -1527,7 +1520,6 @@ class Monitor(Model):
     keep: int
     """How many runs are kept."""
     state: Literal["active", "paused", "out_of_credits"]
-    """Whether it runs: `active`, `paused` by somebody, or `out_of_credits` until the team has credits again."""
     created_at: str
     """Time of creation. RFC 3339."""
     updated_at: str
@@ -1537,7 +1529,6 @@ class Monitor(Model):
     baseline_grab_id: str | None = None
     """Id of the grab that later ones are compared with. Null before the first run."""
     last_run: MonitorRun | None = None
-    """The latest run. Null before the first one."""
     live: bool
     """Whether its grabs are live. Those of monitors of test keys are placeholders, which spend no credits and cause no
     alerts.
