@@ -265,7 +265,7 @@ fn calls<'a>(context: &'a CaptureContext<'_>, session: Option<&'a str>, until: I
         tab: context.tab,
         session: session.unwrap_or(&context.tab.session),
         world_name: WORLD,
-        until: if session.is_some() { latest.min(until + SCRIPT_GRACE) } else { latest },
+        until: if session.is_some() { latest.min(until + FRAME_GRACE) } else { latest },
         on_timeout: if session.is_some() { OnTimeout::Skip } else { OnTimeout::Fail },
     }
 }
