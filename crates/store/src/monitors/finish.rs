@@ -72,8 +72,8 @@ struct FinishRun {
 }
 
 impl Monitors<'_> {
-    /// Finishes an open run. `None` if it was finished before, or if its grab has not ended. A run that cannot be processed is
-    /// set aside.
+    /// Finishes an open run. `None` if it was finished before, if its grab has not ended, or if it has a grab although this
+    /// process could not create one: another one did. A run that cannot be processed is set aside.
     ///
     /// # Errors
     /// Errors of the database as a whole.
@@ -112,6 +112,10 @@ impl Transaction for FinishRun {
 
     async fn apply(&self, tx: &Tx) -> Result<Option<FinishedRun>> {
         let Some((row, open)) = lock_open_run(tx, self.run).await? else { return Ok(None) };
+        // What comes of a grab is what the caller is charged for, whatever a slower start reports.
+        if self.result != RunResult::Grab && open.grab_id.is_some() {
+            return Ok(None);
+        }
         let monitor = monitor::read(&row, None)?;
         match &self.result {
             RunResult::Grab => match ending_of_grab(tx, &monitor, &open).await? {

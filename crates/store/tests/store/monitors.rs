@@ -188,7 +188,13 @@ on_both! {
         let other = GrabId(db.id());
         assert!(!db.store.monitors().attach_grab(started.run, other, over).await.unwrap());
         assert_eq!(db.store.monitors().lease_run(started.run, over + HOUR, over + HOUR * 2).await.unwrap(), None);
-        assert_eq!(runs(db, &monitor).await[0].grab, Some(grab));
+        let error = RunError::new("internal_error", &"The start took too long.");
+        for refused in [RunResult::Failed(error.clone()), RunResult::OutOfCredits(error)] {
+            let finished = db.store.monitors().finish_run(started.run, refused, over, text).await.unwrap();
+            assert_eq!(finished, None, "another process has created the grab");
+        }
+        let open = &runs(db, &monitor).await[0];
+        assert_eq!((open.grab, open.outcome), (Some(grab), RunOutcome::Running));
     }
 
     async fn change_is_told_once_and_becomes_the_baseline(db) {
