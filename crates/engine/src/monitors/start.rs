@@ -80,7 +80,7 @@ pub(super) async fn claim(core: &Core, monitor: MonitorId) -> Result<Claim, Erro
             tracing::info!(monitor.id = %monitor, run.id = %run, "a due time of a monitor was missed");
             Ok(Claim::None)
         }
-        Some(Claimed::Repeated | Claimed::TeamInactive) => Ok(Claim::None),
+        Some(Claimed::Repeated | Claimed::NoAccess) => Ok(Claim::None),
     }
 }
 

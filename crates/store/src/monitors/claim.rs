@@ -16,6 +16,7 @@ use crate::areas::Monitors;
 use crate::codes::{ACTIVE, DONE};
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, monitor, monitor_run, team};
+use crate::webhooks::creators::Inactive;
 
 /// Code of the error of a missed run.
 const MISSED: &str = "missed";
@@ -29,8 +30,8 @@ pub enum Claimed {
     Missed(RunId),
     /// It has a run already: the clock was set back.
     Repeated,
-    /// It has none, because the team is suspended.
-    TeamInactive,
+    /// It has none, because the team is suspended, or the app that created the monitor has no access at the moment.
+    NoAccess,
 }
 
 struct ClaimDue {
@@ -69,9 +70,10 @@ impl Transaction for ClaimDue {
         let schedule = monitor::read_schedule(&row)?;
         let next = schedule.next_after(due, self.now);
         let active_team = team::Entity::find_by_id(row.team_id).filter(team::Column::Status.eq(ACTIVE));
-        if active_team.count(tx).await? == 0 {
+        let apps = Inactive::find(tx, [row.grant_id], self.now).await?;
+        if apps.contains(row.grant_id) || active_team.count(tx).await? == 0 {
             move_on(tx, row.id, next, None).await?;
-            return Ok(Some(Claimed::TeamInactive));
+            return Ok(Some(Claimed::NoAccess));
         }
         let missed = match schedule.next_after(due, due) {
             Some(following) if following <= self.now => {

@@ -137,7 +137,7 @@ impl Model<'_> {
                         assert_eq!(self.epochs.insert(run, self.epoch), None, "a due time is missed twice");
                     }
                     Claimed::Repeated => {}
-                    Claimed::TeamInactive => panic!("the team is active"),
+                    Claimed::NoAccess => panic!("the team is active"),
                 }
             }
         }

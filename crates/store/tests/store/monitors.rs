@@ -380,7 +380,7 @@ on_both! {
         let monitor = created(db, team, |_| ()).await;
         db.store.accounts().suspend_team(team, "A reason", NOW).await.unwrap();
         let claimed = db.store.monitors().claim(monitor.id, NOW, NOW + LEASE).await.unwrap();
-        assert_eq!(claimed, Some(Claimed::TeamInactive));
+        assert_eq!(claimed, Some(Claimed::NoAccess));
         assert_eq!((runs(db, &monitor).await, find(db, &monitor).await.next_run_at), (vec![], Some(NOW + HOUR)));
     }
 }
