@@ -197,7 +197,9 @@ impl MonitorChange {
         Ok(Self {
             name: request.name.as_deref().map(parse_name).transpose()?,
             capture,
-            schedule: parse_schedule(request, Some(&current.schedule), shortest)?,
+            // Forms send all members. The one that a monitor has already does not begin again.
+            schedule: parse_schedule(request, Some(&current.schedule), shortest)?
+                .filter(|schedule| *schedule != current.schedule),
             compare,
             alert_after: number("alert_after", request.alert_after, &ALERT_AFTER)?,
             notify: request.notify.map(|given| notify(Some(given), current.notify)),
@@ -508,6 +510,8 @@ mod tests {
         let current = MonitorSpec::parse(&request(), SHORTEST).unwrap();
         let parse = |request: MonitorRequest| MonitorChange::parse(&request, &current, SHORTEST);
         assert!(parse(MonitorRequest::default()).unwrap().is_empty());
+        let same = MonitorRequest { every: Some("1h".into()), ..MonitorRequest::default() };
+        assert!(parse(same).unwrap().is_empty(), "the due time stays");
         let no_mail = NotifyRequest { email: Some(false), webhook: None };
         let change = parse(MonitorRequest { notify: Some(no_mail), ..MonitorRequest::default() }).unwrap();
         assert_eq!(change.notify, Some(Notify { webhook: true, email: false }));
