@@ -5,7 +5,9 @@ use grabd_domain::accounts::Email;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Grab, State};
 use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, RunId, TeamId};
-use grabd_domain::monitor::{Alerts, Compared, Judgement, Monitor, MonitorState, Progress, Run, RunError, RunOutcome};
+use grabd_domain::monitor::{
+    Alerts, Compared, Judgement, Monitor, MonitorState, Notify, Progress, Run, RunError, RunOutcome,
+};
 use grabd_domain::webhooks::Event;
 use sea_orm::ActiveValue::{Set, Unchanged};
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder};
@@ -56,7 +58,7 @@ pub struct FinishedRun {
     pub run: Run,
     /// The alerts, whose webhook messages are enqueued.
     pub alerts: Vec<MonitorAlert>,
-    /// Whether the team has run out of credits: the first of its monitors has none.
+    /// Whether the team has run out of credits: this is the first of its live monitors with mail that has none.
     pub has_run_out: bool,
     /// The name of the team.
     pub team_name: String,
@@ -187,10 +189,13 @@ impl FinishRun {
         error: &RunError,
     ) -> Result<FinishedRun> {
         let is_first = monitor.state != MonitorState::OutOfCredits;
-        let of_team = monitor::Entity::find()
-            .filter(monitor::Column::TeamId.eq(monitor.team.0))
-            .filter(monitor::Column::State.eq(monitor::state(MonitorState::OutOfCredits)));
-        let has_run_out = is_first && of_team.count(tx).await? == 0;
+        // Monitors that send no mail, and those of test keys, do not keep the mail of the others from being sent.
+        let sends_mail = monitor.spec.notify.email && monitor.environment == Environment::Live;
+        let with_mail = [false, true].map(|webhook| monitor::notify(Notify { webhook, email: true }));
+        let waiting = monitor::of_team(monitor.team, Environment::Live)
+            .filter(monitor::Column::State.eq(monitor::state(MonitorState::OutOfCredits)))
+            .filter(monitor::Column::Notify.is_in(with_mail));
+        let has_run_out = is_first && sends_mail && waiting.count(tx).await? == 0;
         let run = end_run(tx, open, Ending::failed(error.clone()), false, self.now).await?;
         let state = match monitor.state {
             MonitorState::Active => MonitorState::OutOfCredits,
@@ -208,9 +213,8 @@ impl FinishRun {
             change.last_run_id = Set(latest_run(tx, monitor.id.0).await?);
         }
         change.update(tx).await?;
-        let has_mail = has_run_out && monitor.spec.notify.email && monitor.environment == Environment::Live;
-        let recipients = if has_mail { find_recipients(tx, monitor.team).await? } else { Vec::new() };
-        let team_name = if has_mail { team_name(tx, monitor.team).await? } else { String::new() };
+        let recipients = if has_run_out { find_recipients(tx, monitor.team).await? } else { Vec::new() };
+        let team_name = if has_run_out { team_name(tx, monitor.team).await? } else { String::new() };
         let monitor = Monitor { state, last_run: Some(run.clone()), ..monitor };
         Ok(FinishedRun { monitor, run, alerts: Vec::new(), has_run_out, team_name, recipients })
     }

@@ -262,6 +262,26 @@ on_both! {
         assert_eq!(find(db, &monitor).await.state, MonitorState::Active);
     }
 
+    async fn mail_about_credits_is_that_of_the_first_live_monitor_with_mail(db) {
+        let team = db.team(9).await;
+        let silent = created(db, team, |spec| spec.notify.email = false).await;
+        let of_test = new_monitor(MonitorId(db.id()), team, spec(|_| ()));
+        let of_test = NewMonitor { environment: Environment::Test, ..of_test };
+        let CreateMonitorOutcome::Created(of_test) = db.store.monitors().create(of_test).await.unwrap() else {
+            panic!("not created")
+        };
+        let (one, other) = (created(db, team, |_| ()).await, created(db, team, |_| ()).await);
+        let mut told = Vec::new();
+        for monitor in [silent, *of_test, one, other] {
+            let run = start(db, &monitor, NOW).await.run;
+            let refused = RunResult::OutOfCredits(RunError::new("credits_exhausted", &"No live credits left."));
+            let finished = db.store.monitors().finish_run(run, refused, NOW, text).await.unwrap().unwrap();
+            assert_eq!(finished.monitor.state, MonitorState::OutOfCredits);
+            told.push(finished.has_run_out);
+        }
+        assert_eq!(told, [false, false, true, false]);
+    }
+
     async fn accepted_capture_is_the_baseline_and_outdated_comparisons_have_no_effect(db) {
         let accepted = |spec: &mut MonitorSpec| spec.compare.baseline = Baseline::Accepted;
         let monitor = created(db, db.team(9).await, accepted).await;
