@@ -181,6 +181,7 @@ on_both! {
         let leases = (0..8).map(|_| db.store.monitors().lease_run(started.run, over, over + LEASE));
         let leased: Vec<_> = join_all(leases).await.into_iter().filter_map(Result::unwrap).collect();
         assert_eq!(leased.iter().map(|again| (again.run, again.due_at)).collect::<Vec<_>>(), [(started.run, NOW)]);
+        assert!(!started.is_repeated && leased[0].is_repeated);
 
         db.store.monitors().delay_run(started.run, over + HOUR).await.unwrap();
         assert_eq!(db.store.monitors().unstarted_runs(over + LEASE, 9).await.unwrap(), []);
