@@ -4,7 +4,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Grab, State};
-use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, RunId, TeamId};
+use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, GrantId, RunId, TeamId};
 use grabd_domain::monitor::{
     Alerts, Compared, Judgement, Monitor, MonitorState, Notify, Progress, Run, RunError, RunOutcome,
 };
@@ -177,7 +177,10 @@ impl FinishRun {
             let id = DeliveryId(Uuid::new_v5(&endpoint.0, &name));
             (id, (self.text)(alert, id, self.now))
         };
-        enqueue_for_team(tx, alert.monitor.team, alert.event, message, self.now).await
+        // An app sees only the monitors that it has created.
+        let creator = alert.monitor.creator.grant();
+        let may_get = |app: Option<GrantId>| app.is_none() || app == creator;
+        enqueue_for_team(tx, alert.monitor.team, alert.event, may_get, message, self.now).await
     }
 
     /// Ends a run for which there is no credit. Only the first one is kept, so that others do not replace the history.
