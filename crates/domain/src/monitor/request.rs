@@ -34,7 +34,7 @@ pub struct MonitorRequest {
     pub alert_after: Option<i64>,
     pub notify: Option<NotifyRequest>,
     pub keep: Option<i64>,
-    /// Only of a change.
+    /// Only of a change. A new monitor is never paused.
     pub paused: Option<bool>,
     /// Members of the wrong type: their path, and the received value.
     pub unparsed: Vec<(String, String)>,
@@ -147,6 +147,10 @@ impl MonitorSpec {
     /// The first invalid member.
     pub fn parse(request: &MonitorRequest, shortest: Duration) -> Result<Self, Fault> {
         check_types(request)?;
+        // It would run, and spend credits, although the caller has asked for the contrary.
+        if request.paused == Some(true) {
+            return Err(bad("paused", "true", "left out of a new monitor, which can be paused once it exists"));
+        }
         let capture = request.capture.as_ref().ok_or_else(|| bad("capture", "", CAPTURE))?;
         let capture = parse_capture(capture)?;
         let name = match &request.name {
@@ -430,7 +434,8 @@ mod tests {
     #[test]
     fn first_invalid_member_is_named() {
         type Change = fn(&mut MonitorRequest);
-        let cases: [(Change, &str); 18] = [
+        let cases: [(Change, &str); 19] = [
+            (|r| r.paused = Some(true), "`paused` must be left out of a new monitor"),
             (|r| r.capture = None, "`capture` must be an object"),
             (|r| r.name = Some("  ".into()), "`name` must be"),
             (|r| r.name = Some("n".repeat(101)), "`name` must be"),
