@@ -380,6 +380,22 @@ on_both! {
         assert_eq!(find(db, &theirs).await, theirs);
     }
 
+    async fn kept_runs_are_limited_when_several_monitors_are_changed_at_once(db) {
+        let team = db.team(0).await;
+        let mut monitors = Vec::new();
+        for _ in 0..8 {
+            monitors.push(created(db, team, |spec| spec.keep = 1).await);
+        }
+        let changes = monitors.iter().map(|monitor| {
+            let change = MonitorChange { keep: Some(100), ..MonitorChange::default() };
+            let target = target(monitor);
+            db.store.monitors().change(MonitorUpdate { target, change, secrets: None, kept_limit: 107, now: NOW })
+        });
+        let outcomes: Vec<_> = join_all(changes).await.into_iter().map(Result::unwrap).collect();
+        let changed = outcomes.iter().filter(|outcome| matches!(outcome, ChangeOutcome::Changed(_)));
+        assert_eq!(changed.count(), 1, "{outcomes:?}");
+    }
+
     async fn monitors_of_a_deleted_team_stop_and_are_erased(db) {
         let team = db.team(9).await;
         let monitor = created(db, team, |_| ()).await;
