@@ -18,6 +18,8 @@ pub const NAME_CHARS: usize = 100;
 pub const KEEP: RangeInclusive<u32> = 1..=1000;
 /// The number of kept runs of a request that names none.
 const DEFAULT_KEEP: u32 = 100;
+/// The most bytes that the selectors of ignored elements have together. They are stored and listed with each monitor.
+const IGNORED_BYTES: usize = 4096;
 /// After how many runs in a row that differ there may be an alert.
 const ALERT_AFTER: RangeInclusive<u32> = 1..=10;
 
@@ -339,6 +341,11 @@ fn parse_compare(request: &CompareRequest) -> Result<Compare, Fault> {
                 let check = hide.check(&Value::Texts(ignore.clone()));
                 check.map_err(|problem| in_compare("image.ignore", &problem.seen, &problem.allowed))?;
             }
+            let bytes: usize = ignore.iter().map(String::len).sum();
+            if bytes > IGNORED_BYTES {
+                let allowed = format!("CSS selectors that take at most {IGNORED_BYTES} bytes together");
+                return Err(in_compare("image.ignore", &format!("{bytes} bytes"), &allowed));
+            }
             Some(ImageCompare { threshold_ppm, ignore: ignore.clone() })
         }
     };
@@ -502,6 +509,11 @@ mod tests {
         assert_eq!(run.compare_to, Some(baseline.to_string()));
         assert!(CaptureSpec::parse(&run).is_ok());
         assert_eq!(spec.run_request(None).compare_to, None);
+        let long = format!(".{}", "e".repeat(499));
+        let message = refused(|request| request.compare = Some(image(0.0, &[long.as_str(); 9])));
+        let expected =
+            "`compare.image.ignore` must be CSS selectors that take at most 4096 bytes together; got 4500 bytes";
+        assert!(message.starts_with(expected), "{message}");
         let full = with(|request| {
             request.compare = Some(image(0.0, &[".one-more"]));
             request.capture.as_mut().unwrap().hide = Some((0..20).map(|n| format!(".e{n}")).collect());
