@@ -85,7 +85,7 @@ impl Transaction for ClaimDue {
             },
         };
         let compared_to = match missed {
-            None => usable_baseline(tx, &row).await?,
+            None => usable_baseline(tx, row.baseline_grab_id.map(GrabId), row.threshold_ppm.is_some()).await?,
             Some(_) => None,
         };
         let run = monitor_run::id_of(self.monitor, due);
@@ -159,11 +159,15 @@ async fn has_open_run(tx: &Tx, monitor: MonitorId) -> Result<bool> {
 }
 
 /// The grab of the baseline, if it can still be compared with: it exists, and has an image if images are compared.
-async fn usable_baseline(tx: &Tx, row: &monitor::Model) -> Result<Option<GrabId>> {
-    let Some(baseline) = row.baseline_grab_id else { return Ok(None) };
-    let mut found = grab::Entity::find_by_id(baseline).filter(grab::Column::Status.eq(DONE));
-    if row.threshold_ppm.is_some() {
+pub(super) async fn usable_baseline(
+    tx: &Tx,
+    baseline: Option<GrabId>,
+    compares_images: bool,
+) -> Result<Option<GrabId>> {
+    let Some(baseline) = baseline else { return Ok(None) };
+    let mut found = grab::Entity::find_by_id(baseline.0).filter(grab::Column::Status.eq(DONE));
+    if compares_images {
         found = found.filter(grab::Column::ImageKey.is_not_null());
     }
-    Ok(found.one(tx).await?.map(|_| GrabId(baseline)))
+    Ok(found.one(tx).await?.map(|_| baseline))
 }

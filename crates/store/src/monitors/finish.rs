@@ -13,6 +13,7 @@ use sea_orm::ActiveValue::{Set, Unchanged};
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder};
 use uuid::Uuid;
 
+use super::claim::usable_baseline;
 use super::keep::delete_old_runs;
 use super::queries::RUNS;
 use super::start::lock_open_run;
@@ -140,7 +141,10 @@ impl FinishRun {
     ) -> Result<FinishedRun> {
         let baseline = monitor.baseline;
         // If another capture was accepted meanwhile, the comparison is outdated and nothing follows from it.
-        let is_outdated = open.compared_to.is_some() && open.compared_to != baseline.map(|grab| grab.0);
+        let is_outdated = match open.compared_to {
+            Some(compared_to) => baseline != Some(GrabId(compared_to)),
+            None => usable_baseline(tx, baseline, monitor.spec.compare.image.is_some()).await?.is_some(),
+        };
         let judged = monitor.progress.judge(ending.outcome, monitor.spec.alert_after, monitor.spec.compare.baseline);
         let judgement = match is_outdated && ending.outcome != RunOutcome::Failed {
             true => Judgement { progress: monitor.progress, alerts: Alerts::default(), is_baseline: false },

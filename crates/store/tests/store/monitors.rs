@@ -320,6 +320,25 @@ on_both! {
         assert_eq!(again.monitor.baseline, again.run.grab);
     }
 
+    async fn capture_that_was_accepted_during_a_run_without_a_baseline_stays_the_baseline(db) {
+        let team = db.team(9).await;
+        let monitor = created(db, team, |spec| spec.compare.baseline = Baseline::Accepted).await;
+        let first = run(db, &monitor, NOW, End::Done(0)).await;
+        let same = run(db, &monitor, NOW + HOUR, End::Done(0)).await;
+        let deleted = db.store.grabs().delete_grab(team, Environment::Live, first.run.grab.unwrap(), NOW).await;
+        assert!(deleted.unwrap());
+        let now = NOW + HOUR * 2;
+        let open = start(db, &monitor, now).await;
+        assert_eq!(open.compared_to, None);
+        let accepted = db.store.monitors().accept(target(&monitor), same.run.grab, now).await.unwrap();
+        assert!(matches!(accepted, AcceptOutcome::Accepted(_)), "{accepted:?}");
+        attached(db, team, open.run, now).await;
+        let leased = db.store.grabs().lease(db.lease_request(Class::Async, 1, NOW)).await.unwrap().pop().unwrap();
+        db.store.grabs().complete(completion(&leased)).await.unwrap().unwrap();
+        let ended = db.store.monitors().finish_run(open.run, RunResult::Grab, now, text).await.unwrap().unwrap();
+        assert_eq!((ended.run.outcome, ended.monitor.baseline), (RunOutcome::First, same.run.grab));
+    }
+
     async fn only_the_newest_runs_are_kept(db) {
         let monitor = created(db, db.team(9).await, |spec| spec.keep = 2).await;
         for hours in 0..4 {
