@@ -171,8 +171,8 @@ pub(crate) fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
     request.extensions().get().copied().ok_or_else(|| to_status(Fault::Unauthorized))
 }
 
-/// Whether the caller may read grabs, and thus get those of others as an answer.
-fn may_read<T>(request: &Request<T>) -> bool {
+/// Whether the caller may read what others have created, and thus get it as an answer.
+pub(crate) fn may_read<T>(request: &Request<T>) -> bool {
     request.extensions().get::<Scopes>().is_some_and(|scopes| scopes.includes(Scope::Read))
 }
 

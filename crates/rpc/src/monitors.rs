@@ -1,7 +1,7 @@
 //! `grabd.v1.MonitorService`.
 
 use grabd_domain::Fault;
-use grabd_domain::credentials::Environment;
+use grabd_domain::credentials::{Caller, Environment};
 use grabd_domain::faults::Field;
 use grabd_domain::ids::MonitorId;
 use grabd_domain::monitor::{
@@ -15,7 +15,7 @@ use grabd_proto::{options, v1};
 use tonic::{Request, Response, Status};
 
 use crate::convert::{timestamp, unparsed_fields};
-use crate::grabs::caller;
+use crate::grabs::{caller, may_read};
 use crate::numbers::to_i32;
 use crate::status::to_status;
 
@@ -50,16 +50,18 @@ impl MonitorService for Monitors {
     }
 
     async fn update_monitor(&self, request: Request<v1::UpdateMonitorRequest>) -> RpcResult<v1::UpdateMonitorResponse> {
-        let caller = caller(&request)?;
+        let (caller, may_read) = (caller(&request)?, may_read(&request));
         let v1::UpdateMonitorRequest { id, monitor: changes } = request.into_inner();
         let id = monitor_id(&id)?;
+        check_visible(&self.0, caller, may_read, id).await?;
         let changed = monitors::change(&self.0, caller, id, &settings(changes)).await.map_err(to_status)?;
         Ok(Response::new(v1::UpdateMonitorResponse { monitor: Some(monitor(&changed)) }))
     }
 
     async fn delete_monitor(&self, request: Request<v1::DeleteMonitorRequest>) -> RpcResult<v1::DeleteMonitorResponse> {
-        let caller = caller(&request)?;
+        let (caller, may_read) = (caller(&request)?, may_read(&request));
         let id = monitor_id(&request.get_ref().id)?;
+        check_visible(&self.0, caller, may_read, id).await?;
         monitors::remove(&self.0, caller, id).await.map_err(to_status)?;
         Ok(Response::new(v1::DeleteMonitorResponse {}))
     }
@@ -81,9 +83,10 @@ impl MonitorService for Monitors {
         &self,
         request: Request<v1::AcceptBaselineRequest>,
     ) -> RpcResult<v1::AcceptBaselineResponse> {
-        let caller = caller(&request)?;
+        let (caller, may_read) = (caller(&request)?, may_read(&request));
         let v1::AcceptBaselineRequest { id, grab_id, unparsed } = request.into_inner();
         let id = monitor_id(&id)?;
+        check_visible(&self.0, caller, may_read, id).await?;
         if let Some(v1::Unparsed { field, seen }) = unparsed.first() {
             // An unknown monitor is reported before a malformed request.
             monitors::get(&self.0, caller, id).await.map_err(to_status)?;
@@ -100,7 +103,20 @@ impl MonitorService for Monitors {
 
 /// Malformed ids are reported as not found.
 fn monitor_id(text: &str) -> Result<MonitorId, Status> {
-    text.parse().map_err(|_| to_status(Fault::NotFound { what: "monitor" }))
+    text.parse().map_err(|_| not_found())
+}
+
+/// A key that may not read sees only the monitors that it has created, also in responses to changes. Others are reported as not
+/// found.
+async fn check_visible(core: &Core, caller: Caller, may_read: bool, id: MonitorId) -> Result<(), Status> {
+    if may_read || monitors::get(core, caller, id).await.map_err(to_status)?.creator == caller.principal {
+        return Ok(());
+    }
+    Err(not_found())
+}
+
+fn not_found() -> Status {
+    to_status(Fault::NotFound { what: "monitor" })
 }
 
 fn list_request(limit: Option<i32>, starting_after: Option<String>, unparsed: Vec<v1::Unparsed>) -> ListRequest {

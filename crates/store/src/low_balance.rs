@@ -320,7 +320,7 @@ impl Transaction for RecordBalance {
             let id = DeliveryId(Uuid::new_v5(&endpoint.0, &name));
             (id, (self.text)(&alert, id, self.now))
         };
-        enqueue_for_team(tx, self.team, Event::CreditsLow, message, self.now).await?;
+        enqueue_for_team(tx, self.team, Event::CreditsLow, |_| true, message, self.now).await?;
         Ok(Some(alert))
     }
 }

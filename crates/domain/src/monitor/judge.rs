@@ -71,7 +71,10 @@ impl Progress {
         let changed = differing >= alert_after && !self.is_change_told;
         let alerts = Alerts { changed, ..alerts };
         match baseline {
-            Baseline::Latest if changed => Judgement { progress: at_baseline, alerts, is_baseline: true },
+            // A change that was told while only accepted captures were baselines is one now.
+            Baseline::Latest if changed || self.is_change_told => {
+                Judgement { progress: at_baseline, alerts, is_baseline: true }
+            }
             Baseline::Latest | Baseline::Accepted => {
                 let is_change_told = self.is_change_told || changed;
                 Judgement { progress: Self { differing, is_change_told, ..self }, alerts, is_baseline: false }
@@ -119,6 +122,16 @@ mod tests {
     fn accepted_baseline_stays_and_its_change_is_told_until_it_is_the_same_again() {
         assert_eq!(told("1cccscc", 1, Baseline::Accepted), ["B", "C", "", "", "", "C", ""]);
         assert_eq!(told("1cccc", 2, Baseline::Accepted), ["B", "", "C", "", ""]);
+    }
+
+    #[test]
+    fn change_that_was_told_before_is_the_baseline_once_the_latest_one_is_to_be() {
+        let told = Progress { differing: 4, is_change_told: true, ..Progress::default() };
+        for alert_after in [1, 5, 9] {
+            let next = told.judge(RunOutcome::Changed, alert_after, Baseline::Latest);
+            assert_eq!((next.alerts, next.is_baseline), (Alerts::default(), true), "it is not told again");
+            assert_eq!(next.progress, Progress::default(), "the next change is told");
+        }
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub const NAME_CHARS: usize = 100;
 pub const KEEP: RangeInclusive<u32> = 1..=1000;
 /// The number of kept runs of a request that names none.
 const DEFAULT_KEEP: u32 = 100;
+/// The most bytes that the selectors of ignored elements have together. They are stored and listed with each monitor.
+const IGNORED_BYTES: usize = 4096;
 /// After how many runs in a row that differ there may be an alert.
 const ALERT_AFTER: RangeInclusive<u32> = 1..=10;
 
@@ -34,7 +36,7 @@ pub struct MonitorRequest {
     pub alert_after: Option<i64>,
     pub notify: Option<NotifyRequest>,
     pub keep: Option<i64>,
-    /// Only of a change.
+    /// Only of a change. A new monitor is never paused.
     pub paused: Option<bool>,
     /// Members of the wrong type: their path, and the received value.
     pub unparsed: Vec<(String, String)>,
@@ -147,6 +149,10 @@ impl MonitorSpec {
     /// The first invalid member.
     pub fn parse(request: &MonitorRequest, shortest: Duration) -> Result<Self, Fault> {
         check_types(request)?;
+        // It would run, and spend credits, although the caller has asked for the contrary.
+        if request.paused == Some(true) {
+            return Err(bad("paused", "true", "left out of a new monitor, which can be paused once it exists"));
+        }
         let capture = request.capture.as_ref().ok_or_else(|| bad("capture", "", CAPTURE))?;
         let capture = parse_capture(capture)?;
         let name = match &request.name {
@@ -197,7 +203,9 @@ impl MonitorChange {
         Ok(Self {
             name: request.name.as_deref().map(parse_name).transpose()?,
             capture,
-            schedule: parse_schedule(request, Some(&current.schedule), shortest)?,
+            // Forms send all members. The one that a monitor has already does not begin again.
+            schedule: parse_schedule(request, Some(&current.schedule), shortest)?
+                .filter(|schedule| *schedule != current.schedule),
             compare,
             alert_after: number("alert_after", request.alert_after, &ALERT_AFTER)?,
             notify: request.notify.map(|given| notify(Some(given), current.notify)),
@@ -333,6 +341,11 @@ fn parse_compare(request: &CompareRequest) -> Result<Compare, Fault> {
                 let check = hide.check(&Value::Texts(ignore.clone()));
                 check.map_err(|problem| in_compare("image.ignore", &problem.seen, &problem.allowed))?;
             }
+            let bytes: usize = ignore.iter().map(String::len).sum();
+            if bytes > IGNORED_BYTES {
+                let allowed = format!("CSS selectors that take at most {IGNORED_BYTES} bytes together");
+                return Err(in_compare("image.ignore", &format!("{bytes} bytes"), &allowed));
+            }
             Some(ImageCompare { threshold_ppm, ignore: ignore.clone() })
         }
     };
@@ -428,7 +441,8 @@ mod tests {
     #[test]
     fn first_invalid_member_is_named() {
         type Change = fn(&mut MonitorRequest);
-        let cases: [(Change, &str); 18] = [
+        let cases: [(Change, &str); 19] = [
+            (|r| r.paused = Some(true), "`paused` must be left out of a new monitor"),
             (|r| r.capture = None, "`capture` must be an object"),
             (|r| r.name = Some("  ".into()), "`name` must be"),
             (|r| r.name = Some("n".repeat(101)), "`name` must be"),
@@ -495,6 +509,11 @@ mod tests {
         assert_eq!(run.compare_to, Some(baseline.to_string()));
         assert!(CaptureSpec::parse(&run).is_ok());
         assert_eq!(spec.run_request(None).compare_to, None);
+        let long = format!(".{}", "e".repeat(499));
+        let message = refused(|request| request.compare = Some(image(0.0, &[long.as_str(); 9])));
+        let expected =
+            "`compare.image.ignore` must be CSS selectors that take at most 4096 bytes together; got 4500 bytes";
+        assert!(message.starts_with(expected), "{message}");
         let full = with(|request| {
             request.compare = Some(image(0.0, &[".one-more"]));
             request.capture.as_mut().unwrap().hide = Some((0..20).map(|n| format!(".e{n}")).collect());
@@ -508,6 +527,8 @@ mod tests {
         let current = MonitorSpec::parse(&request(), SHORTEST).unwrap();
         let parse = |request: MonitorRequest| MonitorChange::parse(&request, &current, SHORTEST);
         assert!(parse(MonitorRequest::default()).unwrap().is_empty());
+        let same = MonitorRequest { every: Some("1h".into()), ..MonitorRequest::default() };
+        assert!(parse(same).unwrap().is_empty(), "the due time stays");
         let no_mail = NotifyRequest { email: Some(false), webhook: None };
         let change = parse(MonitorRequest { notify: Some(no_mail), ..MonitorRequest::default() }).unwrap();
         assert_eq!(change.notify, Some(Notify { webhook: true, email: false }));

@@ -2,7 +2,7 @@
 //! requested.
 
 use grabd_domain::accounts::{Email, RESET_LIFE, VERIFICATION_LIFE};
-use grabd_domain::monitor::{FAILURES_TOLD, Run};
+use grabd_domain::monitor::{Change, FAILURES_TOLD, Run};
 use grabd_domain::teams::{INVITATION_LIFE, TeamName};
 use grabd_domain::webhooks::Event;
 use grabd_store::low_balance::{LowBalance, LowBalanceReason};
@@ -78,7 +78,7 @@ pub(crate) fn low_balance(to: Email, alert: &LowBalance, host: &str, link: &str)
 pub(crate) enum MonitorMail {
     /// The page has changed.
     Changed {
-        /// How much of the image differs.
+        /// How much of the image differs, if that is a change.
         share: Option<String>,
     },
     /// The last runs have failed.
@@ -97,9 +97,8 @@ impl MonitorMail {
     pub(crate) fn of(event: Event, run: &Run) -> Option<Self> {
         match event {
             Event::MonitorChanged => {
-                let share = run.difference_ppm.filter(|ppm| *ppm > 0);
-                let share = share.map(|ppm| format!("{}.{} %", ppm / 10_000, ppm % 10_000 / 1000));
-                Some(Self::Changed { share })
+                let ppm = run.difference_ppm.filter(|_| run.changes.contains(&Change::Image));
+                Some(Self::Changed { share: ppm.map(share) })
             }
             Event::MonitorFailed => {
                 let reason = run.error.as_ref().map(|error| error.message.replace(char::is_control, " "));
@@ -108,6 +107,14 @@ impl MonitorMail {
             Event::MonitorRecovered => Some(Self::Recovered),
             Event::GrabDone | Event::GrabFailed | Event::GrabChanged | Event::CreditsLow | Event::Test => None,
         }
+    }
+}
+
+/// A part of an image, rounded down, but never to nothing.
+fn share(ppm: u32) -> String {
+    match ppm {
+        0..1000 => "less than 0.1 %".to_owned(),
+        1000.. => format!("{}.{} %", ppm / 10_000, ppm % 10_000 / 1000),
     }
 }
 
@@ -199,4 +206,39 @@ pub(crate) fn second_factor(to: Email, host: &str, event: SecondFactorEvent) -> 
          contact your administrator.\n"
     );
     MailMessage { to, subject: format!("{subject} for grabd at {host}"), text }
+}
+
+#[cfg(test)]
+mod tests {
+    use grabd_domain::Timestamp;
+    use grabd_domain::ids::{MonitorId, RunId};
+    use grabd_domain::monitor::RunOutcome;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn mail_about_a_change_says_how_much_of_the_image_differs_if_that_is_the_change() {
+        let mail = |difference_ppm, changes: &[Change]| {
+            let run = Run {
+                id: RunId(Uuid::nil()),
+                monitor: MonitorId(Uuid::nil()),
+                due_at: Timestamp::from_ms(0),
+                outcome: RunOutcome::Changed,
+                grab: None,
+                compared_to: None,
+                difference_ppm,
+                changes: changes.to_vec(),
+                is_alerted: true,
+                finished_at: None,
+                error: None,
+            };
+            MonitorMail::of(Event::MonitorChanged, &run)
+        };
+        let changed = |share: Option<&str>| Some(MonitorMail::Changed { share: share.map(str::to_owned) });
+        assert_eq!(mail(Some(21_999), &[Change::Image]), changed(Some("2.1 %")));
+        assert_eq!(mail(Some(7), &[Change::Image]), changed(Some("less than 0.1 %")));
+        assert_eq!(mail(Some(7), &[Change::Status]), changed(None), "the image counts as the same");
+        assert_eq!(mail(None, &[Change::Status]), changed(None));
+    }
 }

@@ -6,6 +6,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::address::Policy;
 use grabd_domain::capture::CaptureRequest;
 use grabd_domain::credentials::{Caller, Environment, Principal};
+use grabd_domain::idempotency::LIFE;
 use grabd_domain::ids::{KeyId, MonitorId, TeamId};
 use grabd_domain::monitor::{Monitor, MonitorRequest, Run, RunOutcome};
 use grabd_egress::Guard;
@@ -203,6 +204,35 @@ async fn crash_at_any_step_makes_one_run_with_one_grab() {
         assert_eq!(shown.baseline, test.runs(monitor.id).await[0].grab, "{step}");
         test.core.stop().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn start_that_is_repeated_after_its_idempotency_key_has_expired_makes_no_second_grab() {
+    let (store, clock) = (store().await, clock());
+    let test = start(&store, &clock, "run_created=error").await;
+    let monitor = test.create().await;
+    let begun = async {
+        while test.grabs().await == 0 {
+            let _ = round(&test.core).await;
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(30), begun).await.unwrap();
+    clock.advance(LIFE + HOUR);
+    let ended = async {
+        loop {
+            let _ = round(&test.core).await;
+            let outcomes = test.outcomes(monitor.id).await;
+            if outcomes.len() > 1 && !outcomes.contains(&RunOutcome::Running) {
+                break outcomes;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let outcomes = timeout(Duration::from_secs(30), ended).await.unwrap();
+    assert_eq!(outcomes, [RunOutcome::Failed, RunOutcome::Missed]);
+    assert_eq!(test.grabs().await, 1);
+    test.core.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Code;
 use grabd_domain::grabs::Class;
+use grabd_domain::idempotency::LIFE;
 use grabd_domain::ids::MonitorId;
 use grabd_domain::monitor::{MonitorSpec, RunError};
 use grabd_domain::{Fault, Timestamp};
@@ -80,16 +81,23 @@ pub(super) async fn claim(core: &Core, monitor: MonitorId) -> Result<Claim, Erro
             tracing::info!(monitor.id = %monitor, run.id = %run, "a due time of a monitor was missed");
             Ok(Claim::None)
         }
-        Some(Claimed::Repeated | Claimed::TeamInactive) => Ok(Claim::None),
+        Some(Claimed::Repeated | Claimed::NoAccess) => Ok(Claim::None),
     }
 }
 
-/// Creates the grab of a run and notes it. A repeated start gets the same grab, by its idempotency key.
+/// Creates the grab of a run and notes it. A repeated start gets the same grab, by its idempotency key. After that has expired,
+/// there may be a grab that cannot be found, and no second one is created.
 ///
 /// # Errors
 /// Errors of the database as a whole.
 pub(super) async fn run(core: &Core, start: &StartRun) -> Result<(), Error> {
     let (run, due_at) = (start.run, start.due_at);
+    if start.is_repeated && core.clock.now() + START_LEASE >= due_at + LIFE {
+        let message =
+            "The service stopped when it started this run, and was not running for so long that it is not repeated.";
+        let error = RunError::new(Code::InternalError.as_str(), &message);
+        return finish(core, run, RunResult::Failed(error)).await;
+    }
     let created = match request(core, start) {
         Some(request) => grabs::create(core, caller(start), &request).await.map_err(crate::Error::into_fault),
         // The key file was replaced without a rotation, which the operator must fix.
@@ -118,7 +126,7 @@ pub(super) async fn run(core: &Core, start: &StartRun) -> Result<(), Error> {
 
 /// The create of a run. `None` if the secret options cannot be decrypted.
 fn request(core: &Core, start: &StartRun) -> Option<CreateRequest> {
-    let StartRun { run: _, due_at, compared_to, monitor, secrets } = start;
+    let StartRun { run: _, due_at, compared_to, monitor, secrets, is_repeated: _ } = start;
     let capture = secrets::unseal(&core.vault, monitor.id, monitor.spec.capture.clone(), secrets.as_deref())?;
     let spec = MonitorSpec { capture, ..monitor.spec.clone() };
     Some(CreateRequest {

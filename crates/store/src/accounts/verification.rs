@@ -7,6 +7,7 @@
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::VERIFICATIONS;
 use grabd_domain::ids::UserId;
+use grabd_domain::monitor::MonitorState;
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, ExprTrait, LockType, Query};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
@@ -16,7 +17,7 @@ use crate::Result;
 use crate::areas::Accounts;
 use crate::database::{Transaction, Tx};
 use crate::entities::{
-    api_key, device, email_verification, member, oauth_grant, oauth_ticket, password_reset, session, user,
+    api_key, device, email_verification, member, monitor, oauth_grant, oauth_ticket, password_reset, session, user,
     webhook_endpoint,
 };
 use crate::webhooks::cancel_pending;
@@ -173,7 +174,7 @@ pub(super) async fn verify(tx: &Tx, user: UserId, now: Timestamp) -> Result<bool
 
 /// Gives the account to the reader of its mail: verifies the address, sets the password, and voids all access that
 /// somebody else may have made before: sessions, devices, links, apps, and the keys and webhooks of teams without other
-/// members.
+/// members, whose monitors are paused.
 pub(super) async fn take_over(tx: &Tx, user: UserId, password_hash: &str, now: Timestamp) -> Result<()> {
     user::Entity::update_many()
         .col_expr(user::Column::PasswordHash, Expr::value(password_hash.to_owned()))
@@ -192,6 +193,12 @@ pub(super) async fn take_over(tx: &Tx, user: UserId, password_hash: &str, now: T
         .filter(api_key::Column::TeamId.is_in(teams.iter().copied()))
         .filter(api_key::Column::RevokedAt.is_null());
     keys.exec(tx).await?;
+    // Somebody else may have chosen what they capture with the credits of the team.
+    let monitors = monitor::Entity::update_many()
+        .col_expr(monitor::Column::State, Expr::value(monitor::state(MonitorState::Paused)))
+        .col_expr(monitor::Column::NextRunAt, Expr::value(Option::<i64>::None))
+        .filter(monitor::Column::TeamId.is_in(teams.iter().copied()));
+    monitors.exec(tx).await?;
     let endpoints = webhook_endpoint::Entity::find()
         .filter(webhook_endpoint::Column::TeamId.is_in(teams))
         .lock(LockType::Update)

@@ -13,6 +13,7 @@ use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::grab::write_spec;
 use crate::entities::monitor;
+use crate::team_lock::lock_team;
 
 /// A change of a monitor.
 #[derive(Clone, Debug)]
@@ -78,6 +79,10 @@ impl Transaction for MonitorUpdate {
     const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<ChangeOutcome> {
+        if self.change.keep.is_some() {
+            // The lock makes the sum exact under concurrent changes and creates.
+            lock_team(tx, self.target.team).await?;
+        }
         let Some(row) = self.target.lock(tx).await? else { return Ok(ChangeOutcome::NotFound) };
         if self.change.is_empty() {
             return Ok(ChangeOutcome::Changed(Box::new(read(tx, &row).await?)));

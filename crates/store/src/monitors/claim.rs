@@ -16,6 +16,7 @@ use crate::areas::Monitors;
 use crate::codes::{ACTIVE, DONE};
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, monitor, monitor_run, team};
+use crate::webhooks::creators::Inactive;
 
 /// Code of the error of a missed run.
 const MISSED: &str = "missed";
@@ -29,8 +30,8 @@ pub enum Claimed {
     Missed(RunId),
     /// It has a run already: the clock was set back.
     Repeated,
-    /// It has none, because the team is suspended.
-    TeamInactive,
+    /// It has none, because the team is suspended, or the app that created the monitor has no access at the moment.
+    NoAccess,
 }
 
 struct ClaimDue {
@@ -69,9 +70,10 @@ impl Transaction for ClaimDue {
         let schedule = monitor::read_schedule(&row)?;
         let next = schedule.next_after(due, self.now);
         let active_team = team::Entity::find_by_id(row.team_id).filter(team::Column::Status.eq(ACTIVE));
-        if active_team.count(tx).await? == 0 {
+        let apps = Inactive::find(tx, [row.grant_id], self.now).await?;
+        if apps.contains(row.grant_id) || active_team.count(tx).await? == 0 {
             move_on(tx, row.id, next, None).await?;
-            return Ok(Some(Claimed::TeamInactive));
+            return Ok(Some(Claimed::NoAccess));
         }
         let missed = match schedule.next_after(due, due) {
             Some(following) if following <= self.now => {
@@ -83,7 +85,7 @@ impl Transaction for ClaimDue {
             },
         };
         let compared_to = match missed {
-            None => usable_baseline(tx, &row).await?,
+            None => usable_baseline(tx, row.baseline_grab_id.map(GrabId), row.threshold_ppm.is_some()).await?,
             Some(_) => None,
         };
         let run = monitor_run::id_of(self.monitor, due);
@@ -157,11 +159,15 @@ async fn has_open_run(tx: &Tx, monitor: MonitorId) -> Result<bool> {
 }
 
 /// The grab of the baseline, if it can still be compared with: it exists, and has an image if images are compared.
-async fn usable_baseline(tx: &Tx, row: &monitor::Model) -> Result<Option<GrabId>> {
-    let Some(baseline) = row.baseline_grab_id else { return Ok(None) };
-    let mut found = grab::Entity::find_by_id(baseline).filter(grab::Column::Status.eq(DONE));
-    if row.threshold_ppm.is_some() {
+pub(super) async fn usable_baseline(
+    tx: &Tx,
+    baseline: Option<GrabId>,
+    compares_images: bool,
+) -> Result<Option<GrabId>> {
+    let Some(baseline) = baseline else { return Ok(None) };
+    let mut found = grab::Entity::find_by_id(baseline.0).filter(grab::Column::Status.eq(DONE));
+    if compares_images {
         found = found.filter(grab::Column::ImageKey.is_not_null());
     }
-    Ok(found.one(tx).await?.map(|_| GrabId(baseline)))
+    Ok(found.one(tx).await?.map(|_| baseline))
 }

@@ -4,13 +4,16 @@ use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Grab, State};
-use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, RunId, TeamId};
-use grabd_domain::monitor::{Alerts, Compared, Judgement, Monitor, MonitorState, Progress, Run, RunError, RunOutcome};
+use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, GrantId, RunId, TeamId};
+use grabd_domain::monitor::{
+    Alerts, Compared, Judgement, Monitor, MonitorState, Notify, Progress, Run, RunError, RunOutcome,
+};
 use grabd_domain::webhooks::Event;
 use sea_orm::ActiveValue::{Set, Unchanged};
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder};
 use uuid::Uuid;
 
+use super::claim::usable_baseline;
 use super::keep::delete_old_runs;
 use super::queries::RUNS;
 use super::start::lock_open_run;
@@ -56,7 +59,7 @@ pub struct FinishedRun {
     pub run: Run,
     /// The alerts, whose webhook messages are enqueued.
     pub alerts: Vec<MonitorAlert>,
-    /// Whether the team has run out of credits: the first of its monitors has none.
+    /// Whether the team has run out of credits: this is the first of its live monitors with mail that has none.
     pub has_run_out: bool,
     /// The name of the team.
     pub team_name: String,
@@ -72,8 +75,8 @@ struct FinishRun {
 }
 
 impl Monitors<'_> {
-    /// Finishes an open run. `None` if it was finished before, or if its grab has not ended. A run that cannot be processed is
-    /// set aside.
+    /// Finishes an open run. `None` if it was finished before, if its grab has not ended, or if it has a grab although this
+    /// process could not create one: another one did. A run that cannot be processed is set aside.
     ///
     /// # Errors
     /// Errors of the database as a whole.
@@ -112,6 +115,10 @@ impl Transaction for FinishRun {
 
     async fn apply(&self, tx: &Tx) -> Result<Option<FinishedRun>> {
         let Some((row, open)) = lock_open_run(tx, self.run).await? else { return Ok(None) };
+        // What comes of a grab is what the caller is charged for, whatever a slower start reports.
+        if self.result != RunResult::Grab && open.grab_id.is_some() {
+            return Ok(None);
+        }
         let monitor = monitor::read(&row, None)?;
         match &self.result {
             RunResult::Grab => match ending_of_grab(tx, &monitor, &open).await? {
@@ -134,7 +141,10 @@ impl FinishRun {
     ) -> Result<FinishedRun> {
         let baseline = monitor.baseline;
         // If another capture was accepted meanwhile, the comparison is outdated and nothing follows from it.
-        let is_outdated = open.compared_to.is_some() && open.compared_to != baseline.map(|grab| grab.0);
+        let is_outdated = match open.compared_to {
+            Some(compared_to) => baseline != Some(GrabId(compared_to)),
+            None => usable_baseline(tx, baseline, monitor.spec.compare.image.is_some()).await?.is_some(),
+        };
         let judged = monitor.progress.judge(ending.outcome, monitor.spec.alert_after, monitor.spec.compare.baseline);
         let judgement = match is_outdated && ending.outcome != RunOutcome::Failed {
             true => Judgement { progress: monitor.progress, alerts: Alerts::default(), is_baseline: false },
@@ -171,7 +181,10 @@ impl FinishRun {
             let id = DeliveryId(Uuid::new_v5(&endpoint.0, &name));
             (id, (self.text)(alert, id, self.now))
         };
-        enqueue_for_team(tx, alert.monitor.team, alert.event, message, self.now).await
+        // An app sees only the monitors that it has created.
+        let creator = alert.monitor.creator.grant();
+        let may_get = |app: Option<GrantId>| app.is_none() || app == creator;
+        enqueue_for_team(tx, alert.monitor.team, alert.event, may_get, message, self.now).await
     }
 
     /// Ends a run for which there is no credit. Only the first one is kept, so that others do not replace the history.
@@ -183,10 +196,13 @@ impl FinishRun {
         error: &RunError,
     ) -> Result<FinishedRun> {
         let is_first = monitor.state != MonitorState::OutOfCredits;
-        let of_team = monitor::Entity::find()
-            .filter(monitor::Column::TeamId.eq(monitor.team.0))
-            .filter(monitor::Column::State.eq(monitor::state(MonitorState::OutOfCredits)));
-        let has_run_out = is_first && of_team.count(tx).await? == 0;
+        // Monitors that send no mail, and those of test keys, do not keep the mail of the others from being sent.
+        let sends_mail = monitor.spec.notify.email && monitor.environment == Environment::Live;
+        let with_mail = [false, true].map(|webhook| monitor::notify(Notify { webhook, email: true }));
+        let waiting = monitor::of_team(monitor.team, Environment::Live)
+            .filter(monitor::Column::State.eq(monitor::state(MonitorState::OutOfCredits)))
+            .filter(monitor::Column::Notify.is_in(with_mail));
+        let has_run_out = is_first && sends_mail && waiting.count(tx).await? == 0;
         let run = end_run(tx, open, Ending::failed(error.clone()), false, self.now).await?;
         let state = match monitor.state {
             MonitorState::Active => MonitorState::OutOfCredits,
@@ -204,9 +220,8 @@ impl FinishRun {
             change.last_run_id = Set(latest_run(tx, monitor.id.0).await?);
         }
         change.update(tx).await?;
-        let has_mail = has_run_out && monitor.spec.notify.email && monitor.environment == Environment::Live;
-        let recipients = if has_mail { find_recipients(tx, monitor.team).await? } else { Vec::new() };
-        let team_name = if has_mail { team_name(tx, monitor.team).await? } else { String::new() };
+        let recipients = if has_run_out { find_recipients(tx, monitor.team).await? } else { Vec::new() };
+        let team_name = if has_run_out { team_name(tx, monitor.team).await? } else { String::new() };
         let monitor = Monitor { state, last_run: Some(run.clone()), ..monitor };
         Ok(FinishedRun { monitor, run, alerts: Vec::new(), has_run_out, team_name, recipients })
     }

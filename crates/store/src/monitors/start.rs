@@ -27,6 +27,8 @@ pub struct StartRun {
     pub monitor: Monitor,
     /// The secret options, encrypted.
     pub secrets: Option<Vec<u8>>,
+    /// Whether it may have been started before, so that it may have a grab that is not noted.
+    pub is_repeated: bool,
 }
 
 struct LeaseRun {
@@ -74,7 +76,7 @@ impl Monitors<'_> {
     }
 }
 
-/// What is needed to start a run of a monitor.
+/// What is needed to start a run of a monitor for the first time.
 pub(super) async fn start_of(
     tx: &Tx,
     run: RunId,
@@ -82,7 +84,8 @@ pub(super) async fn start_of(
     compared_to: Option<GrabId>,
     row: &monitor::Model,
 ) -> Result<StartRun> {
-    Ok(StartRun { run, due_at, compared_to, monitor: read(tx, row).await?, secrets: row.secrets.clone() })
+    let monitor = read(tx, row).await?;
+    Ok(StartRun { run, due_at, compared_to, monitor, secrets: row.secrets.clone(), is_repeated: false })
 }
 
 /// Locks the monitor of a run, and then the run, if it is open.
@@ -118,7 +121,8 @@ impl Transaction for LeaseRun {
             .exec(tx)
             .await?;
         let (due_at, compared_to) = (Timestamp::from_ms(run.due_at), run.compared_to.map(GrabId));
-        Ok(Some(start_of(tx, self.run, due_at, compared_to, &monitor).await?))
+        let start = start_of(tx, self.run, due_at, compared_to, &monitor).await?;
+        Ok(Some(StartRun { is_repeated: true, ..start }))
     }
 }
 

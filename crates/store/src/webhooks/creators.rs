@@ -15,13 +15,13 @@ use crate::entities::{member, oauth_grant, team, user, webhook_endpoint};
 use crate::padded::padded;
 use crate::{Result, codes};
 
-/// The grants of endpoints whose apps have no access at the moment: the grant has expired and is about to be purged, or its
-/// user is suspended. Grants that have ended otherwise were deleted with their endpoints.
-pub(super) struct Inactive(HashSet<Uuid>);
+/// The grants of endpoints or monitors whose apps have no access at the moment: the grant has expired and is about to be purged,
+/// or its user is suspended. Grants that have ended otherwise were deleted with what depends on them.
+pub(crate) struct Inactive(HashSet<Uuid>);
 
 impl Inactive {
-    /// Finds the inactive ones among the grants of endpoints. Without endpoints of apps, this needs no query.
-    pub(super) async fn find(tx: &Tx, grants: impl IntoIterator<Item = Option<Uuid>>, now: Timestamp) -> Result<Self> {
+    /// Finds the inactive ones among the grants. Without apps, this needs no query.
+    pub(crate) async fn find(tx: &Tx, grants: impl IntoIterator<Item = Option<Uuid>>, now: Timestamp) -> Result<Self> {
         let mut grants: HashSet<Uuid> = grants.into_iter().flatten().collect();
         if !grants.is_empty() {
             let active: Vec<Uuid> = oauth_grant::Entity::find()
@@ -39,8 +39,8 @@ impl Inactive {
         Ok(Self(grants))
     }
 
-    /// Whether an endpoint with this grant is that of an app without access.
-    pub(super) fn contains(&self, grant: Option<Uuid>) -> bool {
+    /// Whether what has this grant is that of an app without access.
+    pub(crate) fn contains(&self, grant: Option<Uuid>) -> bool {
         grant.is_some_and(|grant| self.0.contains(&grant))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, Difference, Grab, State};
-use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, TeamId};
+use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, GrantId, TeamId};
 use grabd_domain::webhooks::{DeliveryStatus, Event, Events};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{ExprTrait, LockType};
@@ -63,17 +63,20 @@ fn events_of(grab: &Grab) -> Option<[Option<Event>; 2]> {
     }
 }
 
-/// Enqueues a delivery about no grab for each subscribed live endpoint of a team. `message` gives the id and the body.
+/// Enqueues a delivery about no grab for each subscribed live endpoint of a team that may get it, which is decided by the grant of
+/// the app that registered it, if one did. `message` gives the id and the body.
 pub(crate) async fn enqueue_for_team(
     tx: &Tx,
     team: TeamId,
     event: Event,
+    may_get: impl Fn(Option<GrantId>) -> bool,
     message: impl Fn(EndpointId) -> (DeliveryId, String),
     now: Timestamp,
 ) -> Result<()> {
     let mut receivers = receivers(tx, &BTreeSet::from([team]), Environment::Live, now).await?;
     let endpoints = receivers.remove(&team).unwrap_or_default();
-    let subscribed: Vec<_> = endpoints.into_iter().filter(|receiver| receiver.events.contains(event)).collect();
+    let is_sent = |receiver: &Receiver| receiver.events.contains(event) && may_get(receiver.grant);
+    let subscribed: Vec<_> = endpoints.into_iter().filter(is_sent).collect();
     let deliveries = subscribed.iter().map(|receiver| {
         let (id, body) = message(receiver.endpoint);
         let new = new(id, receiver.endpoint.0, None, event, now);
@@ -89,6 +92,8 @@ pub(crate) async fn enqueue_for_team(
 /// An enabled endpoint.
 struct Receiver {
     endpoint: EndpointId,
+    /// The grant of the app that registered it.
+    grant: Option<GrantId>,
     events: Events,
     /// Whether too many deliveries to it are open.
     is_full: bool,
@@ -163,8 +168,8 @@ async fn receivers(
         match read_events(&endpoint.events) {
             Ok(events) => {
                 let of_team = receivers.entry(TeamId(endpoint.team_id)).or_default();
-                let endpoint = EndpointId(endpoint.id);
-                of_team.push(Receiver { endpoint, events, is_full: full.contains(&endpoint) });
+                let (endpoint, grant) = (EndpointId(endpoint.id), endpoint.grant_id.map(GrantId));
+                of_team.push(Receiver { endpoint, grant, events, is_full: full.contains(&endpoint) });
             }
             // Otherwise none of the team's grabs could end.
             Err(error) => {

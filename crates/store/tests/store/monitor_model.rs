@@ -42,7 +42,7 @@ enum Crash {
 enum Step {
     /// One or two processes do what is due.
     Round { crash: Crash, processes: usize },
-    /// Open runs end.
+    /// Open runs end: with their grabs, or without one.
     End { fails: bool },
     /// Somebody pauses the monitor, or continues it.
     Switch,
@@ -137,7 +137,7 @@ impl Model<'_> {
                         assert_eq!(self.epochs.insert(run, self.epoch), None, "a due time is missed twice");
                     }
                     Claimed::Repeated => {}
-                    Claimed::TeamInactive => panic!("the team is active"),
+                    Claimed::NoAccess => panic!("the team is active"),
                 }
             }
         }
@@ -156,14 +156,14 @@ impl Model<'_> {
         }
     }
 
-    /// Ends all runs that have a grab, twice at the same time.
+    /// Ends all runs that have a grab, or those that have none, twice at the same time.
     async fn end(&mut self, fails: bool) {
         for run in self.runs().await {
             let result = match (run.grab, fails) {
-                (None, _) => continue,
                 // The grabs of this test are not in the table, as if a retention had deleted them.
                 (Some(_), false) => RunResult::Grab,
-                (Some(_), true) => RunResult::Failed(RunError::new("render_failed", &"It failed.")),
+                (None, true) => RunResult::Failed(RunError::new("bad_request", &"It was refused.")),
+                (Some(_), true) | (None, false) => continue,
             };
             let finish = || self.store.monitors().finish_run(run.id, result.clone(), self.now, text);
             let (one, other) = join(finish(), finish()).await;

@@ -181,6 +181,7 @@ on_both! {
         let leases = (0..8).map(|_| db.store.monitors().lease_run(started.run, over, over + LEASE));
         let leased: Vec<_> = join_all(leases).await.into_iter().filter_map(Result::unwrap).collect();
         assert_eq!(leased.iter().map(|again| (again.run, again.due_at)).collect::<Vec<_>>(), [(started.run, NOW)]);
+        assert!(!started.is_repeated && leased[0].is_repeated);
 
         db.store.monitors().delay_run(started.run, over + HOUR).await.unwrap();
         assert_eq!(db.store.monitors().unstarted_runs(over + LEASE, 9).await.unwrap(), []);
@@ -188,7 +189,13 @@ on_both! {
         let other = GrabId(db.id());
         assert!(!db.store.monitors().attach_grab(started.run, other, over).await.unwrap());
         assert_eq!(db.store.monitors().lease_run(started.run, over + HOUR, over + HOUR * 2).await.unwrap(), None);
-        assert_eq!(runs(db, &monitor).await[0].grab, Some(grab));
+        let error = RunError::new("internal_error", &"The start took too long.");
+        for refused in [RunResult::Failed(error.clone()), RunResult::OutOfCredits(error)] {
+            let finished = db.store.monitors().finish_run(started.run, refused, over, text).await.unwrap();
+            assert_eq!(finished, None, "another process has created the grab");
+        }
+        let open = &runs(db, &monitor).await[0];
+        assert_eq!((open.grab, open.outcome), (Some(grab), RunOutcome::Running));
     }
 
     async fn change_is_told_once_and_becomes_the_baseline(db) {
@@ -256,6 +263,26 @@ on_both! {
         assert_eq!(find(db, &monitor).await.state, MonitorState::Active);
     }
 
+    async fn mail_about_credits_is_that_of_the_first_live_monitor_with_mail(db) {
+        let team = db.team(9).await;
+        let silent = created(db, team, |spec| spec.notify.email = false).await;
+        let of_test = new_monitor(MonitorId(db.id()), team, spec(|_| ()));
+        let of_test = NewMonitor { environment: Environment::Test, ..of_test };
+        let CreateMonitorOutcome::Created(of_test) = db.store.monitors().create(of_test).await.unwrap() else {
+            panic!("not created")
+        };
+        let (one, other) = (created(db, team, |_| ()).await, created(db, team, |_| ()).await);
+        let mut told = Vec::new();
+        for monitor in [silent, *of_test, one, other] {
+            let run = start(db, &monitor, NOW).await.run;
+            let refused = RunResult::OutOfCredits(RunError::new("credits_exhausted", &"No live credits left."));
+            let finished = db.store.monitors().finish_run(run, refused, NOW, text).await.unwrap().unwrap();
+            assert_eq!(finished.monitor.state, MonitorState::OutOfCredits);
+            told.push(finished.has_run_out);
+        }
+        assert_eq!(told, [false, false, true, false]);
+    }
+
     async fn accepted_capture_is_the_baseline_and_outdated_comparisons_have_no_effect(db) {
         let accepted = |spec: &mut MonitorSpec| spec.compare.baseline = Baseline::Accepted;
         let monitor = created(db, db.team(9).await, accepted).await;
@@ -291,6 +318,25 @@ on_both! {
         let again = run(db, &monitor, NOW + HOUR, End::Done(0)).await;
         assert_eq!((again.run.outcome, again.run.compared_to), (RunOutcome::First, None));
         assert_eq!(again.monitor.baseline, again.run.grab);
+    }
+
+    async fn capture_that_was_accepted_during_a_run_without_a_baseline_stays_the_baseline(db) {
+        let team = db.team(9).await;
+        let monitor = created(db, team, |spec| spec.compare.baseline = Baseline::Accepted).await;
+        let first = run(db, &monitor, NOW, End::Done(0)).await;
+        let same = run(db, &monitor, NOW + HOUR, End::Done(0)).await;
+        let deleted = db.store.grabs().delete_grab(team, Environment::Live, first.run.grab.unwrap(), NOW).await;
+        assert!(deleted.unwrap());
+        let now = NOW + HOUR * 2;
+        let open = start(db, &monitor, now).await;
+        assert_eq!(open.compared_to, None);
+        let accepted = db.store.monitors().accept(target(&monitor), same.run.grab, now).await.unwrap();
+        assert!(matches!(accepted, AcceptOutcome::Accepted(_)), "{accepted:?}");
+        attached(db, team, open.run, now).await;
+        let leased = db.store.grabs().lease(db.lease_request(Class::Async, 1, NOW)).await.unwrap().pop().unwrap();
+        db.store.grabs().complete(completion(&leased)).await.unwrap().unwrap();
+        let ended = db.store.monitors().finish_run(open.run, RunResult::Grab, now, text).await.unwrap().unwrap();
+        assert_eq!((ended.run.outcome, ended.monitor.baseline), (RunOutcome::First, same.run.grab));
     }
 
     async fn only_the_newest_runs_are_kept(db) {
@@ -353,6 +399,22 @@ on_both! {
         assert_eq!(find(db, &theirs).await, theirs);
     }
 
+    async fn kept_runs_are_limited_when_several_monitors_are_changed_at_once(db) {
+        let team = db.team(0).await;
+        let mut monitors = Vec::new();
+        for _ in 0..8 {
+            monitors.push(created(db, team, |spec| spec.keep = 1).await);
+        }
+        let changes = monitors.iter().map(|monitor| {
+            let change = MonitorChange { keep: Some(100), ..MonitorChange::default() };
+            let target = target(monitor);
+            db.store.monitors().change(MonitorUpdate { target, change, secrets: None, kept_limit: 107, now: NOW })
+        });
+        let outcomes: Vec<_> = join_all(changes).await.into_iter().map(Result::unwrap).collect();
+        let changed = outcomes.iter().filter(|outcome| matches!(outcome, ChangeOutcome::Changed(_)));
+        assert_eq!(changed.count(), 1, "{outcomes:?}");
+    }
+
     async fn monitors_of_a_deleted_team_stop_and_are_erased(db) {
         let team = db.team(9).await;
         let monitor = created(db, team, |_| ()).await;
@@ -374,7 +436,7 @@ on_both! {
         let monitor = created(db, team, |_| ()).await;
         db.store.accounts().suspend_team(team, "A reason", NOW).await.unwrap();
         let claimed = db.store.monitors().claim(monitor.id, NOW, NOW + LEASE).await.unwrap();
-        assert_eq!(claimed, Some(Claimed::TeamInactive));
+        assert_eq!(claimed, Some(Claimed::NoAccess));
         assert_eq!((runs(db, &monitor).await, find(db, &monitor).await.next_run_at), (vec![], Some(NOW + HOUR)));
     }
 }

@@ -1,6 +1,7 @@
 //! OAuth consents, codes and tokens.
 
 mod exchange;
+mod monitors;
 mod purge;
 mod races;
 mod refresh;

@@ -5,14 +5,17 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::{DEVICE_LIFE, DEVICES, Email, Role, VERIFICATION_LIFE, VERIFICATIONS};
 use grabd_domain::credentials::{Environment, Scopes};
-use grabd_domain::ids::{InvitationId, KeyId, TeamId, UserId};
+use grabd_domain::ids::{InvitationId, KeyId, MonitorId, TeamId, UserId};
+use grabd_domain::monitor::MonitorState;
 use grabd_domain::teams::INVITATION_LIFE;
 use grabd_store::Store;
 use grabd_store::accounts::{
     Device, InitialTeam, InvitedSignUp, NewDevice, NewInvitation, NewKey, NewSession, NewUser, SignUpOutcome,
 };
+use grabd_store::monitors::{CreateMonitorOutcome, MonitorRef};
 
 use crate::harness::{NOW, TestDb, on_both};
+use crate::monitors::{new_monitor, spec};
 
 const LATER: Timestamp = Timestamp::from_ms(NOW.as_ms() + 1000);
 const MOMENT: Duration = Duration::from_millis(1);
@@ -123,6 +126,25 @@ on_both! {
         assert_eq!(verified_at(&db.store, ada).await, Some(NOW));
         assert!(db.store.accounts().authenticate(&key).await.unwrap().is_some());
         assert_eq!(db.store.accounts().list_devices(ada, NOW - MOMENT).await.unwrap(), []);
+    }
+
+    async fn monitors_of_a_team_without_other_members_are_paused_by_a_take_over(db) {
+        let (ada, team) = stranger(db, "ada@example.com").await;
+        let (_, other) = stranger(db, "bob@example.com").await;
+        let mut monitors = Vec::new();
+        for team in [team, other] {
+            let new = new_monitor(MonitorId(db.id()), team, spec(|_| ()));
+            monitors.push(MonitorRef { team, environment: new.environment, grant: None, monitor: new.id });
+            assert!(matches!(db.store.monitors().create(new).await.unwrap(), CreateMonitorOutcome::Created(_)));
+        }
+        db.store.accounts().create_verification([7; 32], ada, NOW + VERIFICATION_LIFE).await.unwrap();
+        assert_eq!(db.store.accounts().take_over_account([7; 32], "new".into(), LATER).await.unwrap(), Some(ada));
+        let mut states = Vec::new();
+        for monitor in monitors {
+            let found = db.store.monitors().find(monitor).await.unwrap().unwrap();
+            states.push((found.state, found.next_run_at));
+        }
+        assert_eq!(states, [(MonitorState::Paused, None), (MonitorState::Active, Some(NOW))]);
     }
 
     async fn keys_of_a_shared_team_survive_a_take_over(db) {

@@ -34,7 +34,7 @@ const ALERTS_AFTER: [&str; 5] = ["1", "2", "3", "5", "10"];
 /// The longest name of a time zone.
 const TIME_ZONE_CHARS: usize = 64;
 /// The most characters of the selectors of ignored elements.
-const IGNORE_CHARS: usize = 16_384;
+const IGNORE_CHARS: usize = 4096;
 
 /// The fields, with their values.
 pub(super) struct Fields {

@@ -1,4 +1,4 @@
-//! A key that may only create reads no image of another key.
+//! A key that may only create reads no image of another key, and neither reads nor changes its monitors.
 
 use anyhow::{Context, Result};
 use grabd_domain::credentials::{Environment, Scope, Scopes};
@@ -6,6 +6,7 @@ use grabd_engine::accounts::{self, KeyLimits};
 use grabd_engine::clock::Clock;
 use grabd_tests::agent::{Agent, MODERN};
 use grabd_tests::harness::TestApp;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 /// A test key of the app's team that may only create.
@@ -93,5 +94,34 @@ async fn create_key_compares_with_its_own_images_only() -> Result<()> {
     assert_eq!((status, &refused["error"]["code"]), (400, &json!("bad_request")), "{refused}");
     assert_eq!(create(&app, &restricted, "", &compared(&own)).await?.0, 200);
     assert_eq!(create(&app, app.test(), "", &compared(&own)).await?.0, 200);
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn create_key_sees_and_changes_its_own_monitors_only() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let (restricted, other) = (create_only(&app).await?, create_only(&app).await?);
+    let call = async |key: &str, method: Method, path: &str, body: Value| {
+        let request = app.client.request(method, format!("{}{path}", app.base())).bearer_auth(key).json(&body);
+        let response = request.send().await?;
+        let (status, text) = (response.status().as_u16(), response.text().await?);
+        let body: Value = if text.is_empty() { Value::Null } else { serde_json::from_str(&text)? };
+        anyhow::Ok((status, body))
+    };
+    let body = json!({ "capture": { "url": "https://93.184.215.14/" }, "every": "30d" });
+    let (status, created) = call(&restricted, Method::POST, "/monitors", body).await?;
+    assert_eq!(status, 201, "{created}");
+    let monitor = format!("/monitors/{}", created["id"].as_str().context("an id")?);
+    let accept = format!("{monitor}/accept");
+    for (method, path) in [(Method::PATCH, &monitor), (Method::POST, &accept), (Method::DELETE, &monitor)] {
+        let (status, refused) = call(&other, method.clone(), path, json!({})).await?;
+        assert_eq!((status, &refused["error"]["code"]), (404, &json!("not_found")), "{method} {refused}");
+    }
+    // Its own key, and one that may read, change it.
+    for (key, paused, state) in [(&*restricted, true, "paused"), (app.test(), false, "active")] {
+        let (status, changed) = call(key, Method::PATCH, &monitor, json!({ "paused": paused })).await?;
+        assert_eq!((status, &changed["state"]), (200, &json!(state)), "{changed}");
+    }
+    assert_eq!(call(&restricted, Method::DELETE, &monitor, json!({})).await?.0, 204);
     app.finish().await
 }

@@ -40,7 +40,7 @@ fn new_endpoint(app: &TestApp<'_>, creator: Creator) -> NewEndpoint {
 }
 
 /// Registers an endpoint. The reference is that of its creator.
-async fn endpoint(app: &TestApp<'_>, creator: Creator) -> EndpointRef {
+pub(super) async fn endpoint(app: &TestApp<'_>, creator: Creator) -> EndpointRef {
     let new = new_endpoint(app, creator);
     let grant = match creator {
         Creator::App(grant) => Some(grant),
@@ -52,7 +52,7 @@ async fn endpoint(app: &TestApp<'_>, creator: Creator) -> EndpointRef {
 }
 
 /// Connects an app that may manage the live environment.
-async fn connect(app: &TestApp<'_>, number: u16) -> GrantId {
+pub(super) async fn connect(app: &TestApp<'_>, number: u16) -> GrantId {
     let consent = NewConsent { environment: LIVE, scopes: OauthScopes::ALL, ..app.new_consent(number) };
     let grant = consent.grant;
     assert_eq!(app.db.store.oauth().consent(consent).await.unwrap(), ConsentOutcome::Granted);
