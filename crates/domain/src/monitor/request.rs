@@ -8,7 +8,8 @@ use grabd_options::{Kind, Value};
 use super::compare::{Baseline, Compare, ImageCompare};
 use super::cron::Cron;
 use super::schedule::{Every, LocalCron, Schedule};
-use crate::capture::{CaptureRequest, CaptureSpec, Class};
+use super::text::{PATTERNS, TextCompare};
+use crate::capture::{CaptureRequest, CaptureSpec, Class, Content, FileKind};
 use crate::faults::{Fault, Field};
 use crate::ids::GrabId;
 
@@ -46,6 +47,7 @@ pub struct MonitorRequest {
 pub struct CompareRequest {
     pub image: Option<ImageCompareRequest>,
     pub status: Option<bool>,
+    pub text: Option<TextCompareRequest>,
     pub baseline: Option<String>,
 }
 
@@ -55,6 +57,13 @@ pub struct CompareRequest {
 pub struct ImageCompareRequest {
     pub threshold_ratio: Option<f64>,
     pub ignore: Vec<String>,
+}
+
+/// How texts are compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names of the API")]
+pub struct TextCompareRequest {
+    pub ignore_patterns: Vec<String>,
 }
 
 /// How alerts are sent.
@@ -115,7 +124,7 @@ pub struct MonitorChange {
 }
 
 /// The paths of members that may have the wrong type, in the order in which they are reported, and what they must be.
-const MEMBERS: [(&str, Option<&str>, &str); 17] = [
+const MEMBERS: [(&str, Option<&str>, &str); 20] = [
     ("body", None, "a JSON object"),
     ("update_mask", None, "made of members of a monitor that can be changed"),
     ("name", None, "a string of 1 to 100 characters"),
@@ -123,11 +132,14 @@ const MEMBERS: [(&str, Option<&str>, &str); 17] = [
     ("every", None, "a string, such as \"1h\""),
     ("cron", None, "a string of five fields, such as \"0 9 * * 1-5\""),
     ("time_zone", None, ZONE),
-    ("compare", None, "an object with some of `image`, `status` and `baseline`"),
+    ("compare", None, "an object with some of `image`, `status`, `text` and `baseline`"),
     ("compare", Some("image"), "an object with some of `threshold_ratio` and `ignore`"),
     ("compare", Some("image.threshold_ratio"), RATIO),
     ("compare", Some("image.ignore"), "an array of CSS selectors"),
     ("compare", Some("status"), "true or false"),
+    ("compare", Some("text"), "an object with `ignore_patterns`, or without members"),
+    ("compare", Some("text.selector"), "left out: the text of the whole page is compared"),
+    ("compare", Some("text.ignore_patterns"), PATTERNS),
     ("compare", Some("baseline"), BASELINE),
     ("alert_after", None, "an integer from 1 to 10"),
     ("notify", None, "an object with some of `webhook` and `email`, which are true or false"),
@@ -157,6 +169,7 @@ impl MonitorSpec {
             .ok_or_else(|| bad("every", "", format!("present, unless `cron` is: {}", every_allowed(shortest))))?;
         let compare = request.compare.as_ref().map_or(Ok(Compare::default()), parse_compare)?;
         check_ignored(&capture, &compare)?;
+        check_text(&capture, &compare)?;
         Ok(Self {
             name,
             capture,
@@ -168,7 +181,8 @@ impl MonitorSpec {
         })
     }
 
-    /// What a run captures: the capture, without the elements that are ignored, compared with the baseline.
+    /// What a run captures: the capture, without the elements that are ignored, compared with the baseline. If texts are compared,
+    /// that of the whole page is made, unless the capture asks for a text itself.
     pub fn run_request(&self, baseline: Option<GrabId>) -> CaptureRequest {
         let mut request = self.capture.to_minimal_request();
         if let Some(image) = &self.compare.image {
@@ -176,6 +190,17 @@ impl MonitorSpec {
                 request.hide = Some(hidden(request.hide.unwrap_or_default(), &image.ignore));
             }
             request.compare_to = baseline.map(|grab| grab.to_string());
+        }
+        if self.compare.text.is_some() {
+            let mut also = request.also.unwrap_or_default();
+            let has = |kind: FileKind| self.capture.also.contains(&kind);
+            if !has(FileKind::Text) {
+                also.push(FileKind::Text.as_str().to_owned());
+            }
+            request.also = Some(also);
+            if !has(FileKind::Text) && !has(FileKind::Markdown) {
+                request.content = Some(Content::Page.as_str().to_owned());
+            }
         }
         request
     }
@@ -192,7 +217,9 @@ impl MonitorChange {
         let compare = request.compare.as_ref().map(parse_compare).transpose()?;
         if capture.is_some() || compare.is_some() {
             let capture = capture.as_ref().unwrap_or(&current.capture);
-            check_ignored(capture, compare.as_ref().unwrap_or(&current.compare))?;
+            let compare = compare.as_ref().unwrap_or(&current.compare);
+            check_ignored(capture, compare)?;
+            check_text(capture, compare)?;
         }
         Ok(Self {
             name: request.name.as_deref().map(parse_name).transpose()?,
@@ -311,7 +338,7 @@ fn parse_compare(request: &CompareRequest) -> Result<Compare, Fault> {
     let in_compare = |member, seen: &str, allowed: &str| {
         Fault::BadRequest(Field::new("compare", seen, allowed).in_member(Some(member)))
     };
-    let CompareRequest { image, status, baseline } = request;
+    let CompareRequest { image, status, text, baseline } = request;
     let baseline = match baseline {
         None => Baseline::default(),
         Some(text) => {
@@ -336,10 +363,13 @@ fn parse_compare(request: &CompareRequest) -> Result<Compare, Fault> {
             Some(ImageCompare { threshold_ppm, ignore: ignore.clone() })
         }
     };
+    let refused = |seen: String| in_compare("text.ignore_patterns", &seen, PATTERNS);
+    let text = text.as_ref().map(|text| TextCompare::parse(&text.ignore_patterns)).transpose().map_err(refused)?;
     // Without a choice, images are compared.
     let status = status.unwrap_or(false);
-    let image = if image.is_none() && !status { Some(ImageCompare::default()) } else { image };
-    Ok(Compare { image, status, baseline })
+    let has_choice = image.is_some() || status || text.is_some();
+    let image = if has_choice { image } else { Some(ImageCompare::default()) };
+    Ok(Compare { image, status, text, baseline })
 }
 
 /// Millionths of a ratio from 0 to 1.
@@ -362,6 +392,15 @@ fn check_ignored(capture: &CaptureSpec, compare: &Compare) -> Result<(), Fault> 
     let allowed = format!("an array of at most {max} CSS selectors, together with those of `hide`");
     let field = Field::new("compare", &format!("{} selectors", ignored.len()), allowed);
     Err(Fault::BadRequest(field.in_member(Some("image.ignore"))))
+}
+
+/// Checks that a text can be made: it would contain what the capture masks.
+fn check_text(capture: &CaptureSpec, compare: &Compare) -> Result<(), Fault> {
+    if compare.text.is_none() || capture.mask.is_empty() {
+        return Ok(());
+    }
+    let field = Field::new("compare", "", "left out where `mask` is used, since a text contains what is masked");
+    Err(Fault::BadRequest(field.in_member(Some("text"))))
 }
 
 /// The elements that a run hides.
@@ -428,7 +467,7 @@ mod tests {
     #[test]
     fn first_invalid_member_is_named() {
         type Change = fn(&mut MonitorRequest);
-        let cases: [(Change, &str); 18] = [
+        let cases: [(Change, &str); 19] = [
             (|r| r.capture = None, "`capture` must be an object"),
             (|r| r.name = Some("  ".into()), "`name` must be"),
             (|r| r.name = Some("n".repeat(101)), "`name` must be"),
@@ -459,6 +498,10 @@ mod tests {
                 "`compare.image.threshold_ratio` must be a number from 0 to 1; got 1.5",
             ),
             (|r| r.compare = Some(image(0.1, &[" "])), "`compare.image.ignore` must be"),
+            (
+                |r| r.compare = Some(text(&["("])),
+                "`compare.text.ignore_patterns` must be an array of at most 20 regular",
+            ),
         ];
         for (change, expected) in cases {
             let message = refused(change);
@@ -470,6 +513,11 @@ mod tests {
         let ignore = ignore.iter().map(|selector| (*selector).to_owned()).collect();
         let image = ImageCompareRequest { threshold_ratio: Some(threshold_ratio), ignore };
         CompareRequest { image: Some(image), ..CompareRequest::default() }
+    }
+
+    fn text(patterns: &[&str]) -> CompareRequest {
+        let ignore_patterns = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+        CompareRequest { text: Some(TextCompareRequest { ignore_patterns }), ..CompareRequest::default() }
     }
 
     #[test]
@@ -501,6 +549,24 @@ mod tests {
         });
         let message = MonitorSpec::parse(&full, SHORTEST).unwrap_err().to_string();
         assert!(message.starts_with("`compare.image.ignore` must be an array of at most 20"), "{message}");
+    }
+
+    #[test]
+    fn run_makes_the_text_that_is_compared() {
+        let run = |also: &[&str]| {
+            let also = also.iter().map(|kind| (*kind).to_owned()).collect();
+            let mut request = with(capture_with(|r| r.also = Some(also)));
+            request.compare = Some(text(&["a"]));
+            let run = MonitorSpec::parse(&request, SHORTEST).unwrap().run_request(None);
+            (CaptureSpec::parse(&run).unwrap().also, run.content)
+        };
+        assert_eq!(run(&[]), (vec![FileKind::Text], Some("page".to_owned())));
+        assert_eq!(run(&["markdown"]), (vec![FileKind::Text, FileKind::Markdown], None));
+        assert_eq!(run(&["text"]), (vec![FileKind::Text], None));
+        let mut masked = with(capture_with(|r| r.mask = Some(vec![".secret".into()])));
+        masked.compare = Some(text(&[]));
+        let refused = MonitorSpec::parse(&masked, SHORTEST).unwrap_err().to_string();
+        assert!(refused.starts_with("`compare.text` must be left out where `mask` is used"), "{refused}");
     }
 
     #[test]

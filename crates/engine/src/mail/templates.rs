@@ -73,6 +73,9 @@ pub(crate) fn low_balance(to: Email, alert: &LowBalance, host: &str, link: &str)
     MailMessage { to, subject: format!("Low balance: {credits} {noun} left for grabd at {host}"), text }
 }
 
+/// The most changes of the text in a mail.
+const MAIL_TEXT_CHANGES: usize = 10;
+
 /// What the members of a team are told about a monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MonitorMail {
@@ -80,6 +83,8 @@ pub(crate) enum MonitorMail {
     Changed {
         /// How much of the image differs.
         share: Option<String>,
+        /// The first lines of the text that have changed.
+        lines: Vec<String>,
     },
     /// The last runs have failed.
     Failed {
@@ -99,7 +104,7 @@ impl MonitorMail {
             Event::MonitorChanged => {
                 let share = run.difference_ppm.filter(|ppm| *ppm > 0);
                 let share = share.map(|ppm| format!("{}.{} %", ppm / 10_000, ppm % 10_000 / 1000));
-                Some(Self::Changed { share })
+                Some(Self::Changed { share, lines: changed_lines(run) })
             }
             Event::MonitorFailed => {
                 let reason = run.error.as_ref().map(|error| error.message.replace(char::is_control, " "));
@@ -109,6 +114,17 @@ impl MonitorMail {
             Event::GrabDone | Event::GrabFailed | Event::GrabChanged | Event::CreditsLow | Event::Test => None,
         }
     }
+}
+
+/// The first changed lines of the text, as a mail shows them.
+fn changed_lines(run: &Run) -> Vec<String> {
+    let line =
+        |sign: char, text: Option<&str>| text.map(|text| format!("{sign} {}", text.replace(char::is_control, " ")));
+    let changes = run.text_changes.iter().take(MAIL_TEXT_CHANGES);
+    changes
+        .flat_map(|change| [line('-', change.before.as_deref()), line('+', change.after.as_deref())])
+        .flatten()
+        .collect()
 }
 
 /// An alert of a monitor. Its name is quoted, and that of the team is left out if it is unfit.
@@ -123,9 +139,13 @@ pub(crate) fn monitor(
     let team =
         TeamName::parse(team_name).map_or_else(|_| "your team".to_owned(), |name| format!("the team \"{name}\""));
     let (subject, fact) = match mail {
-        MonitorMail::Changed { share: None } => ("Page changed", "The page has changed.".to_owned()),
-        MonitorMail::Changed { share: Some(share) } => {
-            ("Page changed", format!("The page has changed: {share} of its image differs."))
+        MonitorMail::Changed { share, lines } => {
+            let share = share.as_deref().map(|share| format!(": {share} of its image differs")).unwrap_or_default();
+            let lines = match lines.is_empty() {
+                true => String::new(),
+                false => format!("\n\nLines of its text:\n\n{}", lines.join("\n")),
+            };
+            ("Page changed", format!("The page has changed{share}.{lines}"))
         }
         MonitorMail::Failed { reason } => {
             let reason = reason.as_deref().map(|reason| format!(" The last one: {reason}")).unwrap_or_default();

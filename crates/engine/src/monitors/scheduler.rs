@@ -13,6 +13,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::finish::finish;
 use super::start::{self, Claim, START_LEASE};
+use super::texts;
 use crate::service::Core;
 
 /// How often the tables are polled without a notification.
@@ -62,7 +63,8 @@ async fn round(core: &Core) -> Result<bool, Error> {
 async fn finish_ended(core: &Core) -> Result<bool, Error> {
     let ended = core.store.monitors().ended_runs(core.clock.now(), BATCH).await?;
     for run in &ended {
-        finish(core, *run, RunResult::Grab).await?;
+        let texts = texts::compare(core, *run).await?;
+        finish(core, *run, RunResult::Grab(texts)).await?;
     }
     Ok(has_as_many(&ended, BATCH))
 }

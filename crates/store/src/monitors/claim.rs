@@ -122,6 +122,7 @@ impl ClaimDue {
             compared_to: Set(compared_to.map(|grab| grab.0)),
             difference_ppm: Set(None),
             changes: Set(0),
+            text_changes: Set(None),
             alerted: Set(0),
             finished_at: Set(missed.map(|_| self.now.as_ms())),
             error_code: Set(code),
@@ -156,11 +157,12 @@ async fn has_open_run(tx: &Tx, monitor: MonitorId) -> Result<bool> {
     Ok(open.count(tx).await? > 0)
 }
 
-/// The grab of the baseline, if it can still be compared with: it exists, and has an image if images are compared.
+/// The grab of the baseline, if it can still be compared with: it exists, and its files do if images or texts are compared.
 async fn usable_baseline(tx: &Tx, row: &monitor::Model) -> Result<Option<GrabId>> {
     let Some(baseline) = row.baseline_grab_id else { return Ok(None) };
     let mut found = grab::Entity::find_by_id(baseline).filter(grab::Column::Status.eq(DONE));
-    if row.threshold_ppm.is_some() {
+    // The files of a grab are deleted with its image.
+    if row.threshold_ppm.is_some() || row.text_patterns.is_some() {
         found = found.filter(grab::Column::ImageKey.is_not_null());
     }
     Ok(found.one(tx).await?.map(|_| GrabId(baseline)))

@@ -162,7 +162,7 @@ impl Model<'_> {
             let result = match (run.grab, fails) {
                 (None, _) => continue,
                 // The grabs of this test are not in the table, as if a retention had deleted them.
-                (Some(_), false) => RunResult::Grab,
+                (Some(_), false) => RunResult::Grab(None),
                 (Some(_), true) => RunResult::Failed(RunError::new("render_failed", &"It failed.")),
             };
             let finish = || self.store.monitors().finish_run(run.id, result.clone(), self.now, text);
