@@ -9,7 +9,7 @@ pub const MAX_PATTERNS: usize = 20;
 /// The longest pattern, in characters.
 pub const PATTERN_CHARS: usize = 200;
 /// The most memory that a compiled pattern, and its cache, may take.
-const PATTERN_BYTES: usize = 1 << 20;
+const PATTERN_BYTES: usize = 1 << 19;
 /// Longer lines are divided, so that the time for a pattern depends on the size of the text alone.
 const PART_BYTES: usize = 1000;
 /// What patterns must be.

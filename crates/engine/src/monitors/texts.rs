@@ -17,7 +17,7 @@ use crate::grabs::Image;
 use crate::service::Core;
 
 /// Time limit of loading and comparing both texts.
-const LIMIT: Duration = Duration::from_secs(5);
+const LIMIT: Duration = Duration::from_secs(3);
 /// Memory for each byte of a text: its lines, and where they are.
 const MEMORY_FACTOR: u64 = 24;
 
