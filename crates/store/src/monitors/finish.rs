@@ -246,6 +246,8 @@ async fn ending_of_grab(
         return Ok(Some(Ending::of(RunOutcome::First)));
     };
     let baseline = grab::read(baseline, None)?;
+    // Nothing of the text of a deleted grab is kept.
+    let texts = texts.filter(|_| grab.deleted_at.is_none() && baseline.deleted_at.is_none());
     Ok(Some(match monitor.spec.compare.compare(&baseline, &grab, texts) {
         None => Ending::of(RunOutcome::First),
         Some(compared) => {

@@ -250,6 +250,11 @@ on_both! {
         let replaced = run_with(db, &monitor, NOW + HOUR * 4, End::Done(0), Some(TextResult::NoBaseline)).await;
         assert_eq!((replaced.run.outcome, replaced.run.compared_to), (RunOutcome::First, baseline));
         assert_eq!(replaced.monitor.baseline, replaced.run.grab);
+
+        let told = second.run.grab.unwrap();
+        assert!(db.store.grabs().delete_grab(monitor.team, Environment::Live, told, NOW + HOUR * 5).await.unwrap());
+        let left: Vec<usize> = runs(db, &monitor).await.iter().map(|run| run.text_changes.len()).collect();
+        assert_eq!(left, [0, 0, 0, 1, 0], "the lines of a deleted grab are erased");
     }
 
     async fn failures_and_their_end_are_told_once(db) {
