@@ -231,7 +231,7 @@ on_both! {
             spec.alert_after = 2;
         })
         .await;
-        assert_eq!(find(db, &monitor).await.spec, monitor.spec);
+        assert_eq!(find(db, &monitor).await.spec.compare, monitor.spec.compare);
         run(db, &monitor, NOW, End::Done(0)).await;
         let line = TextChange { before: Some("a".to_owned()), after: None };
         let changed = || Some(TextResult::Compared(vec![line.clone()]));
