@@ -63,6 +63,7 @@ fn monitors(manager: &SchemaManager) -> TableCreateStatement {
         .col(integer_null("threshold_ppm").check(Expr::cust("threshold_ppm BETWEEN 0 AND 1000000")))
         .col(text("ignored")) // CSS selectors as JSON
         .col(small_integer("compares_status").check(Expr::cust("compares_status IN (0, 1)")))
+        .col(text_null("text_patterns")) // regular expressions as JSON; NULL: texts are not compared
         .col(small_integer("baseline").check(Expr::cust("baseline IN (0, 1)"))) // latest, accepted
         .col(small_integer("alert_after").check(Expr::cust("alert_after BETWEEN 1 AND 10")))
         .col(small_integer("notify").check(Expr::cust("notify BETWEEN 0 AND 3"))) // bits: 1 webhooks, 2 mail
@@ -102,7 +103,8 @@ fn runs(manager: &SchemaManager) -> TableCreateStatement {
         .col(id(manager, "grab_id")) // NULL: not created, or not yet
         .col(id(manager, "compared_to")) // the grab of the baseline; NULL: there is none
         .col(integer_null("difference_ppm"))
-        .col(small_integer("changes").check(Expr::cust("changes BETWEEN 0 AND 3"))) // bits: 1 image, 2 status
+        .col(small_integer("changes").check(Expr::cust("changes BETWEEN 0 AND 7"))) // bits: 1 image, 2 status, 4 text
+        .col(text_null("text_changes")) // the lines that differ, as JSON; NULL: there are none
         .col(small_integer("alerted").check(Expr::cust("alerted IN (0, 1)")))
         .col(big_integer_null("finished_at"))
         .col(text_null("error_code"))

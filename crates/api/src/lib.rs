@@ -26,7 +26,7 @@ pub use grab::{BlockedRequests, Consent, Grab, GrabList, Timings};
 pub use message::{LowBalance, MessageData, TestedWebhook, WebhookMessage};
 pub use monitor::{
     Monitor, MonitorCompare, MonitorEvent, MonitorImageCompare, MonitorList, MonitorNotify, MonitorRun,
-    MonitorRunError, MonitorRunList,
+    MonitorRunError, MonitorRunList, MonitorTextChange, MonitorTextCompare,
 };
 pub use open_graph::OpenGraph;
 pub use stage::StageReached;

@@ -67,6 +67,9 @@ pub struct MonitorCompare<'a> {
     pub image: Option<MonitorImageCompare<'a>>,
     /// Whether another HTTP status of the page is a change.
     pub status: bool,
+    /// How texts are compared. Null if they are not.
+    #[schema(inline)]
+    pub text: Option<MonitorTextCompare<'a>>,
     /// Whether a change that was reported becomes the baseline (`latest`), or only a capture that somebody accepts
     /// (`accepted`).
     #[schema(schema_with = baseline_schema)]
@@ -82,6 +85,14 @@ pub struct MonitorImageCompare<'a> {
     /// CSS selectors of elements that are made invisible, so that they never differ.
     #[schema(max_items = 20)]
     pub ignore: Vec<Cow<'a, str>>,
+}
+
+/// How texts are compared.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct MonitorTextCompare<'a> {
+    /// Regular expressions. What they match in a line is left out of both texts.
+    #[schema(max_items = 20)]
+    pub ignore_patterns: Vec<Cow<'a, str>>,
 }
 
 /// How alerts are sent.
@@ -116,22 +127,36 @@ pub struct MonitorRun<'a> {
     /// The changed part of the image. Null unless images were compared.
     #[schema(minimum = 0, maximum = 1)]
     pub difference_ratio: Option<f64>,
-    /// What has changed: `image`, `status`.
+    /// What has changed: `image`, `status`, `text`.
     pub what_changed: Vec<Cow<'a, str>>,
+    /// The lines of the text that have changed. Empty unless texts were compared and differ.
+    #[schema(inline, max_items = 20)]
+    pub text_changes: Vec<MonitorTextChange<'a>>,
     /// Whether an alert about the change was sent.
     pub alerted: bool,
     /// When it ended. Null before.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub finished_at: Option<Cow<'a, str>>,
-    /// Why it failed or was missed. Null otherwise.
+    /// Why it failed or was missed, or why the text was not compared. Null otherwise.
     #[schema(inline)]
     pub error: Option<MonitorRunError<'a>>,
 }
 
-/// Why a run failed or was missed.
+/// A line of the text that was replaced, came or went.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct MonitorTextChange<'a> {
+    /// The line of the baseline, cut. Null if the other one came.
+    #[schema(max_length = 200)]
+    pub before: Option<Cow<'a, str>>,
+    /// The line of the run, cut. Null if the other one went.
+    #[schema(max_length = 200)]
+    pub after: Option<Cow<'a, str>>,
+}
+
+/// Why a run failed or was missed, or why the text was not compared.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct MonitorRunError<'a> {
-    /// A code of the errors of this API, or `missed`.
+    /// A code of the errors of this API, `missed`, or `text_not_compared`.
     pub code: Cow<'a, str>,
     /// What happened, for people.
     #[schema(max_length = 200)]

@@ -76,15 +76,19 @@ fn request(args: &CreateMonitorArgs) -> Result<Value, Failure> {
 /// What is compared. None if no argument says it.
 fn compare(args: &CreateMonitorArgs) -> Option<Value> {
     let CreateMonitorArgs { threshold, ignore, baseline, no_compare_image, compare_status, .. } = args;
+    let patterns = &args.ignore_pattern;
     let image = members([
         ("threshold_ratio", threshold.map(|ratio| json!(ratio))),
         ("ignore", (!ignore.is_empty()).then(|| json!(ignore))),
     ]);
-    let is_set = *compare_status || threshold.is_some() || !ignore.is_empty() || baseline.is_some();
+    let text = members([("ignore_patterns", (!patterns.is_empty()).then(|| json!(patterns)))]);
+    let is_set =
+        *compare_status || args.compare_text || threshold.is_some() || !ignore.is_empty() || baseline.is_some();
     is_set.then(|| {
         members([
             ("image", (!no_compare_image).then_some(image)),
             ("status", compare_status.then(|| json!(true))),
+            ("text", args.compare_text.then_some(text)),
             ("baseline", baseline.as_ref().map(|word| json!(word))),
         ])
     })
@@ -175,6 +179,7 @@ fn print(monitor: &Value) -> Result<(), Failure> {
             output::line(&format!("{name:12} {value}"))?;
         }
     }
+    text_changes(last).iter().try_for_each(|line| output::line(line))?;
     Ok(())
 }
 
@@ -204,6 +209,13 @@ fn change(run: &Value) -> Option<String> {
         (_, kind) => kind.to_owned(),
     };
     Some(kinds.into_iter().map(with_ratio).collect::<Vec<_>>().join(", "))
+}
+
+/// The lines of the text that a run found changed, such as `- 5 €` and `+ 6 €`.
+fn text_changes(run: &Value) -> Vec<String> {
+    let changes = run["text_changes"].as_array().into_iter().flatten();
+    let lines = changes.flat_map(|change| [("-", &change["before"]), ("+", &change["after"])]);
+    lines.filter_map(|(sign, line)| Some(format!("{sign} {}", line.as_str()?))).collect()
 }
 
 /// A time without fractions of a second and in UTC, as lists show it.
@@ -268,6 +280,11 @@ mod tests {
             compare(&["--compare-status", "--baseline", "accepted"]),
             json!({ "image": {}, "status": true, "baseline": "accepted" })
         );
+        assert_eq!(
+            compare(&["--compare-text", "--ignore-pattern", "[0-9]+ views", "--no-compare-image"]),
+            json!({ "text": { "ignore_patterns": ["[0-9]+ views"] } })
+        );
+        assert_eq!(compare(&["--compare-text"]), json!({ "image": {}, "text": {} }));
     }
 
     #[test]
@@ -279,9 +296,17 @@ mod tests {
             &["a.example", "--every", "1d", "--threshold", "2"],
             &["a.example", "--every", "1d", "--baseline", "last"],
             &["a.example", "--every", "1d", "--no-compare-image"],
+            &["a.example", "--every", "1d", "--ignore-pattern", "a"],
         ] {
             assert!(Args::try_parse_from([&["grab", "monitor", "create"], args].concat()).is_err(), "{args:?}");
         }
+    }
+
+    #[test]
+    fn changed_lines_are_listed() {
+        let run = json!({ "text_changes": [{ "before": "5 €", "after": "6 €" }, { "before": null, "after": "New" }] });
+        assert_eq!(text_changes(&run), ["- 5 €", "+ 6 €", "+ New"]);
+        assert_eq!(text_changes(&json!({})), [] as [&str; 0]);
     }
 
     #[test]

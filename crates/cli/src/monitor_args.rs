@@ -1,6 +1,6 @@
 //! The arguments of `grab monitor`.
 
-use clap::{Subcommand, ValueHint};
+use clap::{ArgGroup, Subcommand, ValueHint};
 
 use crate::format::Format;
 use crate::options::OptionArgs;
@@ -57,6 +57,7 @@ pub(crate) enum MonitorCommand {
 
 /// A monitor to create.
 #[derive(Clone, Debug, clap::Args)]
+#[command(group(ArgGroup::new("compared").multiple(true).args(["compare_status", "compare_text"])))]
 pub(crate) struct CreateMonitorArgs {
     /// URL of the page
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
@@ -79,12 +80,18 @@ pub(crate) struct CreateMonitorArgs {
     /// CSS selector of elements that are not shown in the captures, so that they never differ; can be repeated
     #[arg(long, value_name = "CSS", conflicts_with = "no_compare_image")]
     pub(crate) ignore: Vec<String>,
-    /// Do not compare the images, only the HTTP status
-    #[arg(long, requires = "compare_status")]
+    /// Do not compare the images, only the HTTP status or the text
+    #[arg(long, requires = "compared")]
     pub(crate) no_compare_image: bool,
     /// Compare the HTTP status of the page, too
     #[arg(long)]
     pub(crate) compare_status: bool,
+    /// Compare the text of the page, too
+    #[arg(long)]
+    pub(crate) compare_text: bool,
+    /// Regular expression: what it matches in a line of the text does not count; can be repeated
+    #[arg(long, value_name = "REGEX", requires = "compare_text")]
+    pub(crate) ignore_pattern: Vec<String>,
     /// The capture to compare with: the latest one that was reported, or the accepted one, which only `grab monitor accept`
     /// changes [default: latest]
     #[arg(long, value_name = "WORD", value_parser = ["latest", "accepted"])]

@@ -1,9 +1,14 @@
 //! A monitor as the REST API shows it: in webhook messages, and on the pages of the web app.
 
-use grabd_api::{MonitorCompare, MonitorImageCompare, MonitorNotify, MonitorRun, MonitorRunError};
+use grabd_api::{
+    MonitorCompare, MonitorImageCompare, MonitorNotify, MonitorRun, MonitorRunError, MonitorTextChange,
+    MonitorTextCompare,
+};
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Environment;
-use grabd_domain::monitor::{Compare, ImageCompare, Monitor, MonitorSpec, Notify, Run, RunError, Schedule};
+use grabd_domain::monitor::{
+    Compare, ImageCompare, Monitor, MonitorSpec, Notify, Run, RunError, Schedule, TextChange, TextCompare,
+};
 use serde_json::{Map, Value};
 
 /// The JSON that `GET /v1/monitors/{id}` returns, indented for people.
@@ -64,6 +69,7 @@ pub(crate) fn api_run(run: &Run) -> MonitorRun<'_> {
         compared_to,
         difference_ppm: _,
         changes,
+        text_changes,
         is_alerted,
         finished_at,
         error,
@@ -76,6 +82,7 @@ pub(crate) fn api_run(run: &Run) -> MonitorRun<'_> {
         compared_to: compared_to.map(|grab| grab.to_string().into()),
         difference_ratio: run.difference_ratio(),
         what_changed: changes.iter().map(|change| change.as_str().into()).collect(),
+        text_changes: text_changes.iter().map(shown_text_change).collect(),
         alerted: *is_alerted,
         finished_at: finished_at.map(|at| at.to_string().into()),
         error: error
@@ -84,8 +91,12 @@ pub(crate) fn api_run(run: &Run) -> MonitorRun<'_> {
     }
 }
 
+fn shown_text_change(TextChange { before, after }: &TextChange) -> MonitorTextChange<'_> {
+    MonitorTextChange { before: before.as_deref().map(Into::into), after: after.as_deref().map(Into::into) }
+}
+
 fn shown_compare(compare: &Compare) -> MonitorCompare<'_> {
-    let Compare { image, status, baseline } = compare;
+    let Compare { image, status, text, baseline } = compare;
     MonitorCompare {
         image: image.as_ref().map(|image| {
             let ImageCompare { threshold_ppm: _, ignore } = image;
@@ -95,6 +106,9 @@ fn shown_compare(compare: &Compare) -> MonitorCompare<'_> {
             }
         }),
         status: *status,
+        text: text.as_ref().map(|TextCompare { ignore_patterns }| MonitorTextCompare {
+            ignore_patterns: ignore_patterns.iter().map(Into::into).collect(),
+        }),
         baseline: baseline.as_str().into(),
     }
 }
@@ -136,7 +150,8 @@ mod tests {
             grab: Some(GrabId(Uuid::from_u128(2))),
             compared_to: Some(GrabId(Uuid::from_u128(1))),
             difference_ppm: Some(21_000),
-            changes: vec![Change::Image],
+            changes: vec![Change::Image, Change::Text],
+            text_changes: vec![TextChange { before: None, after: Some("New".to_owned()) }],
             is_alerted: true,
             finished_at: Some(Timestamp::from_ms(2000)),
             error: None,
@@ -165,9 +180,10 @@ mod tests {
         assert_eq!(shown["capture"], json!({ "url": "https://example.com/", "full_page": true }));
         assert_eq!((&shown["every"], &shown["cron"], &shown["time_zone"]), (&json!("1h"), &Value::Null, &Value::Null));
         let image = json!({ "threshold_ratio": 0.001, "ignore": [] });
-        assert_eq!(shown["compare"], json!({ "image": image, "status": false, "baseline": "latest" }));
+        assert_eq!(shown["compare"], json!({ "image": image, "status": false, "text": null, "baseline": "latest" }));
         assert_eq!(shown["notify"], json!({ "webhook": true, "email": true }));
-        assert_eq!(shown["last_run"]["what_changed"], json!(["image"]));
+        assert_eq!(shown["last_run"]["what_changed"], json!(["image", "text"]));
+        assert_eq!(shown["last_run"]["text_changes"], json!([{ "before": null, "after": "New" }]));
         assert_eq!(shown["last_run"]["difference_ratio"], json!(0.021));
         assert_eq!(shown["next_run_at"], "1970-01-01T01:00:00.000Z");
         assert_eq!(shown["live"], true);

@@ -6,7 +6,7 @@ use grabd_domain::faults::Field;
 use grabd_domain::ids::MonitorId;
 use grabd_domain::monitor::{
     Compare, CompareRequest, ImageCompare, ImageCompareRequest, Monitor, MonitorRequest, MonitorSpec, Notify,
-    NotifyRequest, Run, RunError, Schedule,
+    NotifyRequest, Run, RunError, Schedule, TextCompareRequest,
 };
 use grabd_engine::Core;
 use grabd_engine::monitors::{self, ListRequest};
@@ -144,12 +144,13 @@ fn settings(settings: Option<v1::MonitorSettings>) -> MonitorRequest {
         every,
         cron,
         time_zone,
-        compare: compare.map(|v1::MonitorCompare { image, status, baseline }| CompareRequest {
+        compare: compare.map(|v1::MonitorCompare { image, status, baseline, text }| CompareRequest {
             image: image.map(|v1::MonitorImageCompare { threshold_ratio, ignore }| ImageCompareRequest {
                 threshold_ratio,
                 ignore,
             }),
             status,
+            text: text.map(|v1::MonitorTextCompare { ignore_patterns }| TextCompareRequest { ignore_patterns }),
             baseline,
         }),
         alert_after: alert_after.map(i64::from),
@@ -179,7 +180,7 @@ fn monitor(monitor: &Monitor) -> v1::Monitor {
         Schedule::Every(every) => (Some(every.to_string()), None, None),
         Schedule::Cron(local) => (None, Some(local.cron().to_string()), Some(local.zone_name().to_owned())),
     };
-    let Compare { image, status, baseline: mode } = compare;
+    let Compare { image, status, text, baseline: mode } = compare;
     let Notify { webhook, email } = *notify;
     // The values of secret options are not there, and all others fit the message, in which they came.
     let (capture, _) = options::encode(&capture.without_secrets().to_minimal_request());
@@ -195,6 +196,7 @@ fn monitor(monitor: &Monitor) -> v1::Monitor {
             image: image.as_ref().map(image_compare),
             status: Some(*status),
             baseline: Some(mode.as_str().to_owned()),
+            text: text.as_ref().map(|text| v1::MonitorTextCompare { ignore_patterns: text.ignore_patterns.clone() }),
         }),
         alert_after: to_i32(*alert_after),
         notify: Some(v1::MonitorNotify { webhook: Some(webhook), email: Some(email) }),
@@ -223,6 +225,7 @@ fn run(run: &Run) -> v1::MonitorRun {
         compared_to,
         difference_ppm: _,
         changes,
+        text_changes,
         is_alerted,
         finished_at,
         error,
@@ -240,5 +243,9 @@ fn run(run: &Run) -> v1::MonitorRun {
         error: error
             .as_ref()
             .map(|RunError { code, message }| v1::MonitorRunError { code: code.clone(), message: message.clone() }),
+        text_changes: text_changes
+            .iter()
+            .map(|change| v1::MonitorTextChange { before: change.before.clone(), after: change.after.clone() })
+            .collect(),
     }
 }

@@ -592,7 +592,7 @@ export interface UpdateWebhookOptions {
   status?: "enabled" | "disabled" | undefined;
 }
 
-/** How images are compared. If neither this nor `status` is there, they are compared. */
+/** How images are compared. If neither this nor `status` nor `text` is there, they are compared. */
 export interface MonitorCompareOptionsImage {
   /** The part of the image that may differ. A larger part is a change. From 0 to 1. Default: `0.001`. */
   threshold_ratio?: number | undefined;
@@ -600,12 +600,23 @@ export interface MonitorCompareOptionsImage {
   ignore?: readonly string[] | undefined;
 }
 
+/** How the visible texts of the page are compared, line by line. Not with the option `mask`. */
+export interface MonitorCompareOptionsText {
+  /**
+   * Regular expressions, without look-around and back-references. What they match in a line is left out of both texts.
+   * At most 20.
+   */
+  ignore_patterns?: readonly string[] | undefined;
+}
+
 /** What counts as a change. */
 export interface MonitorCompareOptions {
-  /** How images are compared. If neither this nor `status` is there, they are compared. */
+  /** How images are compared. If neither this nor `status` nor `text` is there, they are compared. */
   image?: MonitorCompareOptionsImage | undefined;
   /** Whether another HTTP status is a change. Default: `false`. */
   status?: boolean | undefined;
+  /** How the visible texts of the page are compared, line by line. Not with the option `mask`. */
+  text?: MonitorCompareOptionsText | undefined;
   /**
    * `latest`: a change that was reported becomes the baseline. `accepted`: only a capture that somebody accepts does,
    * and a change is reported once until the page is the same again. Default: `"latest"`.
@@ -1205,9 +1216,17 @@ export interface DeliveryList {
   has_more: boolean;
 }
 
-/** Why a run failed or was missed. */
+/** A line of the text that was replaced, came or went. */
+export interface MonitorRunTextChange {
+  /** The line of the baseline, cut. Null if the other one came. */
+  before?: string | null | undefined;
+  /** The line of the run, cut. Null if the other one went. */
+  after?: string | null | undefined;
+}
+
+/** Why a run failed or was missed, or why the text was not compared. */
 export interface MonitorRunError {
-  /** A code of the errors of this API, or `missed`. */
+  /** A code of the errors of this API, `missed`, or `text_not_compared`. */
   code: string;
   /** What happened, for people. */
   message: string;
@@ -1226,13 +1245,15 @@ export interface MonitorRun {
   compared_to?: string | null | undefined;
   /** The changed part of the image. Null unless images were compared. */
   difference_ratio?: number | null | undefined;
-  /** What has changed: `image`, `status`. */
+  /** What has changed: `image`, `status`, `text`. */
   what_changed: string[];
+  /** The lines of the text that have changed. Empty unless texts were compared and differ. */
+  text_changes: MonitorRunTextChange[];
   /** Whether an alert about the change was sent. */
   alerted: boolean;
   /** When it ended. Null before. RFC 3339. */
   finished_at?: string | null | undefined;
-  /** Why it failed or was missed. Null otherwise. */
+  /** Why it failed or was missed, or why the text was not compared. Null otherwise. */
   error?: MonitorRunError | null | undefined;
 }
 
@@ -1244,12 +1265,20 @@ export interface MonitorCompareImage {
   ignore: string[];
 }
 
+/** How texts are compared. */
+export interface MonitorCompareText {
+  /** Regular expressions. What they match in a line is left out of both texts. */
+  ignore_patterns: string[];
+}
+
 /** What counts as a change. */
 export interface MonitorCompare {
   /** How images are compared. Null if they are not. */
   image?: MonitorCompareImage | null | undefined;
   /** Whether another HTTP status of the page is a change. */
   status: boolean;
+  /** How texts are compared. Null if they are not. */
+  text?: MonitorCompareText | null | undefined;
   baseline: "latest" | "accepted";
 }
 

@@ -140,6 +140,47 @@ async fn change_of_a_page_is_told_once_and_each_done_run_costs_a_credit() -> Res
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn changed_lines_of_the_text_are_told() -> Result<()> {
+    let receiver = Receiver::start(ALLOWED).await?;
+    let app = TestApp::start(9, &[("webhooks.allow_http", "true")]).await?;
+    let webhook = json!({ "url": receiver.url(), "events": ["monitor.changed"] });
+    assert_eq!(call(&app, app.live(), Method::POST, "/webhooks", Some(webhook)).await?.0, 201);
+    let document = |price: u32, views: u32| {
+        let html = format!("<body><p>Tea</p><p>{price} coins</p><p>{views} views</p>");
+        json!({ "html": html, "width": 320, "height": 320 })
+    };
+    let body = json!({
+        "capture": document(5, 1),
+        "every": "1h",
+        "compare": { "text": { "ignore_patterns": ["[0-9]+ views"] } },
+    });
+    let monitor = create(&app, body).await?;
+    assert_eq!(monitor["compare"]["text"], json!({ "ignore_patterns": ["[0-9]+ views"] }));
+    assert_eq!((&monitor["compare"]["image"], &monitor["capture"]["also"]), (&Value::Null, &Value::Null));
+    let monitor = ended(&app, app.live(), &path(&monitor)?, None).await?;
+    assert_eq!(monitor["last_run"]["outcome"], "first", "{monitor}");
+
+    let monitor = change(&app, &monitor, json!({ "capture": document(5, 2) })).await?;
+    let monitor = run_next(&app, &monitor).await?;
+    let same = &monitor["last_run"];
+    assert_eq!((&same["outcome"], &same["text_changes"]), (&json!("same"), &json!([])), "{monitor}");
+    assert_eq!(same["error"], Value::Null, "{monitor}");
+
+    let monitor = change(&app, &monitor, json!({ "capture": document(6, 3) })).await?;
+    let monitor = run_next(&app, &monitor).await?;
+    let changed = &monitor["last_run"];
+    assert_eq!((&changed["outcome"], &changed["what_changed"]), (&json!("changed"), &json!(["text"])), "{monitor}");
+    assert_eq!(changed["text_changes"], json!([{ "before": "5 coins", "after": "6 coins" }]));
+    let message: Value = serde_json::from_str(&receiver.wait_for(0).await?.body)?;
+    assert_eq!(&message["data"]["run"], changed, "{message}");
+    let grab = format!("/grabs/{}", changed["grab_id"].as_str().context("grab")?);
+    let (_, grab) = app.get(&grab, app.live()).await?;
+    assert_eq!(grab["files"][0]["kind"], "text", "{grab}");
+    assert_eq!(credits(&app).await?, json!(6));
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn failures_and_their_end_are_told_and_cost_nothing() -> Result<()> {
     let receiver = Receiver::start(ALLOWED).await?;
     let app = TestApp::start(9, &[("webhooks.allow_http", "true")]).await?;
@@ -304,7 +345,17 @@ async fn invalid_requests_name_the_member() -> Result<()> {
         ),
         (with("every", json!("1m")), "bad_request", "`every` must be an integer and `m`, `h` or `d`, from 5m to 30d"),
         (with("cron", json!("0 9 * * *")), "bad_request", "`cron` must be left out where `every` is used"),
-        (with("compare", json!({ "text": {} })), "bad_request", "`compare` must be an object with some of `image`"),
+        (with("compare", json!({ "pdf": {} })), "bad_request", "`compare` must be an object with some of `image`"),
+        (
+            with("compare", json!({ "text": { "selector": "main" } })),
+            "bad_request",
+            "`compare.text.selector` must be left out",
+        ),
+        (
+            with("compare", json!({ "text": { "ignore_patterns": ["("] } })),
+            "bad_request",
+            "`compare.text.ignore_patterns`",
+        ),
         (with("compare", json!({ "image": { "ignore": 5 } })), "bad_request", "`compare.image.ignore` must be"),
         (with("alert_after", json!("2")), "bad_request", "`alert_after` must be an integer from 1 to 10; got \"2\"."),
         (with("keep", json!(1001)), "bad_request", "`keep` must be an integer from 1 to 1000; got 1001."),

@@ -1,5 +1,7 @@
 //! What counts as a change of a page.
 
+use super::text::{TextCompare, TextResult};
+use super::text_changes::TextChange;
 use crate::grabs::{Grab, RenderMetadata, State};
 
 /// The threshold of a request that names none, in millionths of the image.
@@ -12,17 +14,20 @@ pub enum Change {
     Image,
     /// The HTTP status of its document.
     Status,
+    /// Its text.
+    Text,
 }
 
 impl Change {
     /// All of them, in the order of the API.
-    pub const ALL: [Self; 2] = [Self::Image, Self::Status];
+    pub const ALL: [Self; 3] = [Self::Image, Self::Status, Self::Text];
 
     /// The name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Image => "image",
             Self::Status => "status",
+            Self::Text => "text",
         }
     }
 }
@@ -84,13 +89,23 @@ pub struct Compare {
     pub image: Option<ImageCompare>,
     /// Whether the HTTP status is.
     pub status: bool,
+    /// The texts, if so.
+    pub text: Option<TextCompare>,
     /// Which capture it is compared with.
     pub baseline: Baseline,
 }
 
 impl Default for Compare {
     fn default() -> Self {
-        Self { image: Some(ImageCompare::default()), status: false, baseline: Baseline::default() }
+        Self { image: Some(ImageCompare::default()), status: false, text: None, baseline: Baseline::default() }
+    }
+}
+
+impl Compare {
+    /// Whether the files of two captures are compared, which are deleted before their grabs.
+    #[must_use]
+    pub const fn needs_files(&self) -> bool {
+        self.image.is_some() || self.text.is_some()
     }
 }
 
@@ -101,12 +116,16 @@ pub struct Compared {
     pub difference_ppm: Option<u32>,
     /// What counts as changed.
     pub changes: Vec<Change>,
+    /// The lines in which the texts differ.
+    pub text_changes: Vec<TextChange>,
+    /// Whether the texts should have been compared, and were not.
+    pub is_text_missing: bool,
 }
 
 impl Compare {
-    /// Compares a done grab with the baseline. `None` if the image should have been compared with that of the baseline and was
-    /// not, so that nothing can be said.
-    pub fn compare(&self, baseline: &Grab, grab: &Grab) -> Option<Compared> {
+    /// Compares a done grab with the baseline. `texts` is the result for their texts. `None` if nothing can be said: the image
+    /// should have been compared with that of the baseline and was not, or the baseline has no text and nothing else has changed.
+    pub fn compare(&self, baseline: &Grab, grab: &Grab, texts: Option<&TextResult>) -> Option<Compared> {
         let (before, after) = (done(baseline)?, done(grab)?);
         let mut compared = Compared::default();
         if let Some(image) = &self.image {
@@ -118,6 +137,17 @@ impl Compare {
         }
         if self.status && before.http_status != after.http_status {
             compared.changes.push(Change::Status);
+        }
+        if self.text.is_some() {
+            match texts {
+                Some(TextResult::Compared(changes)) if changes.is_empty() => {}
+                Some(TextResult::Compared(changes)) => {
+                    compared.changes.push(Change::Text);
+                    compared.text_changes.clone_from(changes);
+                }
+                Some(TextResult::NoBaseline) if compared.changes.is_empty() => return None,
+                Some(TextResult::NoBaseline | TextResult::Unread) | None => compared.is_text_missing = true,
+            }
         }
         Some(compared)
     }
@@ -183,7 +213,7 @@ mod tests {
             (&exact, 1, 200, &[Change::Image]),
         ] {
             let later = grab(GrabId(Uuid::from_u128(2)), status, Some((BEFORE, ppm)));
-            let compared = compare.compare(&grab(BEFORE, 200, None), &later).unwrap();
+            let compared = compare.compare(&grab(BEFORE, 200, None), &later, None).unwrap();
             assert_eq!(compared.changes, changes, "{compare:?} {ppm} {status}");
             assert_eq!(compared.difference_ppm, compare.image.as_ref().map(|_| ppm));
         }
@@ -193,7 +223,31 @@ mod tests {
     fn nothing_is_said_without_a_comparison_with_this_baseline() {
         for difference in [None, Some((GrabId(Uuid::from_u128(9)), 5))] {
             let later = grab(GrabId(Uuid::from_u128(2)), 200, difference);
-            assert_eq!(Compare::default().compare(&grab(BEFORE, 200, None), &later), None);
+            assert_eq!(Compare::default().compare(&grab(BEFORE, 200, None), &later, None), None);
+        }
+    }
+
+    #[test]
+    fn text_that_was_not_compared_is_no_change() {
+        let text_only = Compare { image: None, text: Some(TextCompare::default()), ..Compare::default() };
+        let with_status = Compare { status: true, ..text_only.clone() };
+        let line = TextChange { before: None, after: Some("New".to_owned()) };
+        let changed = TextResult::Compared(vec![line.clone()]);
+        let compared = |changes: &[Change], text_changes: &[TextChange], is_text_missing| {
+            let (changes, text_changes) = (changes.to_vec(), text_changes.to_vec());
+            Some(Compared { difference_ppm: None, changes, text_changes, is_text_missing })
+        };
+        for (compare, status, texts, expected) in [
+            (&text_only, 404, Some(changed.clone()), compared(&[Change::Text], &[line.clone()], false)),
+            (&text_only, 404, Some(TextResult::Compared(Vec::new())), compared(&[], &[], false)),
+            (&text_only, 404, Some(TextResult::Unread), compared(&[], &[], true)),
+            (&text_only, 404, None, compared(&[], &[], true)),
+            (&text_only, 404, Some(TextResult::NoBaseline), None),
+            (&with_status, 404, Some(TextResult::NoBaseline), compared(&[Change::Status], &[], true)),
+            (&with_status, 404, Some(changed), compared(&[Change::Status, Change::Text], &[line], false)),
+        ] {
+            let later = grab(GrabId(Uuid::from_u128(2)), status, None);
+            assert_eq!(compare.compare(&grab(BEFORE, 200, None), &later, texts.as_ref()), expected, "{texts:?}");
         }
     }
 }

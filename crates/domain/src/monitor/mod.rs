@@ -1,7 +1,8 @@
 //! Monitors: captures that are repeated by a schedule, and compared with a baseline.
 //!
-//! `schedule` and `cron` say when a monitor runs, `compare` what counts as a change, `judge` what follows from a run, `request`
-//! parses what callers send, and `record` has the monitor and its runs, which end with an `outcome`.
+//! `schedule` and `cron` say when a monitor runs, `compare` what counts as a change, `text` and `text_changes` what that is for
+//! texts, `judge` what follows from a run, `request` parses what callers send, and `record` has the monitor and its runs, which end
+//! with an `outcome`.
 
 mod compare;
 mod cron;
@@ -10,6 +11,8 @@ mod outcome;
 mod record;
 mod request;
 mod schedule;
+mod text;
+mod text_changes;
 
 pub use self::compare::{Baseline, Change, Compare, Compared, ImageCompare, THRESHOLD_PPM};
 pub use self::cron::{CRON_CHARS, Cron};
@@ -18,9 +21,11 @@ pub use self::outcome::RunOutcome;
 pub use self::record::{Monitor, MonitorState, Run, RunError};
 pub use self::request::{
     CompareRequest, ImageCompareRequest, KEEP, MonitorChange, MonitorRequest, MonitorSpec, NAME_CHARS, Notify,
-    NotifyRequest,
+    NotifyRequest, TextCompareRequest,
 };
 pub use self::schedule::{Every, EveryUnit, LocalCron, Schedule};
+pub use self::text::{MAX_PATTERNS, PATTERN_CHARS, TextCompare, TextResult};
+pub use self::text_changes::{MAX_TEXT_CHANGES, TEXT_CHANGE_CHARS, TextChange};
 
 /// Monitors that a team may have in each environment, unless the operator sets another number.
 pub const MAX_MONITORS: u32 = 50;

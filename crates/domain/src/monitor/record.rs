@@ -6,6 +6,7 @@ use super::compare::Change;
 use super::judge::Progress;
 use super::outcome::RunOutcome;
 use super::request::MonitorSpec;
+use super::text_changes::TextChange;
 use crate::credentials::{Environment, Principal};
 use crate::ids::{GrabId, MonitorId, RunId, TeamId};
 use crate::limits::shortened;
@@ -65,10 +66,10 @@ pub struct Monitor {
     pub last_run: Option<Run>,
 }
 
-/// Why a run failed or was missed.
+/// Why a run failed or was missed, or why the text was not compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunError {
-    /// A code of the API's errors.
+    /// A code of the API's errors, `missed` or `text_not_compared`.
     pub code: String,
     /// What happened, for people.
     pub message: String,
@@ -103,11 +104,13 @@ pub struct Run {
     pub difference_ppm: Option<u32>,
     /// What has changed.
     pub changes: Vec<Change>,
+    /// The lines in which the texts differ.
+    pub text_changes: Vec<TextChange>,
     /// Whether an alert about the change was sent.
     pub is_alerted: bool,
     /// When it ended.
     pub finished_at: Option<Timestamp>,
-    /// Why there is no result.
+    /// Why there is no result, or none about the text.
     pub error: Option<RunError>,
 }
 

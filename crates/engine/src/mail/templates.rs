@@ -73,6 +73,9 @@ pub(crate) fn low_balance(to: Email, alert: &LowBalance, host: &str, link: &str)
     MailMessage { to, subject: format!("Low balance: {credits} {noun} left for grabd at {host}"), text }
 }
 
+/// The most changes of the text in a mail.
+const MAIL_TEXT_CHANGES: usize = 10;
+
 /// What the members of a team are told about a monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MonitorMail {
@@ -80,6 +83,8 @@ pub(crate) enum MonitorMail {
     Changed {
         /// How much of the image differs, if that is a change.
         share: Option<String>,
+        /// The first lines of the text that have changed.
+        lines: Vec<String>,
     },
     /// The last runs have failed.
     Failed {
@@ -98,7 +103,7 @@ impl MonitorMail {
         match event {
             Event::MonitorChanged => {
                 let ppm = run.difference_ppm.filter(|_| run.changes.contains(&Change::Image));
-                Some(Self::Changed { share: ppm.map(share) })
+                Some(Self::Changed { share: ppm.map(share), lines: changed_lines(run) })
             }
             Event::MonitorFailed => {
                 let reason = run.error.as_ref().map(|error| error.message.replace(char::is_control, " "));
@@ -118,6 +123,17 @@ fn share(ppm: u32) -> String {
     }
 }
 
+/// The first changed lines of the text, as a mail shows them.
+fn changed_lines(run: &Run) -> Vec<String> {
+    let line =
+        |sign: char, text: Option<&str>| text.map(|text| format!("{sign} {}", text.replace(char::is_control, " ")));
+    let changes = run.text_changes.iter().take(MAIL_TEXT_CHANGES);
+    changes
+        .flat_map(|change| [line('-', change.before.as_deref()), line('+', change.after.as_deref())])
+        .flatten()
+        .collect()
+}
+
 /// An alert of a monitor. Its name is quoted, and that of the team is left out if it is unfit.
 pub(crate) fn monitor(
     to: Email,
@@ -130,9 +146,13 @@ pub(crate) fn monitor(
     let team =
         TeamName::parse(team_name).map_or_else(|_| "your team".to_owned(), |name| format!("the team \"{name}\""));
     let (subject, fact) = match mail {
-        MonitorMail::Changed { share: None } => ("Page changed", "The page has changed.".to_owned()),
-        MonitorMail::Changed { share: Some(share) } => {
-            ("Page changed", format!("The page has changed: {share} of its image differs."))
+        MonitorMail::Changed { share, lines } => {
+            let share = share.as_deref().map(|share| format!(": {share} of its image differs")).unwrap_or_default();
+            let lines = match lines.is_empty() {
+                true => String::new(),
+                false => format!("\n\nLines of its text:\n\n{}", lines.join("\n")),
+            };
+            ("Page changed", format!("The page has changed{share}.{lines}"))
         }
         MonitorMail::Failed { reason } => {
             let reason = reason.as_deref().map(|reason| format!(" The last one: {reason}")).unwrap_or_default();

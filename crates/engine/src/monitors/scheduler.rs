@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use futures::future::try_join_all;
+use grabd_domain::ids::RunId;
 use grabd_store::Error;
 use grabd_store::monitors::{RunResult, StartRun};
 use tokio::sync::OwnedSemaphorePermit;
@@ -13,10 +15,13 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::finish::finish;
 use super::start::{self, Claim, START_LEASE};
+use super::texts;
 use crate::service::Core;
 
 /// How often the tables are polled without a notification.
 const POLL: Duration = Duration::from_secs(1);
+/// Runs that are finished at the same time, so that texts that are slow to compare delay few others.
+const FINISHED_TOGETHER: usize = 4;
 /// Rows read at a time.
 const BATCH: u32 = 100;
 
@@ -61,10 +66,16 @@ async fn round(core: &Core) -> Result<bool, Error> {
 /// Finishes runs whose grabs have ended. Returns whether there may be more.
 async fn finish_ended(core: &Core) -> Result<bool, Error> {
     let ended = core.store.monitors().ended_runs(core.clock.now(), BATCH).await?;
-    for run in &ended {
-        finish(core, *run, RunResult::Grab).await?;
+    for runs in ended.chunks(FINISHED_TOGETHER) {
+        try_join_all(runs.iter().map(|run| finish_one(core, *run))).await?;
     }
     Ok(has_as_many(&ended, BATCH))
+}
+
+/// Finishes a run whose grab has ended.
+async fn finish_one(core: &Core, run: RunId) -> Result<(), Error> {
+    let texts = texts::compare(core, run).await?;
+    finish(core, run, RunResult::Grab(texts)).await
 }
 
 /// Starts runs that have no grab, because a start was interrupted or refused for now. Returns whether there may be more.

@@ -1,7 +1,7 @@
 //! The message body: the event, and the grab as returned by `GET /v1/grabs/{id}`, the balance, or the
 //! monitor and its run.
 
-use grabd_api::{MessageData, MonitorEvent, SLICE_KIND, TestedWebhook, WebhookMessage};
+use grabd_api::{MessageData, MonitorEvent, MonitorRun, SLICE_KIND, TestedWebhook, WebhookMessage};
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::DeliveryId;
@@ -50,14 +50,15 @@ pub(crate) fn low_balance_message(alert: &LowBalance, id: DeliveryId, at: Timest
     message(id, Event::CreditsLow, at, Environment::Live, MessageData::Balance(balance))
 }
 
-/// Composes the message about a monitor. Long options of its capture are left out if it would be too long.
+/// Composes the message about a monitor. If it would be too long, long options of its capture, the text changes in the monitor,
+/// and as many of the last text changes of the run as needed are left out.
 pub(crate) fn monitor_message(alert: &MonitorAlert, id: DeliveryId, at: Timestamp) -> String {
     let MonitorAlert { event, monitor, run } = alert;
-    let compose = |monitor: grabd_api::Monitor<'_>| {
-        let about = MonitorEvent { monitor, run: api_run(run) };
+    let compose = |monitor: grabd_api::Monitor<'_>, run: MonitorRun<'_>| {
+        let about = MonitorEvent { monitor, run };
         message(id, *event, at, Environment::Live, MessageData::Monitor(Box::new(about)))
     };
-    let whole = compose(api_monitor(monitor));
+    let whole = compose(api_monitor(monitor), api_run(run));
     if whole.len() < MAX_BYTES {
         return whole;
     }
@@ -66,7 +67,19 @@ pub(crate) fn monitor_message(alert: &MonitorAlert, id: DeliveryId, at: Timestam
     if let Some(image) = &mut shorter.compare.image {
         image.ignore.clear();
     }
-    compose(shorter)
+    if let Some(text) = &mut shorter.compare.text {
+        text.ignore_patterns.clear();
+    }
+    if let Some(last) = &mut shorter.last_run {
+        last.text_changes.clear();
+    }
+    let mut cut = api_run(run);
+    loop {
+        let text = compose(shorter.clone(), cut.clone());
+        if text.len() < MAX_BYTES || cut.text_changes.pop().is_none() {
+            return text;
+        }
+    }
 }
 
 fn message(id: DeliveryId, event: Event, at: Timestamp, environment: Environment, data: MessageData<'_>) -> String {
@@ -93,7 +106,8 @@ mod tests {
     };
     use grabd_domain::ids::{EndpointId, GrabId, MonitorId, RunId, TeamId, UserId};
     use grabd_domain::monitor::{
-        Change, Monitor, MonitorRequest, MonitorSpec, MonitorState, Progress, Run, RunOutcome,
+        Change, MAX_TEXT_CHANGES, Monitor, MonitorRequest, MonitorSpec, MonitorState, Progress, Run, RunOutcome,
+        TEXT_CHANGE_CHARS, TextChange,
     };
     use serde_json::{Value, json};
     use uuid::Uuid;
@@ -232,7 +246,7 @@ mod tests {
 
     #[test]
     fn long_options_of_a_monitor_are_dropped_to_limit_the_size() {
-        let alert = |script: Option<String>| {
+        let alert = |script: Option<String>, line: &str| {
             let capture =
                 CaptureRequest { url: Some("https://example.com/".into()), script, ..CaptureRequest::default() };
             let request =
@@ -247,6 +261,10 @@ mod tests {
                 compared_to: None,
                 difference_ppm: Some(5),
                 changes: vec![Change::Image],
+                text_changes: vec![
+                    TextChange { before: Some(line.into()), after: Some(line.into()) };
+                    MAX_TEXT_CHANGES
+                ],
                 is_alerted: true,
                 finished_at: Some(at),
                 error: None,
@@ -270,11 +288,14 @@ mod tests {
             assert!(text.len() < MAX_BYTES, "{} bytes", text.len());
             serde_json::from_str::<Value>(&text).unwrap()
         };
-        let short = alert(Some("1".into()));
+        let short = alert(Some("1".into()), "x");
         assert_eq!((&short["type"], &short["data"]["run"]["outcome"]), (&json!("monitor.changed"), &json!("changed")));
         assert_eq!(short["data"]["monitor"]["capture"]["script"], json!("1"));
-        let long = alert(Some("\"".repeat(16_000)));
+        let long = alert(Some("\"".repeat(16_000)), &"☃".repeat(TEXT_CHANGE_CHARS));
         assert_eq!(long["data"]["monitor"]["capture"], json!({ "url": "https://example.com/" }));
+        let left = |message: &Value| message["data"]["run"]["text_changes"].as_array().map_or(0, Vec::len);
+        assert_eq!(left(&short), MAX_TEXT_CHANGES);
+        assert!((1..MAX_TEXT_CHANGES).contains(&left(&long)), "{long}");
     }
 
     #[test]

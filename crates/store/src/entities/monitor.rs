@@ -5,7 +5,7 @@ use grabd_domain::credentials::{Environment, Principal};
 use grabd_domain::ids::{GrabId, GrantId, KeyId, MonitorId, TeamId, UserId};
 use grabd_domain::monitor::{
     Baseline, Compare, Cron, Every, ImageCompare, LocalCron, Monitor, MonitorSpec, MonitorState, Notify, Progress, Run,
-    Schedule,
+    Schedule, TextCompare,
 };
 use sea_orm::entity::prelude::*;
 
@@ -40,6 +40,8 @@ pub(crate) struct Model {
     /// The selectors of ignored elements, as JSON.
     pub(crate) ignored: String,
     pub(crate) compares_status: i16,
+    /// Regular expressions as JSON. NULL: texts are not compared.
+    pub(crate) text_patterns: Option<String>,
     pub(crate) baseline: i16,
     pub(crate) alert_after: i16,
     /// One bit for each way.
@@ -152,23 +154,45 @@ pub(crate) fn read_schedule(row: &Model) -> Result<Schedule> {
     schedule.ok_or(Error::Inconsistent("monitor without a valid schedule"))
 }
 
-/// The values of `threshold_ppm`, `ignored`, `compares_status` and `baseline`.
-pub(crate) fn compare(compare: &Compare) -> Result<(Option<i32>, String, i16, i16)> {
+/// What is compared, as a row has it.
+pub(crate) struct CompareColumns {
+    pub(crate) threshold_ppm: Option<i32>,
+    pub(crate) ignored: String,
+    pub(crate) compares_status: i16,
+    pub(crate) text_patterns: Option<String>,
+    pub(crate) baseline: i16,
+}
+
+/// The values of the columns about what is compared.
+pub(crate) fn compare(compare: &Compare) -> Result<CompareColumns> {
     let none: &[String] = &[];
     let ignored = compare.image.as_ref().map_or(none, |image| image.ignore.as_slice());
     let ignored = serde_json::to_string(ignored)
         .map_err(|_| Error::Inconsistent("ignored elements of a monitor cannot be serialized"))?;
-    let threshold = compare.image.as_ref().map(|image| i32::try_from(image.threshold_ppm).unwrap_or(i32::MAX));
-    Ok((threshold, ignored, i16::from(compare.status), baseline(compare.baseline)))
+    let patterns = compare.text.as_ref().map(|text| serde_json::to_string(&text.ignore_patterns)).transpose();
+    Ok(CompareColumns {
+        threshold_ppm: compare.image.as_ref().map(|image| i32::try_from(image.threshold_ppm).unwrap_or(i32::MAX)),
+        ignored,
+        compares_status: i16::from(compare.status),
+        text_patterns: patterns.map_err(|_| Error::Inconsistent("patterns of a monitor cannot be serialized"))?,
+        baseline: baseline(compare.baseline),
+    })
 }
 
 pub(crate) fn read_compare(row: &Model) -> Result<Compare> {
     let ignore: Vec<String> = serde_json::from_str(&row.ignored)
         .map_err(|_| Error::Inconsistent("ignored elements of a monitor cannot be parsed"))?;
     let threshold = row.threshold_ppm.map(read_count).transpose()?;
+    let patterns: Option<Vec<String>> = row
+        .text_patterns
+        .as_deref()
+        .map(serde_json::from_str)
+        .transpose()
+        .map_err(|_| Error::Inconsistent("patterns of a monitor cannot be parsed"))?;
     Ok(Compare {
         image: threshold.map(|threshold_ppm| ImageCompare { threshold_ppm, ignore }),
         status: row.compares_status != 0,
+        text: patterns.map(|ignore_patterns| TextCompare { ignore_patterns }),
         baseline: read_baseline(row.baseline)?,
     })
 }

@@ -2,7 +2,7 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{GrabId, MonitorId, RunId};
-use grabd_domain::monitor::{Change, Run, RunError, RunOutcome};
+use grabd_domain::monitor::{Change, Run, RunError, RunOutcome, TextChange};
 use sea_orm::entity::prelude::*;
 
 use super::grab;
@@ -23,6 +23,8 @@ pub(crate) struct Model {
     pub(crate) difference_ppm: Option<i32>,
     /// One bit for each kind of change.
     pub(crate) changes: i16,
+    /// The lines in which the texts differ, as JSON. NULL: there are none.
+    pub(crate) text_changes: Option<String>,
     pub(crate) alerted: i16,
     pub(crate) finished_at: Option<i64>,
     pub(crate) error_code: Option<String>,
@@ -68,6 +70,7 @@ const fn bit(change: Change) -> i16 {
     match change {
         Change::Image => 1,
         Change::Status => 2,
+        Change::Text => 4,
     }
 }
 
@@ -78,6 +81,20 @@ pub(crate) fn changes(changes: &[Change]) -> i16 {
 
 fn read_changes(bits: i16) -> Vec<Change> {
     Change::ALL.into_iter().filter(|change| bits & bit(*change) != 0).collect()
+}
+
+/// The value of `text_changes`.
+pub(crate) fn text_changes(changes: &[TextChange]) -> Result<Option<String>> {
+    if changes.is_empty() {
+        return Ok(None);
+    }
+    let json = serde_json::to_string(changes);
+    json.map(Some).map_err(|_| Error::Inconsistent("text changes of a run cannot be serialized"))
+}
+
+fn read_text_changes(json: Option<&str>) -> Result<Vec<TextChange>> {
+    let Some(json) = json else { return Ok(Vec::new()) };
+    serde_json::from_str(json).map_err(|_| Error::Inconsistent("text changes of a run cannot be parsed"))
 }
 
 /// Converts a row.
@@ -95,6 +112,7 @@ pub(crate) fn read(row: &Model) -> Result<Run> {
         compared_to: row.compared_to.map(GrabId),
         difference_ppm: row.difference_ppm.map(read_count).transpose()?,
         changes: read_changes(row.changes),
+        text_changes: read_text_changes(row.text_changes.as_deref())?,
         is_alerted: row.alerted != 0,
         finished_at: read_time(row.finished_at),
         error,
@@ -110,10 +128,14 @@ mod tests {
         for known in RunOutcome::ALL {
             assert_eq!(read_outcome(outcome(known)).unwrap(), known);
         }
-        for known in [&[][..], &[Change::Image], &[Change::Status], &Change::ALL] {
+        for known in [&[][..], &[Change::Image], &[Change::Status, Change::Text], &Change::ALL] {
             assert_eq!(read_changes(changes(known)), known);
         }
         assert!(read_outcome(6).is_err());
+        let line = TextChange { before: None, after: Some("\0".to_owned()) };
+        for known in [Vec::new(), vec![line]] {
+            assert_eq!(read_text_changes(text_changes(&known).unwrap().as_deref()).unwrap(), known);
+        }
     }
 
     #[test]

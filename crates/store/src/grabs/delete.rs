@@ -1,15 +1,17 @@
-//! Deletes a grab's image on request. The grab row stays as a record of the spent credit.
+//! Deletes a grab's image on request, with the lines of its text that runs of monitors have kept. The grab row stays as a record of
+//! the spent credit.
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{GrabId, TeamId};
 use sea_orm::sea_query::{Expr, LockType};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect, QueryTrait};
+use uuid::Uuid;
 
 use crate::Result;
 use crate::areas::Grabs;
 use crate::database::{Transaction, Tx};
-use crate::entities::grab;
+use crate::entities::{grab, monitor, monitor_run};
 use crate::grabs::idempotency::release_key;
 use crate::grabs::images::schedule_deletion;
 
@@ -54,10 +56,30 @@ impl Transaction for DeleteGrab {
             .filter(grab::Column::Id.eq(row.id))
             .exec(tx)
             .await?;
+        erase_text_changes(tx, self.team, row.id).await?;
         release_key(tx, self.grab).await?;
         if let Some(key) = row.image_key {
             schedule_deletion(tx, &key, self.now).await?;
         }
         Ok(true)
     }
+}
+
+/// Erases the lines of text of a grab that runs of the team's monitors have kept.
+async fn erase_text_changes(tx: &Tx, team: TeamId, grab: Uuid) -> Result<()> {
+    let of_team = monitor::Entity::find()
+        .select_only()
+        .column(monitor::Column::Id)
+        .filter(monitor::Column::TeamId.eq(team.0))
+        .into_query();
+    let of_grab =
+        Condition::any().add(monitor_run::Column::GrabId.eq(grab)).add(monitor_run::Column::ComparedTo.eq(grab));
+    monitor_run::Entity::update_many()
+        .col_expr(monitor_run::Column::TextChanges, Expr::value(Option::<String>::None))
+        .filter(monitor_run::Column::MonitorId.in_subquery(of_team))
+        .filter(monitor_run::Column::TextChanges.is_not_null())
+        .filter(of_grab)
+        .exec(tx)
+        .await?;
+    Ok(())
 }

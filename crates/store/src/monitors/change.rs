@@ -114,9 +114,11 @@ impl Transaction for MonitorUpdate {
             (changed.every, changed.cron, changed.time_zone) = (Set(every), Set(cron), Set(time_zone));
         }
         if let Some(compare) = compare {
-            let (threshold_ppm, ignored, compares_status, baseline) = monitor::compare(compare)?;
-            (changed.threshold_ppm, changed.ignored) = (Set(threshold_ppm), Set(ignored));
-            (changed.compares_status, changed.baseline) = (Set(compares_status), Set(baseline));
+            let columns = monitor::compare(compare)?;
+            (changed.threshold_ppm, changed.ignored) = (Set(columns.threshold_ppm), Set(columns.ignored));
+            (changed.compares_status, changed.text_patterns) =
+                (Set(columns.compares_status), Set(columns.text_patterns));
+            changed.baseline = Set(columns.baseline);
         }
         self.set_next_run(&row, &mut changed)?;
         let row = changed.update(tx).await?;

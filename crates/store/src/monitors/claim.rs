@@ -84,8 +84,9 @@ impl Transaction for ClaimDue {
                 false => None,
             },
         };
+        let needs_files = row.threshold_ppm.is_some() || row.text_patterns.is_some();
         let compared_to = match missed {
-            None => usable_baseline(tx, row.baseline_grab_id.map(GrabId), row.threshold_ppm.is_some()).await?,
+            None => usable_baseline(tx, row.baseline_grab_id.map(GrabId), needs_files).await?,
             Some(_) => None,
         };
         let run = monitor_run::id_of(self.monitor, due);
@@ -124,6 +125,7 @@ impl ClaimDue {
             compared_to: Set(compared_to.map(|grab| grab.0)),
             difference_ppm: Set(None),
             changes: Set(0),
+            text_changes: Set(None),
             alerted: Set(0),
             finished_at: Set(missed.map(|_| self.now.as_ms())),
             error_code: Set(code),
@@ -158,15 +160,12 @@ async fn has_open_run(tx: &Tx, monitor: MonitorId) -> Result<bool> {
     Ok(open.count(tx).await? > 0)
 }
 
-/// The grab of the baseline, if it can still be compared with: it exists, and has an image if images are compared.
-pub(super) async fn usable_baseline(
-    tx: &Tx,
-    baseline: Option<GrabId>,
-    compares_images: bool,
-) -> Result<Option<GrabId>> {
+/// The grab of the baseline, if it can still be compared with: it exists, and its files do if images or texts are compared.
+pub(super) async fn usable_baseline(tx: &Tx, baseline: Option<GrabId>, needs_files: bool) -> Result<Option<GrabId>> {
     let Some(baseline) = baseline else { return Ok(None) };
     let mut found = grab::Entity::find_by_id(baseline.0).filter(grab::Column::Status.eq(DONE));
-    if compares_images {
+    // The files of a grab are deleted with its image.
+    if needs_files {
         found = found.filter(grab::Column::ImageKey.is_not_null());
     }
     Ok(found.one(tx).await?.map(|_| baseline))

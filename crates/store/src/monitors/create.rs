@@ -139,7 +139,7 @@ impl NewMonitor {
     fn row(&self, spec: &MonitorSpec, next_run_at: Option<Timestamp>) -> Result<monitor::ActiveModel> {
         let (creator, creator_id) = monitor::creator(self.creator);
         let (every, cron, time_zone) = monitor::schedule(&spec.schedule);
-        let (threshold_ppm, ignored, compares_status, baseline) = monitor::compare(&spec.compare)?;
+        let columns = monitor::compare(&spec.compare)?;
         Ok(monitor::ActiveModel {
             id: Set(self.id.0),
             team_id: Set(self.team.0),
@@ -153,10 +153,11 @@ impl NewMonitor {
             every: Set(every),
             cron: Set(cron),
             time_zone: Set(time_zone),
-            threshold_ppm: Set(threshold_ppm),
-            ignored: Set(ignored),
-            compares_status: Set(compares_status),
-            baseline: Set(baseline),
+            threshold_ppm: Set(columns.threshold_ppm),
+            ignored: Set(columns.ignored),
+            compares_status: Set(columns.compares_status),
+            text_patterns: Set(columns.text_patterns),
+            baseline: Set(columns.baseline),
             alert_after: Set(i16::try_from(spec.alert_after).unwrap_or(i16::MAX)),
             notify: Set(monitor::notify(spec.notify)),
             keep: Set(i32::try_from(spec.keep).unwrap_or(i32::MAX)),

@@ -6,7 +6,7 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Grab, State};
 use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, GrantId, RunId, TeamId};
 use grabd_domain::monitor::{
-    Alerts, Compared, Judgement, Monitor, MonitorState, Notify, Progress, Run, RunError, RunOutcome,
+    Alerts, Compared, Judgement, Monitor, MonitorState, Notify, Progress, Run, RunError, RunOutcome, TextResult,
 };
 use grabd_domain::webhooks::Event;
 use sea_orm::ActiveValue::{Set, Unchanged};
@@ -28,8 +28,8 @@ use crate::webhooks::enqueue::enqueue_for_team;
 /// What ends a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunResult {
-    /// Its grab has ended.
-    Grab,
+    /// Its grab has ended. With the result for the texts, if they were compared.
+    Grab(Option<TextResult>),
     /// No grab could be created.
     Failed(RunError),
     /// No grab could be created, because the team has no credits.
@@ -116,12 +116,12 @@ impl Transaction for FinishRun {
     async fn apply(&self, tx: &Tx) -> Result<Option<FinishedRun>> {
         let Some((row, open)) = lock_open_run(tx, self.run).await? else { return Ok(None) };
         // What comes of a grab is what the caller is charged for, whatever a slower start reports.
-        if self.result != RunResult::Grab && open.grab_id.is_some() {
+        if !matches!(self.result, RunResult::Grab(_)) && open.grab_id.is_some() {
             return Ok(None);
         }
         let monitor = monitor::read(&row, None)?;
         match &self.result {
-            RunResult::Grab => match ending_of_grab(tx, &monitor, &open).await? {
+            RunResult::Grab(texts) => match ending_of_grab(tx, &monitor, &open, texts.as_ref()).await? {
                 Some(ending) => self.finish(tx, monitor, &open, ending).await.map(Some),
                 None => Ok(None),
             },
@@ -143,10 +143,12 @@ impl FinishRun {
         // If another capture was accepted meanwhile, the comparison is outdated and nothing follows from it.
         let is_outdated = match open.compared_to {
             Some(compared_to) => baseline != Some(GrabId(compared_to)),
-            None => usable_baseline(tx, baseline, monitor.spec.compare.image.is_some()).await?.is_some(),
+            None => usable_baseline(tx, baseline, monitor.spec.compare.needs_files()).await?.is_some(),
         };
         let judged = monitor.progress.judge(ending.outcome, monitor.spec.alert_after, monitor.spec.compare.baseline);
-        let judgement = match is_outdated && ending.outcome != RunOutcome::Failed {
+        // Without a comparison of the texts, nothing is known if all else is the same.
+        let is_unknown = ending.compared.is_text_missing && ending.outcome == RunOutcome::Same;
+        let judgement = match (is_outdated && ending.outcome != RunOutcome::Failed) || is_unknown {
             true => Judgement { progress: monitor.progress, alerts: Alerts::default(), is_baseline: false },
             false => judged,
         };
@@ -228,7 +230,12 @@ impl FinishRun {
 }
 
 /// How a run ends whose grab has ended. `None` if that has not ended.
-async fn ending_of_grab(tx: &Tx, monitor: &Monitor, open: &monitor_run::Model) -> Result<Option<Ending>> {
+async fn ending_of_grab(
+    tx: &Tx,
+    monitor: &Monitor,
+    open: &monitor_run::Model,
+    texts: Option<&TextResult>,
+) -> Result<Option<Ending>> {
     let Some(id) = open.grab_id else { return Ok(None) };
     let Some(found) = grab::Entity::find_by_id(id).one(tx).await? else {
         let error = RunError::new("not_found", &"The capture was deleted before it could be compared.");
@@ -252,24 +259,31 @@ async fn ending_of_grab(tx: &Tx, monitor: &Monitor, open: &monitor_run::Model) -
         return Ok(Some(Ending::of(RunOutcome::First)));
     };
     let baseline = grab::read(baseline, None)?;
-    Ok(Some(match monitor.spec.compare.compare(&baseline, &grab) {
+    // Nothing of the text of a deleted grab is kept.
+    let texts = texts.filter(|_| grab.deleted_at.is_none() && baseline.deleted_at.is_none());
+    Ok(Some(match monitor.spec.compare.compare(&baseline, &grab, texts) {
         None => Ending::of(RunOutcome::First),
         Some(compared) => {
             let outcome = if compared.changes.is_empty() { RunOutcome::Same } else { RunOutcome::Changed };
-            Ending { outcome, compared, error: None }
+            let error = compared.is_text_missing.then(|| {
+                RunError::new("text_not_compared", &"The text could not be read, so that it was not compared.")
+            });
+            Ending { outcome, compared, error }
         }
     }))
 }
 
 /// Writes what came of a run.
 async fn end_run(tx: &Tx, open: &monitor_run::Model, ending: Ending, is_alerted: bool, now: Timestamp) -> Result<Run> {
-    let Ending { outcome, compared: Compared { difference_ppm, changes }, error } = ending;
+    let Ending { outcome, compared, error } = ending;
+    let Compared { difference_ppm, changes, text_changes, is_text_missing: _ } = compared;
     let (code, message) = error.map(|error| (error.code, error.message)).unzip();
     let ended = monitor_run::ActiveModel {
         id: Unchanged(open.id),
         outcome: Set(monitor_run::outcome(outcome)),
         difference_ppm: Set(difference_ppm.map(|ppm| i32::try_from(ppm).unwrap_or(i32::MAX))),
         changes: Set(monitor_run::changes(&changes)),
+        text_changes: Set(monitor_run::text_changes(&text_changes)?),
         alerted: Set(i16::from(is_alerted)),
         finished_at: Set(Some(now.as_ms())),
         error_code: Set(code),

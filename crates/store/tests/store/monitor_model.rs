@@ -161,7 +161,7 @@ impl Model<'_> {
         for run in self.runs().await {
             let result = match (run.grab, fails) {
                 // The grabs of this test are not in the table, as if a retention had deleted them.
-                (Some(_), false) => RunResult::Grab,
+                (Some(_), false) => RunResult::Grab(None),
                 (None, true) => RunResult::Failed(RunError::new("bad_request", &"It was refused.")),
                 (Some(_), true) | (None, false) => continue,
             };

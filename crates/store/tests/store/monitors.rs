@@ -9,7 +9,8 @@ use grabd_domain::credentials::{Environment, Principal};
 use grabd_domain::grabs::{Class, Difference, RenderMetadata};
 use grabd_domain::ids::{DeliveryId, GrabId, GrantId, KeyId, MonitorId, RunId, TeamId};
 use grabd_domain::monitor::{
-    Baseline, Change, Monitor, MonitorChange, MonitorRequest, MonitorSpec, MonitorState, Run, RunError, RunOutcome,
+    Baseline, Change, Compare, Monitor, MonitorChange, MonitorRequest, MonitorSpec, MonitorState, Run, RunError,
+    RunOutcome, TextChange, TextCompare, TextResult,
 };
 use grabd_domain::webhooks::Event;
 use grabd_store::grabs::{Completion, FailureSource};
@@ -101,6 +102,11 @@ enum End {
 
 /// Runs a monitor that is due.
 async fn run(db: &TestDb, monitor: &Monitor, now: Timestamp, end: End) -> FinishedRun {
+    run_with(db, monitor, now, end, None).await
+}
+
+/// Runs a monitor that is due, with this result for the texts.
+async fn run_with(db: &TestDb, monitor: &Monitor, now: Timestamp, end: End, texts: Option<TextResult>) -> FinishedRun {
     let StartRun { run, compared_to, .. } = start(db, monitor, now).await;
     let grab = attached(db, monitor.team, run, now).await;
     assert_eq!(db.store.monitors().ended_runs(now, 9).await.unwrap(), []);
@@ -117,8 +123,9 @@ async fn run(db: &TestDb, monitor: &Monitor, now: Timestamp, end: End) -> Finish
         }
     }
     assert_eq!(db.store.monitors().ended_runs(now, 9).await.unwrap(), [run]);
-    let finished = db.store.monitors().finish_run(run, RunResult::Grab, now, text).await.unwrap().unwrap();
-    assert_eq!(db.store.monitors().finish_run(run, RunResult::Grab, now, text).await.unwrap(), None, "a second time");
+    let result = RunResult::Grab(texts);
+    let finished = db.store.monitors().finish_run(run, result.clone(), now, text).await.unwrap().unwrap();
+    assert_eq!(db.store.monitors().finish_run(run, result, now, text).await.unwrap(), None, "a second time");
     finished
 }
 
@@ -224,6 +231,39 @@ on_both! {
         assert_eq!(attempts.iter().map(|attempt| attempt.body.as_str()).collect::<Vec<_>>(), ["monitor.changed changed"]);
     }
 
+    async fn texts_are_kept_with_the_run_and_one_that_was_not_read_changes_nothing(db) {
+        let monitor = created(db, db.team(9).await, |spec| {
+            let text = TextCompare { ignore_patterns: vec!["[0-9]".to_owned()] };
+            spec.compare = Compare { image: None, text: Some(text), ..Compare::default() };
+            spec.alert_after = 2;
+        })
+        .await;
+        assert_eq!(find(db, &monitor).await.spec.compare, monitor.spec.compare);
+        run(db, &monitor, NOW, End::Done(0)).await;
+        let line = TextChange { before: Some("a".to_owned()), after: None };
+        let changed = || Some(TextResult::Compared(vec![line.clone()]));
+        let first = run_with(db, &monitor, NOW + HOUR, End::Done(0), changed()).await;
+        assert_eq!((first.run.outcome, &first.run.changes), (RunOutcome::Changed, &vec![Change::Text]));
+        assert_eq!(first.run.text_changes, [line.clone()]);
+        assert_eq!(runs(db, &monitor).await[0], first.run);
+
+        let unread = run_with(db, &monitor, NOW + HOUR * 2, End::Done(0), Some(TextResult::Unread)).await;
+        assert_eq!((unread.run.outcome, events(&unread)), (RunOutcome::Same, vec![]));
+        assert_eq!(unread.run.error.map(|error| error.code).as_deref(), Some("text_not_compared"));
+        let second = run_with(db, &monitor, NOW + HOUR * 3, End::Done(0), changed()).await;
+        assert_eq!(events(&second), ["monitor.changed"], "the count goes on");
+
+        let baseline = second.monitor.baseline;
+        let replaced = run_with(db, &monitor, NOW + HOUR * 4, End::Done(0), Some(TextResult::NoBaseline)).await;
+        assert_eq!((replaced.run.outcome, replaced.run.compared_to), (RunOutcome::First, baseline));
+        assert_eq!(replaced.monitor.baseline, replaced.run.grab);
+
+        let told = second.run.grab.unwrap();
+        assert!(db.store.grabs().delete_grab(monitor.team, Environment::Live, told, NOW + HOUR * 5).await.unwrap());
+        let left: Vec<usize> = runs(db, &monitor).await.iter().map(|run| run.text_changes.len()).collect();
+        assert_eq!(left, [0, 0, 0, 1, 0], "the lines of a deleted grab are erased");
+    }
+
     async fn failures_and_their_end_are_told_once(db) {
         let monitor = created(db, db.team(9).await, |_| ()).await;
         let mut told = Vec::new();
@@ -304,7 +344,7 @@ on_both! {
         let difference = Difference { compared_to: open.compared_to.unwrap(), changed_ppm: 5000, regions: Vec::new() };
         let metadata = RenderMetadata { difference: Some(difference), ..facts() };
         db.store.grabs().complete(Completion { metadata, ..completion(&leased) }).await.unwrap().unwrap();
-        let outdated = db.store.monitors().finish_run(open.run, RunResult::Grab, now, text).await.unwrap().unwrap();
+        let outdated = db.store.monitors().finish_run(open.run, RunResult::Grab(None), now, text).await.unwrap().unwrap();
         assert_eq!((outdated.run.outcome, events(&outdated)), (RunOutcome::Changed, vec![]));
         assert_eq!(find(db, &monitor).await.baseline, changed.run.grab);
     }

@@ -129,6 +129,7 @@ mod tests {
             compared_to: None,
             difference_ppm,
             changes: Vec::new(),
+            text_changes: Vec::new(),
             is_alerted: false,
             finished_at: None,
             error: None,

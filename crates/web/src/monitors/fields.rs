@@ -3,8 +3,8 @@
 use grabd_domain::Fault;
 use grabd_domain::faults::Field;
 use grabd_domain::monitor::{
-    Baseline, CRON_CHARS, CompareRequest, Every, ImageCompareRequest, KEEP, Monitor, MonitorRequest, NAME_CHARS,
-    NotifyRequest, Schedule,
+    Baseline, CRON_CHARS, CompareRequest, Every, ImageCompareRequest, KEEP, MAX_PATTERNS, Monitor, MonitorRequest,
+    NAME_CHARS, NotifyRequest, PATTERN_CHARS, Schedule, TextCompareRequest,
 };
 
 use super::view::every_text;
@@ -19,6 +19,8 @@ const THRESHOLD: &str = "threshold";
 const IGNORE: &str = "ignore";
 const COMPARE_IMAGE: &str = "compare_image";
 const COMPARE_STATUS: &str = "compare_status";
+const COMPARE_TEXT: &str = "compare_text";
+const IGNORE_PATTERNS: &str = "ignore_patterns";
 const BASELINE: &str = "baseline";
 const ALERT_AFTER: &str = "alert_after";
 const NOTIFY_WEBHOOK: &str = "notify_webhook";
@@ -35,6 +37,8 @@ const ALERTS_AFTER: [&str; 5] = ["1", "2", "3", "5", "10"];
 const TIME_ZONE_CHARS: usize = 64;
 /// The most characters of the selectors of ignored elements.
 const IGNORE_CHARS: usize = 4096;
+/// The most characters of the patterns of ignored text, with line breaks.
+const PATTERNS_CHARS: usize = MAX_PATTERNS * (PATTERN_CHARS + 2);
 
 /// The fields, with their values.
 pub(super) struct Fields {
@@ -46,6 +50,8 @@ pub(super) struct Fields {
     pub(super) threshold: Text,
     pub(super) ignore: Text,
     pub(super) compare_status: Check,
+    pub(super) compare_text: Check,
+    pub(super) ignore_patterns: Text,
     pub(super) compare_error: Option<String>,
     pub(super) baseline: Select,
     pub(super) alert_after: Select,
@@ -96,6 +102,7 @@ pub(super) fn form_of(monitor: &Monitor) -> Form {
     let image = spec.compare.image.as_ref();
     let threshold = image.map_or(String::new(), |image| (f64::from(image.threshold_ppm) / 10_000.0).to_string());
     let ignore = image.map_or(String::new(), |image| image.ignore.join("\n"));
+    let patterns = spec.compare.text.as_ref().map_or(String::new(), |text| text.ignore_patterns.join("\n"));
     let (every, cron, zone) = match &spec.schedule {
         Schedule::Every(every) => (every.to_string(), String::new(), ""),
         Schedule::Cron(local) => (BY_CRON.to_owned(), local.cron().to_string(), local.zone_name()),
@@ -108,6 +115,7 @@ pub(super) fn form_of(monitor: &Monitor) -> Form {
         (TIME_ZONE, zone),
         (THRESHOLD, threshold.as_str()),
         (IGNORE, ignore.as_str()),
+        (IGNORE_PATTERNS, patterns.as_str()),
         (BASELINE, spec.compare.baseline.as_str()),
         (ALERT_AFTER, alert_after.as_str()),
         (KEEP_RUNS, keep.as_str()),
@@ -115,6 +123,7 @@ pub(super) fn form_of(monitor: &Monitor) -> Form {
     let checks = [
         (COMPARE_IMAGE, image.is_some()),
         (COMPARE_STATUS, spec.compare.status),
+        (COMPARE_TEXT, spec.compare.text.is_some()),
         (NOTIFY_WEBHOOK, spec.notify.webhook),
         (NOTIFY_EMAIL, spec.notify.email),
     ];
@@ -182,6 +191,14 @@ impl Fields {
                 IGNORE_CHARS,
             ),
             compare_status: check(COMPARE_STATUS, "The HTTP status"),
+            compare_text: check(COMPARE_TEXT, "The text"),
+            ignore_patterns: text(
+                IGNORE_PATTERNS,
+                "Ignored text",
+                "Regular expressions, one on each line. What they match in a line of the text does not count."
+                    .to_owned(),
+                PATTERNS_CHARS,
+            ),
             compare_error: error(COMPARE_IMAGE),
             baseline: baseline(input.get(BASELINE), error(BASELINE)),
             alert_after: Select {
@@ -263,6 +280,9 @@ pub(super) fn request(input: &Form) -> MonitorRequest {
     let lines = input.get(IGNORE).lines().map(str::trim).filter(|line| !line.is_empty());
     let image = is_set(COMPARE_IMAGE)
         .then(|| ImageCompareRequest { threshold_ratio, ignore: lines.map(str::to_owned).collect() });
+    let patterns = input.get(IGNORE_PATTERNS).lines().filter(|line| !line.trim().is_empty());
+    let text =
+        is_set(COMPARE_TEXT).then(|| TextCompareRequest { ignore_patterns: patterns.map(str::to_owned).collect() });
     let is_by_cron = input.get(EVERY) == BY_CRON;
     MonitorRequest {
         name: given(NAME),
@@ -271,7 +291,7 @@ pub(super) fn request(input: &Form) -> MonitorRequest {
         // An empty one is an error that names the field.
         cron: is_by_cron.then(|| given(CRON).unwrap_or_default()),
         time_zone: given(TIME_ZONE).filter(|_| is_by_cron),
-        compare: Some(CompareRequest { image, status: Some(is_set(COMPARE_STATUS)), baseline: given(BASELINE) }),
+        compare: Some(CompareRequest { image, status: Some(is_set(COMPARE_STATUS)), text, baseline: given(BASELINE) }),
         alert_after,
         notify: Some(NotifyRequest { webhook: Some(is_set(NOTIFY_WEBHOOK)), email: Some(is_set(NOTIFY_EMAIL)) }),
         keep,
@@ -282,8 +302,8 @@ pub(super) fn request(input: &Form) -> MonitorRequest {
 
 /// The error of a form that compares nothing, which the API would read as the image.
 pub(super) fn nothing_compared(input: &Form) -> Option<FieldError> {
-    let compares = [COMPARE_IMAGE, COMPARE_STATUS].into_iter().any(|name| input.get(name) == "true");
-    let message = || "Choose what is compared: the image, the HTTP status, or both.".to_owned();
+    let compares = [COMPARE_IMAGE, COMPARE_STATUS, COMPARE_TEXT].into_iter().any(|name| input.get(name) == "true");
+    let message = || "Choose what is compared: the image, the HTTP status or the text.".to_owned();
     (!compares).then(|| FieldError { field: COMPARE_IMAGE, message: message() })
 }
 
@@ -317,6 +337,8 @@ fn own_error(field: &Field) -> Option<FieldError> {
             return Some(FieldError { field: "", message });
         }
         ("compare", Some("image.ignore")) => (IGNORE, "The ignored elements"),
+        ("compare", Some("text.ignore_patterns")) => (IGNORE_PATTERNS, "The ignored text"),
+        ("compare", Some("text")) => (COMPARE_IMAGE, "The text"),
         ("compare", Some("baseline")) => (BASELINE, "The capture to compare with"),
         ("compare", _) => (COMPARE_IMAGE, "What is compared"),
         (ALERT_AFTER, _) => (ALERT_AFTER, "The number of captures"),
@@ -371,6 +393,8 @@ mod tests {
             ("url=example.com&every=cron&cron=0+8+*+*+*&time_zone=Mars&compare_image=true", TIME_ZONE, "\"Mars\""),
             ("url=example.com&every=1d&compare_image=true&threshold=x", THRESHOLD, "from 0 to 100"),
             ("url=example.com&every=1d&compare_image=true&threshold=101", THRESHOLD, "from 0 to 100"),
+            ("url=example.com&every=1d&compare_text=true&ignore_patterns=a%0D%0A(", IGNORE_PATTERNS, "it was \"(\""),
+            ("url=example.com&every=1d&compare_text=true&mask=.a", COMPARE_IMAGE, "left out where mask is used"),
             ("url=example.com&every=1d&compare_image=true&keep=0", KEEP_RUNS, "from 1 to 1000; it was 0"),
             ("url=example.com&every=1d&compare_image=true&keep=many", KEEP_RUNS, "it was \"many\""),
             ("url=example.com&every=1d&compare_image=true&width=1", "width", "Width must be"),

@@ -2,7 +2,7 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
-use grabd_domain::monitor::{Baseline, Change, Compare, Monitor, MonitorState, Run, RunOutcome, Schedule};
+use grabd_domain::monitor::{Baseline, Change, Compare, Monitor, MonitorState, Run, RunOutcome, Schedule, TextChange};
 
 use crate::environments::environment_name;
 use crate::grabs::compare::MONITOR;
@@ -52,6 +52,8 @@ pub(super) struct RunView {
     pub(super) due: Moment,
     /// What it found, in a sentence.
     pub(super) summary: String,
+    /// The lines in which the texts differ.
+    pub(super) text_changes: Vec<TextChange>,
     /// The path of its capture.
     pub(super) capture: Option<String>,
     /// The path of the page with both images and the difference, if it was compared.
@@ -102,6 +104,7 @@ impl RunView {
             outcome: outcome_name(run.outcome),
             due: run.due_at.into(),
             summary: summary(run),
+            text_changes: run.text_changes.clone(),
             capture: run.grab.map(|grab| at.path(&format!("grabs/{grab}"))),
             comparison: compared.map(|(grab, earlier)| {
                 at.path(&format!("grabs/compare?grab={earlier}&grab={grab}&{MONITOR}={}", run.monitor))
@@ -150,8 +153,16 @@ const fn outcome_class(outcome: RunOutcome) -> &'static str {
     }
 }
 
-/// What a run found, in a sentence.
+/// What a run found, in sentences.
 fn summary(run: &Run) -> String {
+    let found = found(run);
+    match (run.outcome, &run.error) {
+        (RunOutcome::Same | RunOutcome::Changed, Some(error)) => format!("{found} {}", error.message),
+        (_, _) => found,
+    }
+}
+
+fn found(run: &Run) -> String {
     let share = run.difference_ppm.map(|ppm| format!("{} of the image differs", share_text(ppm)));
     match run.outcome {
         RunOutcome::Running => "The page is being captured.".to_owned(),
@@ -163,6 +174,7 @@ fn summary(run: &Run) -> String {
             let others = run.changes.iter().filter_map(|change| match change {
                 Change::Image => None,
                 Change::Status => Some("the HTTP status has changed"),
+                Change::Text => Some("the text has changed"),
             });
             let parts: Vec<&str> = share.as_deref().into_iter().chain(others).collect();
             match parts.is_empty() {
@@ -218,7 +230,12 @@ fn compare_text(compare: &Compare) -> String {
         }
     });
     let status = compare.status.then(|| "the HTTP status".to_owned());
-    let parts: Vec<String> = image.into_iter().chain(status).collect();
+    let text = compare.text.as_ref().map(|text| match text.ignore_patterns.len() {
+        0 => "the text".to_owned(),
+        1 => "the text, without 1 pattern".to_owned(),
+        count => format!("the text, without {count} patterns"),
+    });
+    let parts: Vec<String> = image.into_iter().chain(status).chain(text).collect();
     let with = match compare.baseline {
         Baseline::Latest => "",
         Baseline::Accepted => "; with the accepted capture",
@@ -242,7 +259,7 @@ fn alerts_text(has_webhook: bool, has_email: bool, alert_after: u32) -> String {
 #[cfg(test)]
 mod tests {
     use grabd_domain::ids::{GrabId, MonitorId, RunId};
-    use grabd_domain::monitor::{Cron, Every, ImageCompare, LocalCron, RunError};
+    use grabd_domain::monitor::{Cron, Every, ImageCompare, LocalCron, RunError, TextCompare};
 
     use super::*;
 
@@ -258,6 +275,7 @@ mod tests {
             compared_to: None,
             difference_ppm,
             changes: changes.to_vec(),
+            text_changes: Vec::new(),
             is_alerted: false,
             finished_at: None,
             error,
@@ -282,6 +300,8 @@ mod tests {
                 "2.1 % of the image differs; the HTTP status has changed.",
             ),
             (Changed, None, &[Change::Status], None, "The HTTP status has changed."),
+            (Changed, Some(9), &[Change::Text], None, "Less than 0.1 % of the image differs; the text has changed."),
+            (Same, None, &[], error.clone(), "Nothing changed. The page did not load."),
             (Failed, None, &[], error, "The page did not load."),
             (Missed, None, &[], None, "Nothing was captured."),
         ] {
@@ -304,9 +324,12 @@ mod tests {
     fn what_is_compared_is_words() {
         assert_eq!(compare_text(&Compare::default()), "The image, from 0.1 %");
         let image = ImageCompare { threshold_ppm: 0, ignore: vec![".a".to_owned(), ".b".to_owned()] };
-        let compare = Compare { image: Some(image), status: true, baseline: Baseline::Accepted };
+        let compare = Compare { image: Some(image), status: true, baseline: Baseline::Accepted, ..Compare::default() };
         let expected = "The image, any change, without 2 elements, and the HTTP status; with the accepted capture";
         assert_eq!(compare_text(&compare), expected);
+        let text = TextCompare { ignore_patterns: vec!["a".to_owned()] };
+        let compare = Compare { image: None, text: Some(text), ..Compare::default() };
+        assert_eq!(compare_text(&compare), "The text, without 1 pattern");
         assert_eq!(alerts_text(true, false, 3), "By webhook, after 3 captures in a row that differ");
         assert_eq!(alerts_text(false, false, 3), "None");
     }

@@ -61,12 +61,15 @@ __all__ = [
     "MonitorCompareImage",
     "MonitorCompareOptions",
     "MonitorCompareOptionsImage",
+    "MonitorCompareOptionsText",
+    "MonitorCompareText",
     "MonitorList",
     "MonitorNotify",
     "MonitorNotifyOptions",
     "MonitorRun",
     "MonitorRunError",
     "MonitorRunList",
+    "MonitorRunTextChange",
     "NotFoundError",
     "Pdf",
     "Plan",
@@ -680,7 +683,7 @@ class UpdateWebhookOptions(TypedDict, total=False):
 
 
 class MonitorCompareOptionsImage(TypedDict, total=False):
-    """How images are compared. If neither this nor `status` is there, they are compared."""
+    """How images are compared. If neither this nor `status` nor `text` is there, they are compared."""
 
     threshold_ratio: float
     """The part of the image that may differ. A larger part is a change. From 0 to 1. Default: `0.001`."""
@@ -688,13 +691,24 @@ class MonitorCompareOptionsImage(TypedDict, total=False):
     """CSS selectors of elements that are made invisible, so that they never differ. At most 20."""
 
 
+class MonitorCompareOptionsText(TypedDict, total=False):
+    """How the visible texts of the page are compared, line by line. Not with the option `mask`."""
+
+    ignore_patterns: Sequence[str]
+    """Regular expressions, without look-around and back-references. What they match in a line is left out of both texts.
+    At most 20.
+    """
+
+
 class MonitorCompareOptions(TypedDict, total=False):
     """What counts as a change."""
 
     image: MonitorCompareOptionsImage
-    """How images are compared. If neither this nor `status` is there, they are compared."""
+    """How images are compared. If neither this nor `status` nor `text` is there, they are compared."""
     status: bool
     """Whether another HTTP status is a change. Default: `false`."""
+    text: MonitorCompareOptionsText
+    """How the visible texts of the page are compared, line by line. Not with the option `mask`."""
     baseline: Literal["latest", "accepted"]
     """`latest`: a change that was reported becomes the baseline. `accepted`: only a capture that somebody accepts does,
     and a change is reported once until the page is the same again. Default: `"latest"`.
@@ -1422,11 +1436,21 @@ class DeliveryList(Model):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorRunTextChange(Model):
+    """A line of the text that was replaced, came or went."""
+
+    before: str | None = None
+    """The line of the baseline, cut. Null if the other one came."""
+    after: str | None = None
+    """The line of the run, cut. Null if the other one went."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class MonitorRunError(Model):
-    """Why a run failed or was missed."""
+    """Why a run failed or was missed, or why the text was not compared."""
 
     code: str
-    """A code of the errors of this API, or `missed`."""
+    """A code of the errors of this API, `missed`, or `text_not_compared`."""
     message: str
     """What happened, for people."""
 
@@ -1447,15 +1471,18 @@ class MonitorRun(Model):
     difference_ratio: float | None = None
     """The changed part of the image. Null unless images were compared."""
     what_changed: tuple[str, ...]
-    """What has changed: `image`, `status`."""
+    """What has changed: `image`, `status`, `text`."""
+    text_changes: tuple[MonitorRunTextChange, ...]
+    """The lines of the text that have changed. Empty unless texts were compared and differ."""
     alerted: bool
     """Whether an alert about the change was sent."""
     finished_at: str | None = None
     """When it ended. Null before. RFC 3339."""
     error: MonitorRunError | None = None
-    """Why it failed or was missed. Null otherwise."""
+    """Why it failed or was missed, or why the text was not compared. Null otherwise."""
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "text_changes": MonitorRunTextChange,
         "error": MonitorRunError,
     }
 
@@ -1471,6 +1498,14 @@ class MonitorCompareImage(Model):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorCompareText(Model):
+    """How texts are compared."""
+
+    ignore_patterns: tuple[str, ...]
+    """Regular expressions. What they match in a line is left out of both texts."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class MonitorCompare(Model):
     """What counts as a change."""
 
@@ -1478,10 +1513,13 @@ class MonitorCompare(Model):
     """How images are compared. Null if they are not."""
     status: bool
     """Whether another HTTP status of the page is a change."""
+    text: MonitorCompareText | None = None
+    """How texts are compared. Null if they are not."""
     baseline: Literal["latest", "accepted"]
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "image": MonitorCompareImage,
+        "text": MonitorCompareText,
     }
 
 

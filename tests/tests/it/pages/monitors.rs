@@ -93,10 +93,17 @@ pub(super) async fn monitor_with_runs(app: &TestApp, email: &str) -> Result<Stri
 async fn runs_are_listed_with_what_they_found_and_drawn() -> Result<()> {
     let app = start_app(&[]).await?;
     let path = monitor_with_runs(&app, "bob@example.com").await?;
+    let database = Database::connect(format!("sqlite://{}", app.data_dir().join("grabd.db").display())).await?;
+    let lines = r#"[{"before":"5 <b>","after":null}]"#;
+    let sql = format!("UPDATE monitor_runs SET text_changes = '{lines}' WHERE difference_ppm = 21000");
+    database.execute_unprepared(&sql).await?;
+    database.close().await?;
     let mut bob = Visitor::new(&app);
     bob.sign_in("bob@example.com", PASSWORD, "").await?;
     let page = bob.get(&path).await?.body;
     for words in [
+        "<td>5 &#60;b&#62;</td>",
+        "No line",
         "2.1 % of the image differs.",
         "Reported",
         "Less than 0.1 % of the image differs.",

@@ -19,6 +19,7 @@ pub(in super::super) fn monitor() -> Value {
         "compare": {
             "image": { "threshold_ratio": 0.001, "ignore": [".advertisement"] },
             "status": false,
+            "text": { "ignore_patterns": ["[0-9]+ views"] },
             "baseline": "latest"
         },
         "alert_after": 1,
@@ -43,7 +44,8 @@ pub(in super::super) fn run() -> Value {
         "grab_id": EXAMPLE_ID,
         "compared_to": EARLIER_ID,
         "difference_ratio": 0.021,
-        "what_changed": ["image"],
+        "what_changed": ["image", "text"],
+        "text_changes": [{ "before": "Basic: 5 € a month", "after": "Basic: 6 € a month" }],
         "alerted": true,
         "finished_at": "2026-11-21T09:30:15.020Z",
         "error": null

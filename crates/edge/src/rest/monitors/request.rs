@@ -4,7 +4,7 @@ use axum::body::{Body, HttpBody};
 use grabd_options::HIDDEN;
 use grabd_proto::v1::{
     AcceptBaselineRequest, CaptureOptions, MonitorCompare, MonitorImageCompare, MonitorNotify, MonitorSettings,
-    Unparsed,
+    MonitorTextCompare, Unparsed,
 };
 use http::HeaderMap;
 use serde_json::value::RawValue;
@@ -87,16 +87,19 @@ fn capture(member: &RawValue) -> Option<(CaptureOptions, Vec<Unparsed>)> {
 /// would be missed.
 fn compare(member: &RawValue) -> Option<(MonitorCompare, Vec<Unparsed>)> {
     let mut fields = Fields::parse(member.get().as_bytes()).ok()?;
-    if fields.unknown_member(&["image", "status", "baseline"]).is_some() {
+    if fields.unknown_member(&["image", "status", "text", "baseline"]).is_some() {
         return None;
     }
     let (image, image_unparsed) = fields.read("image", image).unzip();
+    let (text, text_unparsed) = fields.read("text", text).unzip();
     let compare = MonitorCompare {
         image: image.flatten(),
         status: fields.read("status", json::boolean),
         baseline: fields.read("baseline", json::string),
+        text: text.flatten(),
     };
-    let all = fields.unparsed.into_iter().chain(image_unparsed.unwrap_or_default());
+    let members = image_unparsed.unwrap_or_default().into_iter().chain(text_unparsed.unwrap_or_default());
+    let all = fields.unparsed.into_iter().chain(members);
     let all = all.map(|of| Unparsed { field: format!("compare.{}", of.field), seen: of.seen });
     Some((compare, all.collect()))
 }
@@ -116,6 +119,22 @@ fn image(member: &RawValue) -> Option<(Option<MonitorImageCompare>, Vec<Unparsed
     };
     let all = fields.unparsed.into_iter().map(|of| Unparsed { field: format!("image.{}", of.field), seen: of.seen });
     Some((Some(image), all.collect()))
+}
+
+/// How texts are compared, or `null`, and members of the wrong type. A selector is refused by name, since it is known of images.
+fn text(member: &RawValue) -> Option<(Option<MonitorTextCompare>, Vec<Unparsed>)> {
+    if member.get() == "null" {
+        return Some((None, Vec::new()));
+    }
+    let mut fields = Fields::parse(member.get().as_bytes()).ok()?;
+    if fields.unknown_member(&["ignore_patterns", "selector"]).is_some() {
+        return None;
+    }
+    let text =
+        MonitorTextCompare { ignore_patterns: fields.read("ignore_patterns", json::strings).unwrap_or_default() };
+    let _: Option<()> = fields.read("selector", |_| None);
+    let all = fields.unparsed.into_iter().map(|of| Unparsed { field: format!("text.{}", of.field), seen: of.seen });
+    Some((Some(text), all.collect()))
 }
 
 fn notify(member: &RawValue) -> Option<MonitorNotify> {
@@ -168,7 +187,11 @@ mod tests {
         assert_eq!(of(r#"{"compare": {"image": {"ignore": 5}}}"#), ["compare.image.ignore=5"]);
         assert_eq!(of(r#"{"compare": {"baseline": 5}}"#), ["compare.baseline=5"]);
         assert_eq!(of(r#"{"compare": {"image": null, "status": true}}"#), [] as [&str; 0]);
-        assert_eq!(of(r#"{"compare": {"text": {}}}"#), [r#"compare={"text": {}}"#]);
+        assert_eq!(of(r#"{"compare": {"pdf": {}}}"#), [r#"compare={"pdf": {}}"#]);
+        assert_eq!(of(r#"{"compare": {"text": {"ignore_patterns": "a"}}}"#), [r#"compare.text.ignore_patterns="a""#]);
+        assert_eq!(of(r#"{"compare": {"text": {"selector": "a"}}}"#), [r#"compare.text.selector="a""#]);
+        assert_eq!(of(r#"{"compare": {"text": {"length": 5}}}"#), [r#"compare.text={"length": 5}"#]);
+        assert_eq!(of(r#"{"compare": {"text": null, "status": true}}"#), [] as [&str; 0]);
         assert_eq!(of(r#"{"notify": {"sms": true}}"#), [r#"notify={"sms": true}"#]);
         assert_eq!(of(r#"{"capture": ["hidden"]}"#), [format!("capture={HIDDEN}")]);
         assert_eq!(of("[]"), ["body=[]"]);

@@ -81,10 +81,19 @@ fn compare() -> ObjectBuilder {
         .max_items(Some(20))
         .description(Some("CSS selectors of elements that are made invisible, so that they never differ."));
     let image = ObjectBuilder::new()
-        .description(Some("How images are compared. If neither this nor `status` is there, they are compared."))
+        .description(Some(
+            "How images are compared. If neither this nor `status` nor `text` is there, they are compared.",
+        ))
         .property("threshold_ratio", threshold)
         .property("ignore", ignore);
     let status = boolean().default(Some(json!(false))).description(Some("Whether another HTTP status is a change."));
+    let pattern = text().min_length(Some(1)).max_length(Some(200));
+    let patterns = ArrayBuilder::new().items(pattern).max_items(Some(20)).description(Some(
+        "Regular expressions, without look-around and back-references. What they match in a line is left out of both texts.",
+    ));
+    let texts = ObjectBuilder::new()
+        .description(Some("How the visible texts of the page are compared, line by line. Not with the option `mask`."))
+        .property("ignore_patterns", patterns);
     let baseline = text().enum_values(Some(["latest", "accepted"])).default(Some(json!("latest"))).description(Some(
         "`latest`: a change that was reported becomes the baseline. `accepted`: only a capture that somebody accepts does, and \
          a change is reported once until the page is the same again.",
@@ -93,6 +102,7 @@ fn compare() -> ObjectBuilder {
         .description(Some("What counts as a change. Unknown members are refused."))
         .property("image", image)
         .property("status", status)
+        .property("text", texts)
         .property("baseline", baseline)
 }
 

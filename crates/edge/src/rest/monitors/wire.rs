@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use grabd_api::{Monitor, MonitorCompare, MonitorImageCompare, MonitorNotify, MonitorRun, MonitorRunError};
+use grabd_api::{
+    Monitor, MonitorCompare, MonitorImageCompare, MonitorNotify, MonitorRun, MonitorRunError, MonitorTextChange,
+    MonitorTextCompare,
+};
 use grabd_options::TABLE;
 use grabd_proto::{options, v1};
 use prost_types::Timestamp;
@@ -69,6 +72,7 @@ pub(super) fn run(run: &v1::MonitorRun) -> Option<MonitorRun<'_>> {
         alerted,
         finished_at,
         error,
+        text_changes,
     } = run;
     Some(MonitorRun {
         id: id.into(),
@@ -78,6 +82,7 @@ pub(super) fn run(run: &v1::MonitorRun) -> Option<MonitorRun<'_>> {
         compared_to: borrowed(compared_to),
         difference_ratio: *difference_ratio,
         what_changed: what_changed.iter().map(Cow::from).collect(),
+        text_changes: text_changes.iter().map(text_change).collect(),
         alerted: *alerted,
         finished_at: finished_at.as_ref().and_then(time),
         error: error.as_ref().map(|v1::MonitorRunError { code, message }| MonitorRunError {
@@ -87,8 +92,13 @@ pub(super) fn run(run: &v1::MonitorRun) -> Option<MonitorRun<'_>> {
     })
 }
 
+fn text_change(change: &v1::MonitorTextChange) -> MonitorTextChange<'_> {
+    let v1::MonitorTextChange { before, after } = change;
+    MonitorTextChange { before: borrowed(before), after: borrowed(after) }
+}
+
 fn shown_compare(compare: &v1::MonitorCompare) -> Option<MonitorCompare<'_>> {
-    let v1::MonitorCompare { image, status, baseline } = compare;
+    let v1::MonitorCompare { image, status, baseline, text } = compare;
     let image = match image {
         Some(v1::MonitorImageCompare { threshold_ratio, ignore }) => Some(MonitorImageCompare {
             threshold_ratio: (*threshold_ratio)?,
@@ -96,7 +106,10 @@ fn shown_compare(compare: &v1::MonitorCompare) -> Option<MonitorCompare<'_>> {
         }),
         None => None,
     };
-    Some(MonitorCompare { image, status: (*status)?, baseline: baseline.as_ref()?.into() })
+    let text = text.as_ref().map(|v1::MonitorTextCompare { ignore_patterns }| MonitorTextCompare {
+        ignore_patterns: ignore_patterns.iter().map(Cow::from).collect(),
+    });
+    Some(MonitorCompare { image, status: (*status)?, text, baseline: baseline.as_ref()?.into() })
 }
 
 /// The capture options that are set.

@@ -28,6 +28,9 @@ const MAX_FRAMES: usize = 4;
 /// The time until a frame whose document may have been replaced is looked at again.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
+/// How much later than its time limit a call to a frame of another site may be answered: its timers may run once a second.
+const FRAME_GRACE: Duration = Duration::from_millis(1500);
+
 /// Why an element cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -8,7 +8,8 @@ use grabd_options::{Kind, Value};
 use super::compare::{Baseline, Compare, ImageCompare};
 use super::cron::Cron;
 use super::schedule::{Every, LocalCron, Schedule};
-use crate::capture::{CaptureRequest, CaptureSpec, Class};
+use super::text::{PATTERNS, TextCompare};
+use crate::capture::{CaptureRequest, CaptureSpec, Class, Content, FileKind};
 use crate::faults::{Fault, Field};
 use crate::ids::GrabId;
 
@@ -48,6 +49,7 @@ pub struct MonitorRequest {
 pub struct CompareRequest {
     pub image: Option<ImageCompareRequest>,
     pub status: Option<bool>,
+    pub text: Option<TextCompareRequest>,
     pub baseline: Option<String>,
 }
 
@@ -57,6 +59,13 @@ pub struct CompareRequest {
 pub struct ImageCompareRequest {
     pub threshold_ratio: Option<f64>,
     pub ignore: Vec<String>,
+}
+
+/// How texts are compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names of the API")]
+pub struct TextCompareRequest {
+    pub ignore_patterns: Vec<String>,
 }
 
 /// How alerts are sent.
@@ -117,7 +126,7 @@ pub struct MonitorChange {
 }
 
 /// The paths of members that may have the wrong type, in the order in which they are reported, and what they must be.
-const MEMBERS: [(&str, Option<&str>, &str); 17] = [
+const MEMBERS: [(&str, Option<&str>, &str); 20] = [
     ("body", None, "a JSON object"),
     ("update_mask", None, "made of members of a monitor that can be changed"),
     ("name", None, "a string of 1 to 100 characters"),
@@ -125,11 +134,14 @@ const MEMBERS: [(&str, Option<&str>, &str); 17] = [
     ("every", None, "a string, such as \"1h\""),
     ("cron", None, "a string of five fields, such as \"0 9 * * 1-5\""),
     ("time_zone", None, ZONE),
-    ("compare", None, "an object with some of `image`, `status` and `baseline`"),
+    ("compare", None, "an object with some of `image`, `status`, `text` and `baseline`"),
     ("compare", Some("image"), "an object with some of `threshold_ratio` and `ignore`"),
     ("compare", Some("image.threshold_ratio"), RATIO),
     ("compare", Some("image.ignore"), "an array of CSS selectors"),
     ("compare", Some("status"), "true or false"),
+    ("compare", Some("text"), "an object with `ignore_patterns`, or without members"),
+    ("compare", Some("text.selector"), "left out: the text of the whole page is compared"),
+    ("compare", Some("text.ignore_patterns"), PATTERNS),
     ("compare", Some("baseline"), BASELINE),
     ("alert_after", None, "an integer from 1 to 10"),
     ("notify", None, "an object with some of `webhook` and `email`, which are true or false"),
@@ -163,6 +175,7 @@ impl MonitorSpec {
             .ok_or_else(|| bad("every", "", format!("present, unless `cron` is: {}", every_allowed(shortest))))?;
         let compare = request.compare.as_ref().map_or(Ok(Compare::default()), parse_compare)?;
         check_ignored(&capture, &compare)?;
+        check_text(&capture, &compare)?;
         Ok(Self {
             name,
             capture,
@@ -174,7 +187,8 @@ impl MonitorSpec {
         })
     }
 
-    /// What a run captures: the capture, without the elements that are ignored, compared with the baseline.
+    /// What a run captures: the capture, without the elements that are ignored, compared with the baseline. If texts are compared,
+    /// that of the whole page is made, unless the capture asks for a text itself.
     pub fn run_request(&self, baseline: Option<GrabId>) -> CaptureRequest {
         let mut request = self.capture.to_minimal_request();
         if let Some(image) = &self.compare.image {
@@ -182,6 +196,17 @@ impl MonitorSpec {
                 request.hide = Some(hidden(request.hide.unwrap_or_default(), &image.ignore));
             }
             request.compare_to = baseline.map(|grab| grab.to_string());
+        }
+        if self.compare.text.is_some() {
+            let mut also = request.also.unwrap_or_default();
+            let has = |kind: FileKind| self.capture.also.contains(&kind);
+            if !has(FileKind::Text) {
+                also.push(FileKind::Text.as_str().to_owned());
+            }
+            request.also = Some(also);
+            if !has(FileKind::Text) && !has(FileKind::Markdown) {
+                request.content = Some(Content::Page.as_str().to_owned());
+            }
         }
         request
     }
@@ -198,7 +223,9 @@ impl MonitorChange {
         let compare = request.compare.as_ref().map(parse_compare).transpose()?;
         if capture.is_some() || compare.is_some() {
             let capture = capture.as_ref().unwrap_or(&current.capture);
-            check_ignored(capture, compare.as_ref().unwrap_or(&current.compare))?;
+            let compare = compare.as_ref().unwrap_or(&current.compare);
+            check_ignored(capture, compare)?;
+            check_text(capture, compare)?;
         }
         Ok(Self {
             name: request.name.as_deref().map(parse_name).transpose()?,
@@ -319,7 +346,7 @@ fn parse_compare(request: &CompareRequest) -> Result<Compare, Fault> {
     let in_compare = |member, seen: &str, allowed: &str| {
         Fault::BadRequest(Field::new("compare", seen, allowed).in_member(Some(member)))
     };
-    let CompareRequest { image, status, baseline } = request;
+    let CompareRequest { image, status, text, baseline } = request;
     let baseline = match baseline {
         None => Baseline::default(),
         Some(text) => {
@@ -349,10 +376,13 @@ fn parse_compare(request: &CompareRequest) -> Result<Compare, Fault> {
             Some(ImageCompare { threshold_ppm, ignore: ignore.clone() })
         }
     };
+    let refused = |seen: String| in_compare("text.ignore_patterns", &seen, PATTERNS);
+    let text = text.as_ref().map(|text| TextCompare::parse(&text.ignore_patterns)).transpose().map_err(refused)?;
     // Without a choice, images are compared.
     let status = status.unwrap_or(false);
-    let image = if image.is_none() && !status { Some(ImageCompare::default()) } else { image };
-    Ok(Compare { image, status, baseline })
+    let has_choice = image.is_some() || status || text.is_some();
+    let image = if has_choice { image } else { Some(ImageCompare::default()) };
+    Ok(Compare { image, status, text, baseline })
 }
 
 /// Millionths of a ratio from 0 to 1.
@@ -375,6 +405,15 @@ fn check_ignored(capture: &CaptureSpec, compare: &Compare) -> Result<(), Fault> 
     let allowed = format!("an array of at most {max} CSS selectors, together with those of `hide`");
     let field = Field::new("compare", &format!("{} selectors", ignored.len()), allowed);
     Err(Fault::BadRequest(field.in_member(Some("image.ignore"))))
+}
+
+/// Checks that a text can be made: it would contain what the capture masks.
+fn check_text(capture: &CaptureSpec, compare: &Compare) -> Result<(), Fault> {
+    if compare.text.is_none() || capture.mask.is_empty() {
+        return Ok(());
+    }
+    let field = Field::new("compare", "", "left out where `mask` is used, since a text contains what is masked");
+    Err(Fault::BadRequest(field.in_member(Some("text"))))
 }
 
 /// The elements that a run hides.
@@ -400,154 +439,4 @@ fn notify(given: Option<NotifyRequest>, current: Notify) -> Notify {
 }
 
 #[cfg(test)]
-mod tests {
-    use uuid::Uuid;
-
-    use super::*;
-
-    const SHORTEST: Duration = Duration::from_secs(300);
-
-    fn request() -> MonitorRequest {
-        let capture = CaptureRequest { url: Some("https://www.example.com/a".into()), ..CaptureRequest::default() };
-        MonitorRequest { capture: Some(capture), every: Some("1h".into()), ..MonitorRequest::default() }
-    }
-
-    fn with(change: impl FnOnce(&mut MonitorRequest)) -> MonitorRequest {
-        let mut request = request();
-        change(&mut request);
-        request
-    }
-
-    fn refused(change: impl FnOnce(&mut MonitorRequest)) -> String {
-        MonitorSpec::parse(&with(change), SHORTEST).unwrap_err().to_string()
-    }
-
-    fn capture_with(change: impl FnOnce(&mut CaptureRequest)) -> impl FnOnce(&mut MonitorRequest) {
-        move |request: &mut MonitorRequest| change(request.capture.as_mut().unwrap())
-    }
-
-    #[test]
-    fn absent_members_have_their_defaults() {
-        let spec = MonitorSpec::parse(&request(), SHORTEST).unwrap();
-        assert_eq!((spec.name.as_str(), spec.alert_after, spec.keep), ("www.example.com", 1, 100));
-        assert_eq!((spec.compare, spec.notify), (Compare::default(), Notify { webhook: true, email: true }));
-        let status = CompareRequest { status: Some(true), ..CompareRequest::default() };
-        let spec = MonitorSpec::parse(&with(|request| request.compare = Some(status)), SHORTEST).unwrap();
-        assert_eq!((spec.compare.image, spec.compare.status), (None, true));
-        let empty = with(|request| request.compare = Some(CompareRequest::default()));
-        assert_eq!(MonitorSpec::parse(&empty, SHORTEST).unwrap().compare, Compare::default());
-    }
-
-    #[test]
-    fn first_invalid_member_is_named() {
-        type Change = fn(&mut MonitorRequest);
-        let cases: [(Change, &str); 19] = [
-            (|r| r.paused = Some(true), "`paused` must be left out of a new monitor"),
-            (|r| r.capture = None, "`capture` must be an object"),
-            (|r| r.name = Some("  ".into()), "`name` must be"),
-            (|r| r.name = Some("n".repeat(101)), "`name` must be"),
-            (|r| r.every = None, "`every` must be present, unless `cron` is"),
-            (
-                |r| r.every = Some("4m".into()),
-                "`every` must be an integer and `m`, `h` or `d`, from 5m to 30d; got \"4m\"",
-            ),
-            (|r| r.cron = Some("0 9 * * *".into()), "`cron` must be left out where `every` is used"),
-            (|r| (r.every, r.cron) = (None, Some("0 9 * *".into())), "`cron` must be five fields"),
-            (|r| (r.every, r.cron) = (None, Some("* * * * *".into())), "`cron` must be an expression with at least 5"),
-            (|r| (r.every, r.cron) = (None, Some("0 0 30 2 *".into())), "`cron` must be a time that exists"),
-            (|r| r.time_zone = Some("Mars".into()), "`time_zone` must be the name of an IANA time zone"),
-            (|r| r.time_zone = Some("UTC".into()), "`time_zone` must be left out"),
-            (|r| r.alert_after = Some(11), "`alert_after` must be an integer from 1 to 10; got 11"),
-            (|r| r.keep = Some(0), "`keep` must be an integer from 1 to 1000; got 0"),
-            (|r| r.unparsed = vec![("notify".into(), "5".into())], "`notify` must be an object"),
-            (
-                |r| r.unparsed = vec![("keep".into(), "x".into()), ("compare.image.ignore".into(), "5".into())],
-                "`compare.image.ignore` must be an array of CSS selectors; got 5",
-            ),
-            (
-                |r| r.compare = Some(CompareRequest { baseline: Some("first".into()), ..CompareRequest::default() }),
-                "`compare.baseline` must be \"latest\" or \"accepted\"; got \"first\"",
-            ),
-            (
-                |r| r.compare = Some(image(1.5, &[])),
-                "`compare.image.threshold_ratio` must be a number from 0 to 1; got 1.5",
-            ),
-            (|r| r.compare = Some(image(0.1, &[" "])), "`compare.image.ignore` must be"),
-        ];
-        for (change, expected) in cases {
-            let message = refused(change);
-            assert!(message.starts_with(expected), "{message}");
-        }
-    }
-
-    fn image(threshold_ratio: f64, ignore: &[&str]) -> CompareRequest {
-        let ignore = ignore.iter().map(|selector| (*selector).to_owned()).collect();
-        let image = ImageCompareRequest { threshold_ratio: Some(threshold_ratio), ignore };
-        CompareRequest { image: Some(image), ..CompareRequest::default() }
-    }
-
-    #[test]
-    fn options_that_do_not_fit_a_monitor_are_refused() {
-        let id = Uuid::nil().to_string();
-        assert!(refused(capture_with(|r| r.compare_to = Some(id))).starts_with("`compare_to` must be left out"));
-        assert!(refused(capture_with(|r| r.max_age = Some(60))).starts_with("`max_age` must be left out"));
-        let upload = grabd_options::Secret("https://bucket.example.com/a.png".to_owned());
-        assert!(refused(capture_with(|r| r.upload_url = Some(upload))).starts_with("`upload_url` must be left out"));
-        assert!(refused(capture_with(|r| r.width = Some(1))).starts_with("`width` must be"));
-    }
-
-    #[test]
-    fn ignored_elements_are_hidden_with_those_of_the_capture() {
-        let request = with(|request| {
-            request.compare = Some(image(0.0, &[".ad", ".time"]));
-            request.capture.as_mut().unwrap().hide = Some(vec![".time".into(), ".cookie".into()]);
-        });
-        let spec = MonitorSpec::parse(&request, SHORTEST).unwrap();
-        let baseline = GrabId(Uuid::from_u128(7));
-        let run = spec.run_request(Some(baseline));
-        assert_eq!(run.hide.as_deref().unwrap(), [".time", ".cookie", ".ad"]);
-        assert_eq!(run.compare_to, Some(baseline.to_string()));
-        assert!(CaptureSpec::parse(&run).is_ok());
-        assert_eq!(spec.run_request(None).compare_to, None);
-        let long = format!(".{}", "e".repeat(499));
-        let message = refused(|request| request.compare = Some(image(0.0, &[long.as_str(); 9])));
-        let expected =
-            "`compare.image.ignore` must be CSS selectors that take at most 4096 bytes together; got 4500 bytes";
-        assert!(message.starts_with(expected), "{message}");
-        let full = with(|request| {
-            request.compare = Some(image(0.0, &[".one-more"]));
-            request.capture.as_mut().unwrap().hide = Some((0..20).map(|n| format!(".e{n}")).collect());
-        });
-        let message = MonitorSpec::parse(&full, SHORTEST).unwrap_err().to_string();
-        assert!(message.starts_with("`compare.image.ignore` must be an array of at most 20"), "{message}");
-    }
-
-    #[test]
-    fn change_keeps_what_it_does_not_name() {
-        let current = MonitorSpec::parse(&request(), SHORTEST).unwrap();
-        let parse = |request: MonitorRequest| MonitorChange::parse(&request, &current, SHORTEST);
-        assert!(parse(MonitorRequest::default()).unwrap().is_empty());
-        let same = MonitorRequest { every: Some("1h".into()), ..MonitorRequest::default() };
-        assert!(parse(same).unwrap().is_empty(), "the due time stays");
-        let no_mail = NotifyRequest { email: Some(false), webhook: None };
-        let change = parse(MonitorRequest { notify: Some(no_mail), ..MonitorRequest::default() }).unwrap();
-        assert_eq!(change.notify, Some(Notify { webhook: true, email: false }));
-        let daily = MonitorRequest {
-            cron: Some("0 9 * * *".into()),
-            time_zone: Some("europe/berlin".into()),
-            ..MonitorRequest::default()
-        };
-        let schedule = parse(daily).unwrap().schedule.unwrap();
-        let Schedule::Cron(cron) = &schedule else { panic!("not a cron expression") };
-        assert_eq!(cron.zone_name(), "Europe/Berlin");
-        let daily = MonitorSpec { schedule, ..current.clone() };
-        let other_time = MonitorRequest { cron: Some("0 10 * * *".into()), ..MonitorRequest::default() };
-        let Some(Schedule::Cron(cron)) = MonitorChange::parse(&other_time, &daily, SHORTEST).unwrap().schedule else {
-            panic!("not a cron expression")
-        };
-        assert_eq!((cron.cron().to_string().as_str(), cron.zone_name()), ("0 10 * * *", "Europe/Berlin"));
-        let zone = MonitorRequest { time_zone: Some("UTC".into()), ..MonitorRequest::default() };
-        assert!(MonitorChange::parse(&zone, &daily, SHORTEST).unwrap().schedule.is_some());
-        assert!(parse(zone).is_err(), "an interval has no time zone");
-    }
-}
+mod tests;
