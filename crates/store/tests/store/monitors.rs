@@ -375,7 +375,7 @@ on_both! {
         attached(db, team, open.run, now).await;
         let leased = db.store.grabs().lease(db.lease_request(Class::Async, 1, NOW)).await.unwrap().pop().unwrap();
         db.store.grabs().complete(completion(&leased)).await.unwrap().unwrap();
-        let ended = db.store.monitors().finish_run(open.run, RunResult::Grab, now, text).await.unwrap().unwrap();
+        let ended = db.store.monitors().finish_run(open.run, RunResult::Grab(None), now, text).await.unwrap().unwrap();
         assert_eq!((ended.run.outcome, ended.monitor.baseline), (RunOutcome::First, same.run.grab));
     }
 
