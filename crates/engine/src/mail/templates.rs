@@ -232,7 +232,7 @@ pub(crate) fn second_factor(to: Email, host: &str, event: SecondFactorEvent) -> 
 mod tests {
     use grabd_domain::Timestamp;
     use grabd_domain::ids::{MonitorId, RunId};
-    use grabd_domain::monitor::RunOutcome;
+    use grabd_domain::monitor::{RunOutcome, TextChange};
     use uuid::Uuid;
 
     use super::*;
@@ -252,10 +252,14 @@ mod tests {
                 is_alerted: true,
                 finished_at: None,
                 error: None,
+                text_changes: vec![TextChange { before: Some("9 €".into()), after: Some("8 €".into()) }],
             };
             MonitorMail::of(Event::MonitorChanged, &run)
         };
-        let changed = |share: Option<&str>| Some(MonitorMail::Changed { share: share.map(str::to_owned) });
+        let changed = |share: Option<&str>| {
+            let lines = vec!["- 9 €".to_owned(), "+ 8 €".to_owned()];
+            Some(MonitorMail::Changed { share: share.map(str::to_owned), lines })
+        };
         assert_eq!(mail(Some(21_999), &[Change::Image]), changed(Some("2.1 %")));
         assert_eq!(mail(Some(7), &[Change::Image]), changed(Some("less than 0.1 %")));
         assert_eq!(mail(Some(7), &[Change::Status]), changed(None), "the image counts as the same");

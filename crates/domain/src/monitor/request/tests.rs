@@ -38,7 +38,7 @@ fn absent_members_have_their_defaults() {
 #[test]
 fn first_invalid_member_is_named() {
     type Change = fn(&mut MonitorRequest);
-    let cases: [(Change, &str); 19] = [
+    let cases: [(Change, &str); 20] = [
         (|r| r.paused = Some(true), "`paused` must be left out of a new monitor"),
         (|r| r.capture = None, "`capture` must be an object"),
         (|r| r.name = Some("  ".into()), "`name` must be"),
