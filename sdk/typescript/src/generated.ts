@@ -609,7 +609,7 @@ export interface MonitorCompareOptionsText {
   ignore_patterns?: readonly string[] | undefined;
 }
 
-/** What counts as a change. */
+/** What counts as a change. Unknown members are refused. */
 export interface MonitorCompareOptions {
   /** How images are compared. If neither this nor `status` nor `text` is there, they are compared. */
   image?: MonitorCompareOptionsImage | undefined;
@@ -624,7 +624,7 @@ export interface MonitorCompareOptions {
   baseline?: "latest" | "accepted" | undefined;
 }
 
-/** How alerts are sent. */
+/** How alerts are sent. Unknown members are refused. */
 export interface MonitorNotifyOptions {
   /** By webhooks that have subscribed to the events of monitors. Default: `true`. */
   webhook?: boolean | undefined;
@@ -646,11 +646,11 @@ export interface CreateMonitorOptions {
   cron?: string | undefined;
   /** The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`. */
   time_zone?: string | undefined;
-  /** What counts as a change. */
+  /** What counts as a change. Unknown members are refused. */
   compare?: MonitorCompareOptions | undefined;
   /** After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`. */
   alert_after?: number | undefined;
-  /** How alerts are sent. */
+  /** How alerts are sent. Unknown members are refused. */
   notify?: MonitorNotifyOptions | undefined;
   /** How many runs are kept. From 1 to 1000. Default: `100`. */
   keep?: number | undefined;
@@ -672,11 +672,11 @@ export interface UpdateMonitorOptions {
   cron?: string | undefined;
   /** The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`. */
   time_zone?: string | undefined;
-  /** What counts as a change. */
+  /** What counts as a change. Unknown members are refused. */
   compare?: MonitorCompareOptions | undefined;
   /** After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`. */
   alert_after?: number | undefined;
-  /** How alerts are sent. */
+  /** How alerts are sent. Unknown members are refused. */
   notify?: MonitorNotifyOptions | undefined;
   /** How many runs are kept. From 1 to 1000. Default: `100`. */
   keep?: number | undefined;

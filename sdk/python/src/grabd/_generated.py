@@ -695,13 +695,13 @@ class MonitorCompareOptionsText(TypedDict, total=False):
     """How the visible texts of the page are compared, line by line. Not with the option `mask`."""
 
     ignore_patterns: Sequence[str]
-    """Regular expressions, without look-around and back-references. What they match in a line is left out of both texts.
-    At most 20.
+    """Regular expressions, without look-around and back-references. What they match in a line is left out of both
+    texts. At most 20.
     """
 
 
 class MonitorCompareOptions(TypedDict, total=False):
-    """What counts as a change."""
+    """What counts as a change. Unknown members are refused."""
 
     image: MonitorCompareOptionsImage
     """How images are compared. If neither this nor `status` nor `text` is there, they are compared."""
@@ -716,7 +716,7 @@ class MonitorCompareOptions(TypedDict, total=False):
 
 
 class MonitorNotifyOptions(TypedDict, total=False):
-    """How alerts are sent."""
+    """How alerts are sent. Unknown members are refused."""
 
     webhook: bool
     """By webhooks that have subscribed to the events of monitors. Default: `true`."""
@@ -739,11 +739,11 @@ class CreateMonitorOptions(TypedDict, total=False):
     time_zone: str
     """The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`."""
     compare: MonitorCompareOptions
-    """What counts as a change."""
+    """What counts as a change. Unknown members are refused."""
     alert_after: int
     """After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`."""
     notify: MonitorNotifyOptions
-    """How alerts are sent."""
+    """How alerts are sent. Unknown members are refused."""
     keep: int
     """How many runs are kept. From 1 to 1000. Default: `100`."""
 
@@ -765,11 +765,11 @@ class UpdateMonitorOptions(TypedDict, total=False):
     time_zone: str
     """The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`."""
     compare: MonitorCompareOptions
-    """What counts as a change."""
+    """What counts as a change. Unknown members are refused."""
     alert_after: int
     """After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`."""
     notify: MonitorNotifyOptions
-    """How alerts are sent."""
+    """How alerts are sent. Unknown members are refused."""
     keep: int
     """How many runs are kept. From 1 to 1000. Default: `100`."""
     paused: bool
