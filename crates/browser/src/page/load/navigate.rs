@@ -47,6 +47,9 @@ const WORLD: &str = "grabd-first-resize";
 /// The browser's error for a navigation that it has ended itself.
 const ABORTED: &str = "net::ERR_ABORTED";
 
+/// The wait for the browser's page about an error.
+const ERROR_PAGE_LIMIT: Duration = Duration::from_secs(2);
+
 const NO_ANSWER: &str = "The site did not answer in time.";
 
 #[derive(Deserialize)]
@@ -73,6 +76,12 @@ pub(in crate::page) async fn navigate(context: &CaptureContext<'_>) -> Result<()
     match aborted_pdf(context, &navigated) {
         Some(pdf) => {
             check(context, &pdf)?;
+            if navigated.error_text.as_deref().is_some_and(|error| error != ABORTED) {
+                // The browser shows its page about the error only now. It would count as the document of the next navigation.
+                let is_shown =
+                    |seen: &mut WatchState| seen.document.as_ref().filter(|page| page.loader == pdf.loader).map(|_| ());
+                context.tab.watch.until(Instant::now() + ERROR_PAGE_LIMIT, is_shown).await;
+            }
             pdf_target::open(context, &pdf).await?;
             expect_document(context, go_to(context, &pdf.url).await?).await
         }

@@ -38,6 +38,15 @@
   const { apply, construct, defineProperty, getOwnPropertyDescriptor, getPrototypeOf } = Reflect;
   const { floor, trunc, max } = Math;
   const isFunction = (value) => typeof value === 'function';
+
+  // A worker that has not run yet has none of these: the browser adds them to a prototype before the first script.
+  for (const name of ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval', 'queueMicrotask']) {
+    if (globalThis[name] !== undefined) continue;
+    const later = getPrototypeOf(getPrototypeOf(globalThis));
+    const { [name]: value } = { [name]: (...given) => apply(later[name], globalThis, given) };
+    defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: true });
+  }
+
   const setRealTimeout = globalThis.setTimeout.bind(globalThis);
   const clearRealTimeout = globalThis.clearTimeout.bind(globalThis);
   const readRealDate = RealDate.now;
