@@ -126,15 +126,15 @@ fn share(ppm: u32) -> String {
     }
 }
 
-/// The first changed lines of the text, as a mail shows them.
+/// The first changed lines of the text, as a mail shows them, with an ellipsis if there are more.
 fn changed_lines(run: &Run) -> Vec<String> {
     let line =
         |sign: char, text: Option<&str>| text.map(|text| format!("{sign} {}", text.replace(char::is_control, " ")));
     let changes = run.text_changes.iter().take(MAIL_TEXT_CHANGES);
-    changes
-        .flat_map(|change| [line('-', change.before.as_deref()), line('+', change.after.as_deref())])
-        .flatten()
-        .collect()
+    let lines =
+        changes.flat_map(|change| [line('-', change.before.as_deref()), line('+', change.after.as_deref())]).flatten();
+    let has_more = run.text_changes.len() > MAIL_TEXT_CHANGES;
+    lines.chain(has_more.then(|| "…".to_owned())).collect()
 }
 
 /// An alert of a monitor. Its name is quoted, and that of the team is left out if it is unfit.
