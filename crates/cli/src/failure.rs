@@ -232,6 +232,12 @@ impl Failure {
                 "queue_limit_exceeded" => "Wait until some queued captures have ended, or use a larger --retries.",
                 "ssrf_detected" => "Only pages at public addresses can be captured. Nothing was charged.",
                 "render_blocked" | "render_failed" => NOTHING_CHARGED,
+                "not_found" if error.message.starts_with("No monitor") => {
+                    "Monitors belong to one team and one environment. `grab monitor list` shows those you can access."
+                }
+                "not_found" if error.message.starts_with("No webhook") => {
+                    "Webhooks belong to one team and one environment. `grab webhooks list` shows those you can access."
+                }
                 "not_found" => {
                     "Captures belong to one team and one environment. `grab list` shows those you can access."
                 }

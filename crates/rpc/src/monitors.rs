@@ -1,6 +1,7 @@
 //! `grabd.v1.MonitorService`.
 
 use grabd_domain::Fault;
+use grabd_domain::capture::CaptureRequest;
 use grabd_domain::credentials::{Caller, Environment};
 use grabd_domain::faults::Field;
 use grabd_domain::ids::MonitorId;
@@ -137,10 +138,12 @@ fn settings(settings: Option<v1::MonitorSettings>) -> MonitorRequest {
         paused,
         capture_unparsed,
         unparsed,
+        capture_unknown,
     } = settings.unwrap_or_default();
     MonitorRequest {
         name,
-        capture: capture.map(|capture| options::decode(capture, capture_unparsed)),
+        capture: capture
+            .map(|capture| CaptureRequest { unknown: capture_unknown, ..options::decode(capture, capture_unparsed) }),
         every,
         cron,
         time_zone,

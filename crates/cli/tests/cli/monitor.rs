@@ -41,7 +41,8 @@ async fn monitor_can_be_created_paused_resumed_and_deleted() {
     assert_ne!(rig.test(&["monitor", "accept", id, "--grab", other]).await.code, 0);
     let deleted = rig.test(&["monitor", "delete", id]).await.expect_exit(0);
     assert!(deleted.stderr.contains("Deleted the monitor"), "{}", deleted.stderr);
-    rig.test(&["monitor", "show", id]).await.expect_exit(1);
+    let missing = rig.test(&["monitor", "show", id]).await.expect_exit(1);
+    assert!(missing.stderr.contains("`grab monitor list` shows"), "{}", missing.stderr);
     rig.harness.finish().await.unwrap();
 }
 

@@ -83,6 +83,8 @@ pub(crate) enum MonitorMail {
     Changed {
         /// How much of the image differs, if that is a change.
         share: Option<String>,
+        /// Whether the HTTP status differs.
+        has_other_status: bool,
         /// The first lines of the text that have changed.
         lines: Vec<String>,
     },
@@ -103,7 +105,8 @@ impl MonitorMail {
         match event {
             Event::MonitorChanged => {
                 let ppm = run.difference_ppm.filter(|_| run.changes.contains(&Change::Image));
-                Some(Self::Changed { share: ppm.map(share), lines: changed_lines(run) })
+                let has_other_status = run.changes.contains(&Change::Status);
+                Some(Self::Changed { share: ppm.map(share), has_other_status, lines: changed_lines(run) })
             }
             Event::MonitorFailed => {
                 let reason = run.error.as_ref().map(|error| error.message.replace(char::is_control, " "));
@@ -123,15 +126,15 @@ fn share(ppm: u32) -> String {
     }
 }
 
-/// The first changed lines of the text, as a mail shows them.
+/// The first changed lines of the text, as a mail shows them, with an ellipsis if there are more.
 fn changed_lines(run: &Run) -> Vec<String> {
     let line =
         |sign: char, text: Option<&str>| text.map(|text| format!("{sign} {}", text.replace(char::is_control, " ")));
     let changes = run.text_changes.iter().take(MAIL_TEXT_CHANGES);
-    changes
-        .flat_map(|change| [line('-', change.before.as_deref()), line('+', change.after.as_deref())])
-        .flatten()
-        .collect()
+    let lines =
+        changes.flat_map(|change| [line('-', change.before.as_deref()), line('+', change.after.as_deref())]).flatten();
+    let has_more = run.text_changes.len() > MAIL_TEXT_CHANGES;
+    lines.chain(has_more.then(|| "…".to_owned())).collect()
 }
 
 /// An alert of a monitor. Its name is quoted, and that of the team is left out if it is unfit.
@@ -146,13 +149,16 @@ pub(crate) fn monitor(
     let team =
         TeamName::parse(team_name).map_or_else(|_| "your team".to_owned(), |name| format!("the team \"{name}\""));
     let (subject, fact) = match mail {
-        MonitorMail::Changed { share, lines } => {
-            let share = share.as_deref().map(|share| format!(": {share} of its image differs")).unwrap_or_default();
+        MonitorMail::Changed { share, has_other_status, lines } => {
+            let image = share.as_deref().map(|share| format!("{share} of its image differs"));
+            let status = has_other_status.then(|| "its HTTP status differs".to_owned());
+            let facts: Vec<String> = image.into_iter().chain(status).collect();
+            let what = if facts.is_empty() { String::new() } else { format!(": {}", facts.join(", and ")) };
             let lines = match lines.is_empty() {
                 true => String::new(),
                 false => format!("\n\nLines of its text:\n\n{}", lines.join("\n")),
             };
-            ("Page changed", format!("The page has changed{share}.{lines}"))
+            ("Page changed", format!("The page has changed{what}.{lines}"))
         }
         MonitorMail::Failed { reason } => {
             let reason = reason.as_deref().map(|reason| format!(" The last one: {reason}")).unwrap_or_default();
@@ -238,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mail_about_a_change_says_how_much_of_the_image_differs_if_that_is_the_change() {
+    fn mail_about_a_change_says_what_has_changed() {
         let mail = |difference_ppm, changes: &[Change]| {
             let run = Run {
                 id: RunId(Uuid::nil()),
@@ -256,13 +262,27 @@ mod tests {
             };
             MonitorMail::of(Event::MonitorChanged, &run)
         };
-        let changed = |share: Option<&str>| {
+        let changed = |share: Option<&str>, has_other_status| {
             let lines = vec!["- 9 €".to_owned(), "+ 8 €".to_owned()];
-            Some(MonitorMail::Changed { share: share.map(str::to_owned), lines })
+            Some(MonitorMail::Changed { share: share.map(str::to_owned), has_other_status, lines })
         };
-        assert_eq!(mail(Some(21_999), &[Change::Image]), changed(Some("2.1 %")));
-        assert_eq!(mail(Some(7), &[Change::Image]), changed(Some("less than 0.1 %")));
-        assert_eq!(mail(Some(7), &[Change::Status]), changed(None), "the image counts as the same");
-        assert_eq!(mail(None, &[Change::Status]), changed(None));
+        assert_eq!(mail(Some(21_999), &[Change::Image]), changed(Some("2.1 %"), false));
+        assert_eq!(mail(Some(7), &[Change::Image]), changed(Some("less than 0.1 %"), false));
+        assert_eq!(mail(Some(7), &[Change::Status]), changed(None, true), "the image counts as the same");
+        assert_eq!(mail(None, &[Change::Text]), changed(None, false));
+
+        let text = |share: Option<&str>, has_other_status| {
+            let mail = MonitorMail::Changed { share: share.map(str::to_owned), has_other_status, lines: Vec::new() };
+            let to = Email::parse("user@example.com").unwrap();
+            monitor(to, &mail, "Prices", "team", "grabd.example", "https://grabd.example/").text
+        };
+        for (share, has_other_status, sentence) in [
+            (None, false, "The page has changed.\n"),
+            (Some("2.1 %"), false, "The page has changed: 2.1 % of its image differs.\n"),
+            (None, true, "The page has changed: its HTTP status differs.\n"),
+            (Some("2.1 %"), true, "The page has changed: 2.1 % of its image differs, and its HTTP status differs.\n"),
+        ] {
+            assert!(text(share, has_other_status).contains(sentence), "{sentence}");
+        }
     }
 }

@@ -346,7 +346,8 @@ fn own_error(field: &Field) -> Option<FieldError> {
         _ => return None,
     };
     let Field { seen, allowed, .. } = field;
-    let allowed = allowed.replace('`', "");
+    // Forms have a line for each.
+    let allowed = allowed.replace('`', "").replace("an array of ", "");
     let message = match seen.is_empty() || seen == "\"\"" {
         true => format!("{label} must be {allowed}."),
         false => format!("{label} must be {allowed}; it was {seen}."),
@@ -394,6 +395,11 @@ mod tests {
             ("url=example.com&every=1d&compare_image=true&threshold=x", THRESHOLD, "from 0 to 100"),
             ("url=example.com&every=1d&compare_image=true&threshold=101", THRESHOLD, "from 0 to 100"),
             ("url=example.com&every=1d&compare_text=true&ignore_patterns=a%0D%0A(", IGNORE_PATTERNS, "it was \"(\""),
+            (
+                "url=example.com&every=1d&compare_text=true&ignore_patterns=(",
+                IGNORE_PATTERNS,
+                "must be at most 20 regular",
+            ),
             ("url=example.com&every=1d&compare_text=true&mask=.a", COMPARE_IMAGE, "left out where mask is used"),
             ("url=example.com&every=1d&compare_image=true&keep=0", KEEP_RUNS, "from 1 to 1000; it was 0"),
             ("url=example.com&every=1d&compare_image=true&keep=many", KEEP_RUNS, "it was \"many\""),

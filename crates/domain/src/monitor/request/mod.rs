@@ -190,7 +190,8 @@ impl MonitorSpec {
     /// What a run captures: the capture, without the elements that are ignored, compared with the baseline. If texts are compared,
     /// that of the whole page is made, unless the capture asks for a text itself.
     pub fn run_request(&self, baseline: Option<GrabId>) -> CaptureRequest {
-        let mut request = self.capture.to_minimal_request();
+        let unknown = self.capture.unknown.clone();
+        let mut request = CaptureRequest { unknown, ..self.capture.to_minimal_request() };
         if let Some(image) = &self.compare.image {
             if !image.ignore.is_empty() {
                 request.hide = Some(hidden(request.hide.unwrap_or_default(), &image.ignore));

@@ -122,6 +122,16 @@ fn ignored_elements_are_hidden_with_those_of_the_capture() {
 }
 
 #[test]
+fn captures_of_runs_name_unknown_options_also_after_they_were_stored() {
+    let request = with(capture_with(|r| r.unknown = vec!["ful_page".into()]));
+    let mut spec = MonitorSpec::parse(&request, SHORTEST).unwrap();
+    let stored = serde_json::to_string(&spec.capture.without_secrets()).unwrap();
+    spec.capture = serde_json::from_str(&stored).unwrap();
+    let run = CaptureSpec::parse(&spec.run_request(None)).unwrap();
+    assert_eq!(run.unknown_warnings().collect::<Vec<_>>(), ["unknown_option:ful_page (did you mean full_page?)"]);
+}
+
+#[test]
 fn run_makes_the_text_that_is_compared() {
     let run = |also: &[&str]| {
         let also = also.iter().map(|kind| (*kind).to_owned()).collect();

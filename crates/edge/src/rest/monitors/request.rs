@@ -52,11 +52,11 @@ fn parse(body: &[u8]) -> MonitorSettings {
         Ok(fields) => fields,
         Err(seen) => return unparsed_body(&seen),
     };
-    let (capture, capture_unparsed) = fields.read("capture", capture).unzip();
+    let capture = fields.read("capture", capture).unwrap_or_default();
     let (compare, compare_unparsed) = fields.read("compare", compare).unzip();
     let mut settings = MonitorSettings {
         name: fields.read("name", json::string),
-        capture,
+        capture: capture.options,
         every: fields.read("every", json::nullable_string).flatten(),
         cron: fields.read("cron", json::nullable_string).flatten(),
         time_zone: fields.read("time_zone", json::nullable_string).flatten(),
@@ -65,8 +65,9 @@ fn parse(body: &[u8]) -> MonitorSettings {
         notify: fields.read("notify", notify),
         keep: fields.read("keep", small_integer),
         paused: fields.read("paused", json::boolean),
-        capture_unparsed: capture_unparsed.unwrap_or_default(),
+        capture_unparsed: capture.unparsed,
         unparsed: Vec::new(),
+        capture_unknown: capture.unknown,
     };
     settings.unparsed = fields.unparsed;
     settings.unparsed.extend(compare_unparsed.unwrap_or_default());
@@ -76,11 +77,22 @@ fn parse(body: &[u8]) -> MonitorSettings {
     settings
 }
 
-/// The capture options, and those of the wrong type.
-fn capture(member: &RawValue) -> Option<(CaptureOptions, Vec<Unparsed>)> {
+/// What is captured.
+#[derive(Default)]
+struct Capture {
+    /// The options. None if there is no valid object with them.
+    options: Option<CaptureOptions>,
+    /// Options of the wrong type.
+    unparsed: Vec<Unparsed>,
+    /// Names of members that are no options. The captures of the runs have warnings about them.
+    unknown: Vec<String>,
+}
+
+fn capture(member: &RawValue) -> Option<Capture> {
     let mut fields = Fields::parse(member.get().as_bytes()).ok()?;
     let options = options::read(&mut fields);
-    Some((options, fields.unparsed))
+    let unknown = fields.no_options();
+    Some(Capture { options: Some(options), unparsed: fields.unparsed, unknown })
 }
 
 /// What is compared, and members of the wrong type. A member that is not known is refused, since a comparison that is not made
@@ -162,14 +174,15 @@ mod tests {
     #[test]
     fn body_is_read_member_by_member() {
         let settings = parse(
-            br#"{"name": "Prices", "capture": {"url": "https://example.com", "width": "x"}, "cron": "0 9 * * *", "every": null,
-                "compare": {"image": {"threshold_ratio": 0.01, "ignore": [".ad"]}, "status": true}, "notify": {"email": false},
+            br#"{"name": "Prices", "capture": {"url": "https://example.com", "width": "x", "widht": 5},
+                "cron": "0 9 * * *", "every": null, "compare": {"image": {"threshold_ratio": 0.01, "ignore": [".ad"]}, "status": true}, "notify": {"email": false},
                 "keep": 5, "id": "ignored"}"#,
         );
         assert_eq!((settings.name.as_deref(), settings.cron.as_deref()), (Some("Prices"), Some("0 9 * * *")));
         assert_eq!((settings.every, settings.keep, settings.alert_after), (None, Some(5), None));
         assert_eq!(settings.capture.unwrap().url.as_deref(), Some("https://example.com"));
         assert_eq!(fields(&settings.capture_unparsed), [("width", "\"x\"")]);
+        assert_eq!(settings.capture_unknown, ["widht"]);
         let compare = settings.compare.unwrap();
         assert_eq!((compare.status, compare.image.unwrap().ignore), (Some(true), vec![".ad".to_owned()]));
         assert_eq!(settings.notify, Some(MonitorNotify { webhook: None, email: Some(false) }));
