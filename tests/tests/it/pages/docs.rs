@@ -11,16 +11,17 @@ use super::operator::set_operator;
 use super::team::team_of;
 use super::visitor::{PASSWORD, PageResponse, Visitor, start_app};
 
-/// The buttons of the first example of a page.
+/// The buttons of the first example of a page that captures a full page.
 async fn first_example(visitor: &mut Visitor<'_>, page: &str) -> Result<PageResponse> {
     let mut response = visitor.get(page).await?;
-    let buttons =
-        response.body.split("<div class=\"run buttons\">").nth(1).and_then(|rest| rest.split("</div>").next());
-    response.body = buttons.with_context(|| format!("{page} has no example: {}", response.body))?.to_owned();
+    let mut examples =
+        response.body.split("<div class=\"run buttons\">").skip(1).filter_map(|rest| rest.split("</div>").next());
+    let buttons = examples.find(|buttons| buttons.contains("full_page"));
+    response.body = buttons.with_context(|| format!("{page} has no such example: {}", response.body))?.to_owned();
     Ok(response)
 }
 
-/// The path of the link to try the first example of a page.
+/// The path of the link to try that example.
 async fn form_link(visitor: &mut Visitor<'_>, page: &str) -> Result<String> {
     let buttons = first_example(visitor, page).await?.body;
     let link = buttons.split("<a class=\"button\" href=\"").nth(1).and_then(|rest| rest.split('"').next());
@@ -28,7 +29,7 @@ async fn form_link(visitor: &mut Visitor<'_>, page: &str) -> Result<String> {
     Ok(link.replace("&#38;", "&").replace("&amp;", "&"))
 }
 
-/// Checks that the form has the options of the first example of "Getting the right image".
+/// Checks that the form has the options of that example of "Getting the right image".
 fn check_form(form: &PageResponse) -> Result<()> {
     for field in [
         "name=\"url\" type=\"text\" inputmode=\"url\" maxlength=\"4096\" value=\"https://example.com/\"",
@@ -80,7 +81,7 @@ async fn each_example_of_one_capture_has_one_link_on_its_page_alone() -> Result<
     let mut visitor = Visitor::new(&app);
     // The quickstart has one example in five languages. On the page of captures, the batch cannot be tried, and on that of
     // files the upload, whose URL is secret.
-    for (page, examples) in [("quickstart", 1), ("captures", 4), ("picture", 2), ("files", 4), ("webhooks", 0)] {
+    for (page, examples) in [("quickstart", 1), ("captures", 6), ("picture", 5), ("files", 4), ("webhooks", 0)] {
         let body = visitor.get(&format!("/docs/{page}")).await?.body;
         assert_eq!(body.matches(">Open in the capture form <").count(), examples, "{page}");
         ensure!(!body.contains(">Run it <"), "visitors cannot run {page}: {body}");
