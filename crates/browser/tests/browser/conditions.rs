@@ -81,7 +81,7 @@ async fn unwanted_elements_and_texts_fail() {
 }
 
 /// Pages in which the text is, and whether it can be seen there.
-const TEXTS: [(&str, &str, bool); 18] = [
+const TEXTS: [(&str, &str, bool); 24] = [
     ("/plain", "<p>Total <b style='opacity:.5'>amount</b></p>", true),
     ("/below", "<p style='margin-top:3000px'>Total amount</p>", true),
     ("/scrolled", "<div style='height:40px;overflow:auto'><p style='height:400px'></p><p>Total amount</p></div>", true),
@@ -93,6 +93,16 @@ const TEXTS: [(&str, &str, bool); 18] = [
     ("/transparent", "<p style='opacity:0'>Total amount</p>", false),
     ("/within", "<div style='opacity:0'><p>Total <b>amount</b></p></div>", false),
     ("/half", "<p>Total <b style='opacity:0'>amount</b></p>", false),
+    ("/clear", "<p style='color:transparent'>Total amount</p>", false),
+    ("/alpha", "<p style='color:rgb(0 0 0 / 0)'>Total amount</p>", false),
+    ("/fill", "<p style='-webkit-text-fill-color:transparent'>Total amount</p>", false),
+    ("/shadow", "<p style='color:transparent;text-shadow:0 0 2px red'>Total amount</p>", true),
+    ("/stroke", "<p style='color:transparent;-webkit-text-stroke:1px black'>Total amount</p>", true),
+    (
+        "/gradient",
+        "<p style='background:linear-gradient(red,blue);background-clip:text;color:transparent'>Total <b>amount</b></p>",
+        true,
+    ),
     ("/closed", "<div style='height:0;overflow:hidden'><p>Total amount</p></div>", false),
     (
         "/slide",

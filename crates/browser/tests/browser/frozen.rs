@@ -219,3 +219,25 @@ async fn pages_with_a_fixed_clock_still_react_and_loops_that_wait_for_it_end() {
     assert_eq!(rig.capture(scripted).await.colour(600, 400), "lime");
     rig.chromium.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn worker_has_the_timers_of_the_clock_and_gets_no_messages_but_those_of_the_page() {
+    // The browser adds timers to a worker when its script begins, which is after the clock.
+    let worker = page(
+        "<script>
+        const source = `let [turns, received] = [0, []];
+            onmessage = ({ data }) => received.push(data);
+            clearTimeout(setTimeout(() => received.push('cancelled'), 200));
+            const first = setInterval(() => { clearInterval(first); turns += 100 }, 100);
+            setInterval(() => postMessage([turns += 1, Date.now(), received.join()].join(' ')), 1000)`;
+        const worker = new Worker(URL.createObjectURL(new Blob([source])));
+        worker.postMessage('page');
+        worker.onmessage = ({ data }) => {
+            document.body.style.background = data === '106 1767268806000 page' ? 'lime' : 'red';
+        }</script>",
+    );
+    let site = Site::start(2, [("/", html(worker))]).await;
+    let rig = Rig::start().await;
+    assert_eq!(rig.capture(frozen(&site.url("/"))).await.colour(600, 400), "lime");
+    rig.chromium.shutdown().await;
+}

@@ -38,17 +38,15 @@
   const { apply, construct, defineProperty, getOwnPropertyDescriptor, getPrototypeOf } = Reflect;
   const { floor, trunc, max } = Math;
   const isFunction = (value) => typeof value === 'function';
-
-  // A worker that has not run yet has none of these: the browser adds them to a prototype before the first script.
-  for (const name of ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval', 'queueMicrotask']) {
-    if (globalThis[name] !== undefined) continue;
-    const later = getPrototypeOf(getPrototypeOf(globalThis));
-    const { [name]: value } = { [name]: (...given) => apply(later[name], globalThis, given) };
-    defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: true });
-  }
-
-  const setRealTimeout = globalThis.setTimeout.bind(globalThis);
-  const clearRealTimeout = globalThis.clearTimeout.bind(globalThis);
+  // Before its script runs, a worker has no timers: the browser adds them to a prototype then (Chromium 156).
+  const readTimer = (name) => {
+    const native = globalThis[name];
+    if (native) return native.bind(globalThis);
+    const holder = getPrototypeOf(getPrototypeOf(globalThis));
+    return (...args) => holder[name] && apply(holder[name], globalThis, args);
+  };
+  const setRealTimeout = readTimer('setTimeout');
+  const clearRealTimeout = readTimer('clearTimeout');
   const readRealDate = RealDate.now;
   const sendStarted = globalThis.postMessage?.bind(globalThis);
   const requestRealFrame = globalThis.requestAnimationFrame?.bind(globalThis);
@@ -62,6 +60,16 @@
     const descriptor = holder && getOwnPropertyDescriptor(holder, name);
     if (!isFunction(descriptor?.value) || !descriptor.configurable) return;
     defineProperty(holder, name, { ...descriptor, value: new RealProxy(descriptor.value, { apply: change }) });
+  };
+
+  // Replaces a timer function. A property of the worker itself hides the one that the browser adds to a prototype later.
+  const wrapTimer = (name, change) => {
+    if (isFunction(globalThis[name])) {
+      wrap(globalThis, name, change);
+      return;
+    }
+    const value = new RealProxy({ [name]() {} }[name], { apply: change });
+    defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: true });
   };
 
   // Replaces what reads or sets a property of a prototype.
@@ -274,9 +282,9 @@
     const source = String(handler);
     return () => (0, eval)(source);
   };
-  wrap(globalThis, 'setTimeout', (_native, _this, [handler, delay, ...args]) =>
+  wrapTimer('setTimeout', (_native, _this, [handler, delay, ...args]) =>
     addTimer('timeout', callOf(handler, args), delayOf(delay)));
-  wrap(globalThis, 'setInterval', (_native, _this, [handler, delay, ...args]) => {
+  wrapTimer('setInterval', (_native, _this, [handler, delay, ...args]) => {
     const every = max(delayOf(delay), NESTED_MS);
     return addTimer('interval', callOf(handler, args), every, every);
   });
@@ -292,9 +300,8 @@
     if (!isFunction(callback)) return apply(native, self, args);
     return addTimer('timeout', () => callback({ didTimeout: false, timeRemaining: () => FRAME_MS }), 1);
   });
-  for (const name of ['clearTimeout', 'clearInterval', 'cancelAnimationFrame', 'cancelIdleCallback']) {
-    wrap(globalThis, name, cancel);
-  }
+  for (const name of ['clearTimeout', 'clearInterval']) wrapTimer(name, cancel);
+  for (const name of ['cancelAnimationFrame', 'cancelIdleCallback']) wrap(globalThis, name, cancel);
   wrap(globalThis.scheduler, 'postTask', (native, self, args) => {
     const delay = delayOf(args[1]?.delay);
     if (delay === 0) return apply(native, self, args);

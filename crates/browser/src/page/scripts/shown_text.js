@@ -50,7 +50,18 @@ const drawingOf = (element) => {
   }
   // Options of a closed list have no boxes.
   const boxed = element.matches('option, optgroup') ? (element.closest('select') ?? element) : element;
-  return { isDrawn: boxed.checkVisibility({ visibilityProperty: true }), isOpaque: isShown(boxed), isOption: boxed !== element };
+  return { isDrawn: boxed.checkVisibility({ visibilityProperty: true }), isOpaque: isShown(boxed) && isInked(element), isOption: boxed !== element };
+};
+
+// Does the text of the element leave anything in the image? The background may be what has its shape.
+const isInked = (element) => {
+  const { webkitTextFillColor, webkitTextStrokeWidth, textShadow } = getComputedStyle(element);
+  const isClear = /^rgba\(.*, 0\)$|\/ 0\)$/.test(webkitTextFillColor);
+  if (!isClear || textShadow !== 'none' || parseFloat(webkitTextStrokeWidth) > 0) return true;
+  for (let holder = element; holder; holder = parentOf(holder)) {
+    if (getComputedStyle(holder).backgroundClip.includes('text')) return true;
+  }
+  return false;
 };
 
 const isInLine = (element) => element.localName !== 'br' && /^(?:inline|contents|none|ruby)/.test(getComputedStyle(element).display);
