@@ -220,6 +220,7 @@ async fn captures_fail_on_requests_that_fail() {
                 ),
             ),
             ("/silent", Reply::Silence),
+            ("/chat", html("<p>text<script src='https://widget.intercom.io/widget/abc'></script>")),
         ],
     )
     .await;
@@ -256,6 +257,10 @@ async fn captures_fail_on_requests_that_fail() {
     }
     let blocked = CaptureRequest { block_urls: Some(vec!["*/api/*".into()]), ..asked("/", r#"[{"url": "*"}]"#) };
     rig.capture(blocked).await;
+    // What is on a list is refused by the proxy.
+    let listed = CaptureRequest { block: Some(vec!["chats".into()]), ..asked("/chat", r#"[{"url": "*"}]"#) };
+    let image = rig.capture(listed).await;
+    assert_eq!(image.metadata.findings.blocked.map(|blocked| blocked.asked), Some(1));
     rig.chromium.shutdown().await;
 }
 

@@ -9,6 +9,9 @@ use crate::cdp::Event;
 /// The number of open requests that are tracked.
 const MAX_OPEN: usize = 4096;
 
+/// The number of failed requests that are kept.
+const MAX_FAILED: usize = 256;
+
 /// The most characters of a URL that are compared with rules. Longer ones are cut.
 const MAX_URL_CHARS: usize = 2048;
 
@@ -24,23 +27,24 @@ pub(crate) struct FailedRequest {
     pub(crate) status: Option<u16>,
 }
 
-/// Finds the first request of the current document that fails as one of the rules says.
+/// Finds the requests of the current document that fail as one of the rules says.
 #[derive(Clone, Debug)]
 pub(crate) struct FailingRequests {
     rules: Vec<RequestRule>,
     /// The URLs of the open requests that a rule is about.
     open: HashMap<String, String>,
-    first: Option<FailedRequest>,
+    /// In the order of their failures.
+    failed: Vec<FailedRequest>,
 }
 
 impl FailingRequests {
     pub(super) fn new(rules: &[RequestRule]) -> Self {
-        Self { rules: rules.to_vec(), open: HashMap::new(), first: None }
+        Self { rules: rules.to_vec(), open: HashMap::new(), failed: Vec::new() }
     }
 
-    /// The first request that failed.
-    pub(crate) fn first(&self) -> Option<&FailedRequest> {
-        self.first.as_ref()
+    /// The requests that failed, first ones first. Those that the proxy has refused are among them.
+    pub(crate) fn failed(&self) -> &[FailedRequest] {
+        &self.failed
     }
 
     pub(super) fn note(&mut self, event: &Event) {
@@ -66,7 +70,7 @@ impl FailingRequests {
             Event::RequestFinished { request } => _ = self.open.remove(request),
             // The requests of the document before are not those of the captured one.
             Event::FrameNavigated { is_main: true, loader, .. } => {
-                _ = self.first.take_if(|failed| failed.request != *loader);
+                self.failed.retain(|failed| failed.request == *loader);
                 self.open.retain(|request, _| request == loader);
             }
             Event::FrameNavigated { is_main: false, .. }
@@ -93,9 +97,9 @@ impl FailingRequests {
     }
 
     fn check(&mut self, request: &str, status: Option<u16>) {
-        let Some(url) = self.open.get(request).filter(|_| self.first.is_none()) else { return };
+        let Some(url) = self.open.get(request).filter(|_| self.failed.len() < MAX_FAILED) else { return };
         if self.rules.iter().any(|rule| rule.fails_with(url, status)) {
-            self.first = Some(FailedRequest { request: request.to_owned(), url: url.clone(), status });
+            self.failed.push(FailedRequest { request: request.to_owned(), url: url.clone(), status });
         }
     }
 }
@@ -150,7 +154,7 @@ mod tests {
         assert!(request.set("fail_on_request", serde_json::from_str(&format!("[{rule}]")).unwrap()));
         let mut failing = FailingRequests::new(&CaptureSpec::parse(&request).unwrap().conditions.fail_on_request);
         events.into_iter().for_each(|event| failing.note(&event));
-        failing.first().map(|failed| (failed.url.clone(), failed.status))
+        failing.failed().first().map(|failed| (failed.url.clone(), failed.status))
     }
 
     const ANY: &str = r#"{"url": "https://a/*"}"#;
