@@ -343,7 +343,7 @@ fn learn_rules(assignment: &mut Assignment, domains: &mut Arc<DomainRules>) {
 
 /// Gives an attempt back to the core, for another renderer.
 fn released(cause: &str) -> AttemptReport {
-    AttemptReport::Other(FinishResult::Released(Released { cause: cause.to_owned() }))
+    AttemptReport::Other(Box::new(FinishResult::Released(Released { cause: cause.to_owned() })))
 }
 
 fn to_condition<R: Renderer>(renderer: &R) -> WireCondition {
@@ -446,7 +446,7 @@ async fn upload_image<R>(
         Some(sha256) => {
             // Its memory is free for others from here on.
             capture.image = Bytes::new();
-            AttemptReport::Captured(capture, Some(Uploaded { size_bytes, sha256 }))
+            AttemptReport::Captured(Box::new(capture), Some(Uploaded { size_bytes, sha256 }))
         }
         None => to_wire(Ok(capture)),
     }

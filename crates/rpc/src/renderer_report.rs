@@ -27,9 +27,9 @@ const PART_BYTES: usize = 256 << 10;
 /// The result of an attempt, as it is sent.
 pub(crate) enum AttemptReport {
     /// An image, sent in parts unless it was uploaded.
-    Captured(Capture, Option<Uploaded>),
+    Captured(Box<Capture>, Option<Uploaded>),
     /// Any other result, sent as one message.
-    Other(FinishResult),
+    Other(Box<FinishResult>),
 }
 
 /// An image that was uploaded to the object store.
@@ -43,8 +43,8 @@ pub(crate) struct Uploaded {
 
 /// The result of a render whose image was not uploaded.
 pub(crate) fn to_wire(outcome: Result<Capture, RenderError>) -> AttemptReport {
-    AttemptReport::Other(match outcome {
-        Ok(capture) => return AttemptReport::Captured(capture, None),
+    AttemptReport::Other(Box::new(match outcome {
+        Ok(capture) => return AttemptReport::Captured(Box::new(capture), None),
         Err(RenderError::Page { failure, metadata }) => FinishResult::Failure(PageFailure {
             code: failure.reason.code().as_str().to_owned(),
             message: failure.message,
@@ -52,7 +52,7 @@ pub(crate) fn to_wire(outcome: Result<Capture, RenderError>) -> AttemptReport {
             metadata: Some(render_metadata::to_wire(&metadata)),
         }),
         Err(RenderError::Lost(cause)) => FinishResult::Released(Released { cause }),
-    })
+    }))
 }
 
 /// The messages for an image and the attachments. They share their memory.
@@ -129,7 +129,7 @@ pub(crate) async fn report<T>(
                 }
                 AttemptReport::Other(result) => {
                     let (grab_id, lease_token) = (grab_id.clone(), lease_token.clone());
-                    let request = FinishRequest { grab_id, lease_token, result: Some(result.clone()) };
+                    let request = FinishRequest { grab_id, lease_token, result: Some((**result).clone()) };
                     core.finish(request).await.map(|response| response.into_inner().accepted)
                 }
             };

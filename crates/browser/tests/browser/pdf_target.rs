@@ -20,6 +20,9 @@ fn pdf(content: &[u8]) -> Reply {
     answer("200 OK", "Content-Type: application/pdf", content)
 }
 
+/// Sets options of a request.
+type Change = fn(&mut CaptureRequest);
+
 #[tokio::test(flavor = "multi_thread")]
 async fn page_of_a_pdf_is_captured() {
     let attached = "Content-Type: application/pdf\r\nContent-Disposition: attachment; filename=a.pdf";
@@ -89,7 +92,7 @@ async fn pdf_that_cannot_be_drawn_fails() {
     let hidden = format!("{}?http://127.0.0.3:8080/a.pdf", site.url("/to"));
     rig.fails_with(&hidden, SsrfDetected, "not public").await;
 
-    let cases: [(&str, fn(&mut CaptureRequest), &str); 6] = [
+    let cases: [(&str, Change, &str); 6] = [
         ("/a.pdf", |r| r.pdf_page = Some(3), "`pdf_page` is 3, and the PDF has 2 pages."),
         ("/page", |r| r.pdf_page = Some(2), "`pdf_page` is for PDFs, and the address leads to a web page."),
         (

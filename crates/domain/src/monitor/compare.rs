@@ -238,7 +238,7 @@ mod tests {
             Some(Compared { difference_ppm: None, changes, text_changes, is_text_missing })
         };
         for (compare, status, texts, expected) in [
-            (&text_only, 404, Some(changed.clone()), compared(&[Change::Text], &[line.clone()], false)),
+            (&text_only, 404, Some(changed.clone()), compared(&[Change::Text], std::slice::from_ref(&line), false)),
             (&text_only, 404, Some(TextResult::Compared(Vec::new())), compared(&[], &[], false)),
             (&text_only, 404, Some(TextResult::Unread), compared(&[], &[], true)),
             (&text_only, 404, None, compared(&[], &[], true)),

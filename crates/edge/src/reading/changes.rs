@@ -183,7 +183,7 @@ mod tests {
     fn element_behind_something_has_not_changed() {
         let free = element("button", "Buy", "#buy", [0, 100, 80, 30], "");
         let covered = Element { covered_by: Some("\"unknown\"".to_owned()), ..free.clone() };
-        assert_eq!(of_elements(&[free], &[covered.clone()]), "No element changed.\n");
+        assert_eq!(of_elements(&[free], std::slice::from_ref(&covered)), "No element changed.\n");
         assert_eq!(covered.line(), "button \"Buy\" 0,100 80x30 covered_by=\"unknown\"");
     }
 

@@ -57,10 +57,9 @@ fn target(monitor: &Monitor) -> MonitorRef {
 
 async fn created(db: &TestDb, team: TeamId, change: impl FnOnce(&mut MonitorSpec)) -> Monitor {
     let new = new_monitor(MonitorId(db.id()), team, spec(change));
-    match db.store.monitors().create(new).await.unwrap() {
-        CreateMonitorOutcome::Created(monitor) => *monitor,
-        other => panic!("{other:?}"),
-    }
+    let created = db.store.monitors().create(new).await.unwrap();
+    let CreateMonitorOutcome::Created(monitor) = created else { panic!("{created:?}") };
+    *monitor
 }
 
 async fn find(db: &TestDb, monitor: &Monitor) -> Monitor {
@@ -244,7 +243,7 @@ on_both! {
         let changed = || Some(TextResult::Compared(vec![line.clone()]));
         let first = run_with(db, &monitor, NOW + HOUR, End::Done(0), changed()).await;
         assert_eq!((first.run.outcome, &first.run.changes), (RunOutcome::Changed, &vec![Change::Text]));
-        assert_eq!(first.run.text_changes, [line.clone()]);
+        assert_eq!(first.run.text_changes, std::slice::from_ref(&line));
         assert_eq!(runs(db, &monitor).await[0], first.run);
 
         let unread = run_with(db, &monitor, NOW + HOUR * 2, End::Done(0), Some(TextResult::Unread)).await;
@@ -396,10 +395,9 @@ on_both! {
         let change = async |is_paused, now| {
             let change = MonitorChange { is_paused: Some(is_paused), ..MonitorChange::default() };
             let update = MonitorUpdate { target: target(&monitor), change, secrets: None, kept_limit: 5000, now };
-            match db.store.monitors().change(update).await.unwrap() {
-                ChangeOutcome::Changed(monitor) => *monitor,
-                refused => panic!("{refused:?}"),
-            }
+            let changed = db.store.monitors().change(update).await.unwrap();
+            let ChangeOutcome::Changed(monitor) = changed else { panic!("{changed:?}") };
+            *monitor
         };
         let paused = change(true, NOW).await;
         assert_eq!((paused.state, paused.next_run_at), (MonitorState::Paused, None));
