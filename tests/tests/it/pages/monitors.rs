@@ -130,7 +130,7 @@ async fn monitor_is_created_run_changed_paused_and_deleted() -> Result<()> {
 
     let fields = [("url", "example.com/<b>"), ("name", "Price & <b>"), ("width", "800")];
     let path = create_monitor(&mut ada, team, &fields).await?;
-    let page = wait_for(&mut ada, &path, "First capture").await?;
+    let page = wait_for(&mut ada, &path, ">This capture<").await?;
     for words in
         ["Price &#38; &#60;b&#62;", "Every day", "Active", "The image, from 0.1 %", "By webhook", "This capture"]
     {
