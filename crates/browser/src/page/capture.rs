@@ -298,7 +298,7 @@ async fn take_image(
     conditions::check_requests(context)?;
     context.stages.reach(Stage::Captured);
     let is_quiet = by == SettledBy::Quiet && !area.is_incomplete && unsettled == 0;
-    let is_listed = |url: &str| context.tab.listener.blocklist().is_some_and(|list| list.has_blocked(url));
+    let is_listed = |url: &str| context.is_listed(url);
     let state = area.state.without_blocked(&context.spec.blocking, is_listed, context.interception.blocked_fonts());
     context.tab.watch.set_challenge(state.challenge);
     let known = metadata::of_tab(context.tab);

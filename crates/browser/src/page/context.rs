@@ -130,6 +130,11 @@ impl<'a> CaptureContext<'a> {
         *self.viewport.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a list of the capture has blocked a request for this URL.
+    pub(super) fn is_listed(&self, url: &str) -> bool {
+        self.tab.listener.blocklist().is_some_and(|list| list.has_blocked(url))
+    }
+
     /// How fast the current document was shown, as far as that is known.
     pub(super) fn vitals(&self) -> WebVitals {
         *self.vitals.lock().unwrap_or_else(PoisonError::into_inner)

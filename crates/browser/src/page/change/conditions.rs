@@ -101,10 +101,9 @@ pub(in crate::page) async fn check(context: &CaptureContext<'_>) -> Result<bool,
 /// If one has.
 pub(in crate::page) fn check_requests(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
     // What is on a list of the caller, or of the service, was refused by the proxy. It has not failed.
-    let is_listed = |url: &str| context.tab.listener.blocklist().is_some_and(|list| list.has_blocked(url));
     let failed: Option<FailedRequest> = context.tab.watch.read(|seen| {
         let failed = seen.failing.as_ref()?.failed();
-        failed.iter().find(|failed| failed.status.is_some() || !is_listed(&failed.url)).cloned()
+        failed.iter().find(|failed| failed.status.is_some() || !context.is_listed(&failed.url)).cloned()
     });
     match failed {
         None => Ok(()),

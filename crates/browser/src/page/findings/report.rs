@@ -169,7 +169,6 @@ pub(in crate::page) fn write(context: &CaptureContext<'_>, metadata: &RenderMeta
     let mut timeline: Vec<Moment> =
         moments.into_iter().filter_map(|(event, at)| Some(Moment { event, ms: since(at?) })).collect();
     timeline.extend(settled_ms.map(|ms| Moment { event: "settled", ms }));
-    let is_listed = |url: &str| context.tab.listener.blocklist().is_some_and(|list| list.has_blocked(url));
     let stopped_by = |request: &RecordedRequest| {
         let error = request.error.as_deref()?;
         let url = Url::parse(&request.url).ok()?;
@@ -177,7 +176,7 @@ pub(in crate::page) fn write(context: &CaptureContext<'_>, metadata: &RenderMeta
             |port| context.tab.listener.was_refused(url.host_str()?.trim_matches(['[', ']']), port).then_some(());
         match url.port_or_known_default().and_then(was_refused) {
             Some(()) => Some("guard"),
-            None if error.starts_with(BLOCKED_BY_CLIENT) || is_listed(&request.url) => Some("asked"),
+            None if error.starts_with(BLOCKED_BY_CLIENT) || context.is_listed(&request.url) => Some("asked"),
             None if request.is_navigation && navigation_blocked => Some("limit"),
             None => None,
         }
