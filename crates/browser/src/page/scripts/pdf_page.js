@@ -66,6 +66,19 @@ const drawPage = async (page, { width, isTransparent }) => {
   document.body.replaceChildren(canvas);
 };
 
+// Draws the page of a PDF that was opened.
+const drawFrom = async (pdf, wanted, missing) => {
+  const pages = pdf.numPages;
+  if (wanted.number > pages) return { problem: 'missing', pages };
+  try {
+    await drawPage(await pdf.getPage(wanted.number), wanted);
+  } catch {
+    return { problem: 'broken' };
+  }
+  document.title = await titleOf(pdf);
+  return { missing: [...missing] };
+};
+
 const draw = async (wanted) => {
   const missing = new Set();
   const CMapReaderFactory = readerOf(wanted.tables, missing);
@@ -79,13 +92,10 @@ const draw = async (wanted) => {
   } catch (error) {
     return { problem: error?.name === 'PasswordException' ? 'locked' : 'broken' };
   }
-  const pages = pdf.numPages;
-  if (wanted.number > pages) return { problem: 'missing', pages };
   try {
-    await drawPage(await pdf.getPage(wanted.number), wanted);
-  } catch {
-    return { problem: 'broken' };
+    return await drawFrom(pdf, wanted, missing);
+  } finally {
+    // It may be drawn again. What PDF.js keeps of it would add up.
+    pdf.destroy().catch(() => {});
   }
-  document.title = await titleOf(pdf);
-  return { missing: [...missing] };
 };
