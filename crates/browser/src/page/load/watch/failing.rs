@@ -6,8 +6,8 @@ use grabd_domain::capture::RequestRule;
 
 use crate::cdp::Event;
 
-/// The number of open requests that are tracked.
-const MAX_OPEN: usize = 4096;
+/// The number of open requests that are tracked: with the longest URLs, they take 1 MB.
+const MAX_OPEN: usize = 512;
 
 /// The number of failed requests that are kept.
 const MAX_FAILED: usize = 256;
