@@ -157,7 +157,7 @@ async fn areas_of_image_maps_are_listed_and_outlined() {
     let site = Site::start(2, [("/", html(page))]).await;
     let rig = Rig::start().await;
     let found = elements(&rig, request(&site.url("/"))).await;
-    let told: Vec<Value> = found
+    let listed: Vec<Value> = found
         .iter()
         .map(|of| {
             let place = ["x", "y", "width", "height"].map(|side| of["box"][side].clone());
@@ -166,7 +166,7 @@ async fn areas_of_image_maps_are_listed_and_outlined() {
         .collect();
     let area = |name: &str, place: [u32; 4], path: &str| json!(["link", name, place, site.url(path), null]);
     assert_eq!(
-        told,
+        listed,
         [
             area("One", [25, 35, 50, 30], "/one"),
             area("Two", [95, 55, 40, 40], "/two"),

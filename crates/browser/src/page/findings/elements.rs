@@ -83,7 +83,7 @@ struct FrameFronts {
     points: Vec<Value>,
 }
 
-/// What is in front of an element if that cannot be said.
+/// The value of `covered_by` if what is in front of an element is not known.
 const UNKNOWN: &str = "unknown";
 
 /// The outline of a document, or of several.
@@ -296,7 +296,7 @@ async fn cover_by_frames(
     Ok(())
 }
 
-/// Says of elements what is in front of them, where something is.
+/// Sets `covered_by` of the elements that something is in front of.
 fn set_fronts(elements: &mut [Value], fronts: impl Iterator<Item = Option<Value>>) {
     for (element, front) in elements.iter_mut().zip(fronts) {
         if let (Value::Object(members), Some(front)) = (element, front) {

@@ -8,7 +8,7 @@ use crate::page::load::frame_drawing::Frames;
 use crate::page::script;
 use crate::page::tab::Tab;
 
-/// The time that a page has to tell its vitals. They are left out if it is too busy.
+/// The time limit for reading the vitals. They are left out if the page is too busy.
 const LIMIT: Duration = Duration::from_secs(1);
 
 /// What is known of a document. Times are in milliseconds from the beginning of its navigation.

@@ -249,7 +249,7 @@ impl<'a> Interception<'a> {
         }
         let blocking = &self.spec.blocking;
         let is_blocked = request_type(&paused.kind).is_some_and(|of| blocking.has_type(of));
-        // What the target is, is always loaded.
+        // The main document and the PDF that is captured are always loaded.
         let is_target = (is_document && is_main) || pdf.is_some();
         if !is_target && (is_blocked || blocking.has_url(&paused.url)) {
             if paused.kind == "Font" {

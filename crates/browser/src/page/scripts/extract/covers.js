@@ -92,11 +92,11 @@ const partInFront = (element, hit, [x, y]) => {
 let coverCharacters = 0;
 const describe = once((front) => {
   const selector = selectorOf(front);
-  const told = {
+  const cover = {
     selector: selector && selector.length <= MAX_COVER_SELECTOR ? selector : null,
     name: oneLine(nameOf(front, true), MAX_COVER_NAME).toWellFormed(),
   };
-  return hiddenTexts.some((text) => text !== '' && told.name.includes(text)) ? { ...told, name: '' } : told;
+  return hiddenTexts.some((text) => text !== '' && cover.name.includes(text)) ? { ...cover, name: '' } : cover;
 });
 
 // What is in front of an element at its places: what it is, null, or `unknown`.
@@ -111,9 +111,9 @@ const frontOf = (element, box, places) => {
     return hit !== null && !isHit(element, hit);
   };
   if (around.filter(isAway).length < HALF) return null;
-  const told = describe(partInFront(element, front, middle));
-  coverCharacters += told.name.length + (told.selector ?? '').length;
-  return coverCharacters > MAX_COVER_CHARACTERS ? UNKNOWN : told;
+  const cover = describe(partInFront(element, front, middle));
+  coverCharacters += cover.name.length + (cover.selector ?? '').length;
+  return coverCharacters > MAX_COVER_CHARACTERS ? UNKNOWN : cover;
 };
 
 // Applies styles while the function runs, and begins no transitions by it.
