@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use grabd_domain::capture::CaptureRequest;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::rig::{Rig, request};
+use crate::rig::{Rig, with_steps};
 use crate::site::{Site, html};
 
 /// A list that is sorted with pointer events.
@@ -68,12 +67,6 @@ const LATE: &str = "<!doctype html><body style='margin:0;background:white'><p id
 async fn drag(rig: &Rig, url: &str, from: &str, to: &str) -> Option<String> {
     let image = rig.capture(with_steps(url, &json!([{ "drag": { "from": from, "to": to } }]))).await;
     image.metadata.page.title
-}
-
-fn with_steps(url: &str, steps: &Value) -> CaptureRequest {
-    let mut request = request(url);
-    assert!(request.set("steps", serde_json::from_value(steps.clone()).unwrap()), "{steps}");
-    request
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,6 +13,7 @@ use grabd_domain::ids::GrabId;
 use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer, SlotHold, StageReporter};
 use grabd_domain::target::TargetUrl;
 use grabd_egress::Guard;
+use serde_json::Value;
 use uuid::Uuid;
 
 /// A running browser whose guard allows only 127.0.0.2 on this machine.
@@ -101,6 +102,13 @@ impl Rig {
 
 pub(crate) fn request(url: &str) -> CaptureRequest {
     CaptureRequest { url: Some(url.to_owned()), ..CaptureRequest::default() }
+}
+
+/// A request with these steps.
+pub(crate) fn with_steps(url: &str, steps: &Value) -> CaptureRequest {
+    let mut request = request(url);
+    assert!(request.set("steps", serde_json::from_value(steps.clone()).unwrap()), "{steps}");
+    request
 }
 
 /// A task with the budget of a synchronous grab.

@@ -5,10 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use grabd_browser::{FrameMode, find_executable};
-use grabd_domain::capture::CaptureRequest;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::rig::{Rig, open_directory, request};
+use crate::rig::{Rig, open_directory, with_steps};
 use crate::site::{Site, html};
 
 /// A page that tells the one around it what a user did, in a frame that has to be scrolled.
@@ -48,12 +47,6 @@ fn page(other: &Site) -> String {
         other.url("/form"),
         other.url("/outer"),
     )
-}
-
-fn with_steps(url: &str, steps: &Value) -> CaptureRequest {
-    let mut request = request(url);
-    assert!(request.set("steps", serde_json::from_value(steps.clone()).unwrap()), "{steps}");
-    request
 }
 
 /// Does all kinds of steps in frames of another site, and in a frame within one of them.

@@ -6,9 +6,9 @@ use grabd_domain::capture::CaptureRequest;
 use grabd_domain::grabs::FailureReason::RenderBlocked;
 use grabd_domain::render::{Capture, CapturedStepImage};
 use image::RgbImage;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::rig::{Rig, request};
+use crate::rig::{Rig, request, with_steps};
 use crate::site::{Site, answer, html};
 
 /// Red at first, lime after a click, and 2000 pixels high. A bar at the bottom shows how far it is scrolled.
@@ -19,12 +19,6 @@ const PAGE: &str = "<!doctype html><body style='margin:0;height:2000px;backgroun
 const RED: [u8; 3] = [255, 0, 0];
 const LIME: [u8; 3] = [0, 255, 0];
 const BLUE: [u8; 3] = [0, 0, 255];
-
-fn with_steps(url: &str, steps: &Value) -> CaptureRequest {
-    let mut request = request(url);
-    assert!(request.set("steps", serde_json::from_value(steps.clone()).unwrap()), "{steps}");
-    request
-}
 
 async fn rig() -> Rig {
     Rig::with(&[2], |options| options.settle_budget = Duration::from_secs(2)).await

@@ -2,21 +2,14 @@
 
 use std::time::Duration;
 
-use grabd_domain::capture::CaptureRequest;
 use grabd_domain::grabs::FailureReason::RenderFailed;
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, request};
+use crate::rig::{Rig, with_steps};
 use crate::site::{Site, html};
 
 /// Typed in these tests, and nowhere else.
 const SECRET: &str = "hidden value 1";
-
-fn with_steps(url: &str, steps: &Value) -> CaptureRequest {
-    let mut request = request(url);
-    assert!(request.set("steps", serde_json::from_value(steps.clone()).unwrap()), "{steps}");
-    request
-}
 
 async fn rig() -> Rig {
     Rig::with(&[2], |options| options.settle_budget = Duration::from_secs(2)).await
