@@ -24,6 +24,12 @@ const imageOf = (area) => {
 // Does clicking there follow a link of the map? The middle of a box need not be inside of its shape.
 const isOnMap = (area, hit) => hit === imageOf(area) || contains(closest(area, 'map'), hit);
 
+// How wide the border and the padding of an element are together at one side, in pixels of its layout.
+const contentInset = (style, side) => {
+  const pixels = (name) => Number.parseFloat(style.getPropertyValue(name)) || 0;
+  return pixels(`border-${side}-width`) + pixels(`padding-${side}`);
+};
+
 // The edges of a shape, from the corner of the image's content. Those of the whole image are null.
 const edgesOf = (area) => {
   const numbers = (attribute(area, 'coords') ?? '').slice(0, 10 * MAX_COORDINATES).split(/[\s,;]+/).slice(0, MAX_COORDINATES).map(Number.parseFloat);
@@ -45,7 +51,7 @@ const areaBox = (area, image) => {
   const box = boxOf(image);
   const style = styleOf(image);
   const [ownX, ownY] = [box.width / (image.offsetWidth || 1), box.height / (image.offsetHeight || 1)];
-  const edge = (side) => (Number.parseFloat(style.getPropertyValue(`border-${side}-width`)) || 0) + (Number.parseFloat(style.getPropertyValue(`padding-${side}`)) || 0);
+  const edge = (side) => contentInset(style, side);
   const content = {
     left: box.left + edge('left') * ownX, top: box.top + edge('top') * ownY,
     right: box.right - edge('right') * ownX, bottom: box.bottom - edge('bottom') * ownY,

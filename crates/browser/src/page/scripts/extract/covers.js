@@ -197,8 +197,7 @@ const frontsOfFrame = (element, { points, hidden }) => {
   if (clipsOf(element, clipping).isTurned) return { fronts: points.map((own) => own && UNKNOWN), points: points.map(() => null) };
   const box = boxOf(element);
   const style = styleOf(element);
-  const edge = (side) => (Number.parseFloat(style.getPropertyValue(`border-${side}-width`)) || 0) + (Number.parseFloat(style.getPropertyValue(`padding-${side}`)) || 0);
-  const [left, top] = [edge('left'), edge('top')];
+  const [left, top] = [contentInset(style, 'left'), contentInset(style, 'top')];
   const placeOf = ([x, y]) => [(left + x) / (element.offsetWidth || 1), (top + y) / (element.offsetHeight || 1)];
   const places = points.map((own) => own && own.map(placeOf));
   const fronts = frontsOf(places.map((own) => ({ element, carrier: element, places: own })));

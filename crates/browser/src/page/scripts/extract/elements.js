@@ -156,10 +156,9 @@ const frameAt = (element, { view, place }) => {
   const at = place ?? { x: 0, y: 0, scaleX: 1, scaleY: 1, left: -1e9, top: -1e9, right: 1e9, bottom: 1e9 };
   const box = boxOf(element);
   const style = styleOf(element);
-  const pixels = (name) => Number.parseFloat(style.getPropertyValue(name)) || 0;
   // The box is that after transformations, and what is inside of it is scaled like it.
   const [ownX, ownY] = [box.width / (element.offsetWidth || 1), box.height / (element.offsetHeight || 1)];
-  const inner = (from, to, of) => from + (pixels(`border-${to}-width`) + pixels(`padding-${to}`)) * of;
+  const inner = (from, to, of) => from + contentInset(style, to) * of;
   const [left, top] = [inner(box.left, 'left', ownX), inner(box.top, 'top', ownY)];
   const [right, bottom] = [inner(box.right, 'right', -ownX), inner(box.bottom, 'bottom', -ownY)];
   const [scaleX, scaleY] = [ownX * at.scaleX, ownY * at.scaleY];
