@@ -72,15 +72,15 @@ const drawnTexts = (tree) => {
   const clipping = newClipping(tree.ownerDocument === document || tree === document ? reachOfWindow() : UNCUT, true);
   const drawings = new Map();
   const blocks = new Map();
-  const once = (known, element, read) => {
+  const cached = (known, element, read) => {
     if (!known.has(element)) known.set(element, read(element));
     return known.get(element);
   };
   // The parent of a text is visited before the text.
-  const blockOf = (element) => once(blocks, element, () => (isInLine(element) ? (blocks.get(element.parentElement) ?? null) : element));
+  const blockOf = (element) => cached(blocks, element, () => (isInLine(element) ? (blocks.get(element.parentElement) ?? null) : element));
   const range = new Range();
   const canBeSeen = (node, parent) => {
-    const { isOpaque, isOption } = once(drawings, parent, drawingOf);
+    const { isOpaque, isOption } = cached(drawings, parent, drawingOf);
     // A space at the end of a line has no size.
     if (!isOpaque || isOption || node.data.trim() === '') return isOpaque;
     range.selectNodeContents(node);
@@ -104,7 +104,7 @@ const drawnTexts = (tree) => {
     const block = parent ? blockOf(parent) : null;
     if (block !== last) add(' ', true);
     last = block;
-    if (parent && once(drawings, parent, drawingOf).isDrawn) add(node.data, canBeSeen(node, parent));
+    if (parent && cached(drawings, parent, drawingOf).isDrawn) add(node.data, canBeSeen(node, parent));
     else if (!parent) add(node.data, true);
   }
   return texts;
