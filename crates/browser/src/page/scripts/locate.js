@@ -234,10 +234,10 @@ steps.target = ({ enabled, isDragging, ...args }) =>
     await frame();
     const box = boxOf(element);
     if (!isLast && (before.left !== box.left || before.top !== box.top)) return { problem: 'covered' };
-    const points = pointsOf(element);
     const free = freePoint(element);
     if (free) return { x: free[0], y: free[1] };
-    return { problem: 'covered', by: points.length > 0 ? describe(elementAt(...points[0])) : describe(null) };
+    const [point] = pointsOf(element);
+    return { problem: 'covered', by: describe(point ? elementAt(...point) : null) };
   });
 
 // Types of `<input>` that take a value instead of typed text, and those that take neither.
