@@ -13,8 +13,8 @@ const MAX_TREE_OPTIONS = 50;
 const WITHOUT_ENTRY = new Set([
   'caption', 'code', 'deletion', 'emphasis', 'generic', 'insertion', 'mark', 'none', 'rowgroup', 'strong', 'subscript', 'suggestion', 'superscript', 'time',
 ]);
-// Roles whose content is told by their names.
-const TOLD_BY_NAME = new Set([
+// Roles whose names have the text in them, which is not written again.
+const TEXT_IN_NAME = new Set([
   'button', 'checkbox', 'heading', 'img', 'link', 'menuitem', 'menuitemcheckbox', 'menuitemradio', 'option', 'radio', 'switch', 'tab', 'tooltip', 'treeitem',
 ]);
 
@@ -38,7 +38,7 @@ const levelOf = (element) => {
 };
 
 const entryOf = (element, role, numbers) => {
-  const isNamedByEntries = NAMED_BY_CONTENT.has(role) && !TOLD_BY_NAME.has(role);
+  const isNamedByEntries = NAMED_BY_CONTENT.has(role) && !TEXT_IN_NAME.has(role);
   const name = isNamedByEntries ? trimmed(attribute(element, 'aria-label') ?? '').slice(0, MAX_NAME).toWellFormed() : nameOf(element, numbers.has(element));
   const marks = [];
   const level = role === 'heading' ? levelOf(element) : null;
@@ -78,9 +78,9 @@ const optionEntries = (list, left) => {
 // The entries of a document. A text is a string, and a boundary between texts is `null`.
 const entriesOf = (numbers) => {
   const left = { entries: MAX_TREE_ENTRIES, depth: 0, isCut: false };
-  const read = (node, into, isTold) => {
+  const read = (node, into, isInName) => {
     if (typeOf(node) === TEXT) {
-      if (!isTold) into.push(collapsed(codeOf(node).slice(0, 10 * MAX_TREE_TEXT)));
+      if (!isInName) into.push(collapsed(codeOf(node).slice(0, 10 * MAX_TREE_TEXT)));
       return;
     }
     if (typeOf(node) !== ELEMENT || UNREAD.has(localName(node)) || localName(node) === 'title') return;
@@ -94,9 +94,9 @@ const entriesOf = (numbers) => {
     left.depth += 1;
     const role = roleOf(node);
     const isInline = display === 'inline' || display === 'contents' || display.startsWith('ruby');
-    if (visibility !== 'visible' || ((isTold || WITHOUT_ENTRY.has(role)) && !numbers.has(node))) {
+    if (visibility !== 'visible' || ((isInName || WITHOUT_ENTRY.has(role)) && !numbers.has(node))) {
       if (!isInline || localName(node) === 'br') into.push(null);
-      if (!isLeaf(node)) inner(node, into, isTold, visibility === 'visible');
+      if (!isLeaf(node)) inner(node, into, isInName, visibility === 'visible');
       if (!isInline) into.push(null);
     } else {
       left.entries -= 1;
@@ -105,22 +105,22 @@ const entriesOf = (numbers) => {
       const options = node instanceof HTMLSelectElement ? optionEntries(node, left) : null;
       if (options) entry.children.push(...options);
       else if (entry.value) entry.children.push(entry.value);
-      else if (!isField) inner(node, entry.children, TOLD_BY_NAME.has(role) || (role === 'generic' && numbers.has(node)), true);
+      else if (!isField) inner(node, entry.children, TEXT_IN_NAME.has(role) || (role === 'generic' && numbers.has(node)), true);
       const isEmpty = !entry.name && !numbers.has(node) && !entry.children.some((child) => child !== null && (typeof child !== 'string' || child.trim() !== ''));
-      // Images without a name, and empty boxes, tell nothing.
+      // Images without a name, and empty boxes, are left out.
       if (!isEmpty) into.push(entry);
     }
     left.depth -= 1;
   };
-  const inner = (node, into, isTold, isShown) => {
+  const inner = (node, into, isInName, isShown) => {
     const isClosed = node instanceof HTMLDetailsElement && !hasAttribute(node, 'open');
-    if (isShown && !isTold) into.push(addedText(node, '::before'));
+    if (isShown && !isInName) into.push(addedText(node, '::before'));
     for (const child of childrenOf(node)) {
       if (isClosed && (typeOf(child) !== ELEMENT || localName(child) !== 'summary')) continue;
-      if (isShown || typeOf(child) === ELEMENT) read(child, into, isTold);
+      if (isShown || typeOf(child) === ELEMENT) read(child, into, isInName);
     }
-    for (const owned of referenced(node, 'aria-owns')) if (!contains(owned, node)) read(owned, into, isTold);
-    if (isShown && !isTold) into.push(addedText(node, '::after'));
+    for (const owned of referenced(node, 'aria-owns')) if (!contains(owned, node)) read(owned, into, isInName);
+    if (isShown && !isInName) into.push(addedText(node, '::after'));
   };
   const all = [];
   const start = bodyOf(document) ?? rootOf(document);
