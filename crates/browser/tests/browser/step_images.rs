@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::rig::{Rig, request, with_steps};
 use crate::site::{Site, answer, html};
 
-/// Red at first, lime after a click, and 2000 pixels high. A bar at the bottom shows how far it is scrolled.
+/// Red at first, lime after a click, and 2000 pixels high, with a blue box near the top.
 const PAGE: &str = "<!doctype html><body style='margin:0;height:2000px;background:rgb(255, 0, 0)'>
     <button style='position:fixed;top:0;left:0' onclick=\"document.body.style.background = 'rgb(0, 255, 0)'\">Open</button>
     <p id=secret style='position:absolute;top:100px;left:0;width:200px;height:100px;margin:0;background:rgb(0, 0, 255)'></p>";

@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(first(ANY, [api(), answered("2", 503), failed("2", "net::ERR_FAILED")]), found(Some(503)));
         assert_eq!(first(ANY, [api(), failed("2", "net::ERR_CONNECTION_REFUSED")]), found(None));
         assert_eq!(first(ANY, [started("2", "https://b/"), answered("2", 503)]), None);
-        assert_eq!(first(ANY, [answered("3", 503)]), None, "a request of before");
+        assert_eq!(first(ANY, [answered("3", 503)]), None, "a request whose start was not seen");
         let events = [api(), answered("2", 404), started("3", "https://a/3"), answered("3", 500)];
         assert_eq!(first(r#"{"url": "*", "status": "5xx"}"#, events), Some(("https://a/3".to_owned(), Some(500))));
         let broken = [api(), answered("2", 200), failed("2", "net::ERR_CONTENT_LENGTH_MISMATCH")];
