@@ -16,7 +16,7 @@ mod text_changes;
 
 pub use self::compare::{Baseline, Change, Compare, Compared, ImageCompare, THRESHOLD_PPM};
 pub use self::cron::{CRON_CHARS, Cron};
-pub use self::judge::{Alerts, FAILURES_TOLD, Judgement, Progress};
+pub use self::judge::{ALERT_AFTER_FAILURES, Alerts, Judgement, Progress};
 pub use self::outcome::RunOutcome;
 pub use self::record::{Monitor, MonitorState, Run, RunError};
 pub use self::request::{

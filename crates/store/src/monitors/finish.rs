@@ -296,14 +296,14 @@ async fn end_run(tx: &Tx, open: &monitor_run::Model, ending: Ending, is_alerted:
 
 /// Writes what is remembered for the next run.
 async fn remember(tx: &Tx, monitor: Uuid, progress: Progress, baseline: Option<GrabId>) -> Result<()> {
-    let Progress { differing, is_change_told, failures, is_failure_told } = progress;
+    let Progress { differing, is_change_reported, failures, is_failure_reported } = progress;
     let count = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
     let changed = monitor::ActiveModel {
         id: Unchanged(monitor),
         differing: Set(count(differing)),
-        change_told: Set(i16::from(is_change_told)),
+        change_reported: Set(i16::from(is_change_reported)),
         failures: Set(count(failures)),
-        failure_told: Set(i16::from(is_failure_told)),
+        failure_reported: Set(i16::from(is_failure_reported)),
         baseline_grab_id: Set(baseline.map(|grab| grab.0)),
         ..Default::default()
     };
