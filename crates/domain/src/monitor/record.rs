@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::compare::Change;
-use super::judge::Progress;
+use super::decision::Progress;
 use super::outcome::RunOutcome;
 use super::request::MonitorSpec;
 use super::text_changes::TextChange;

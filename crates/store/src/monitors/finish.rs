@@ -6,7 +6,7 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Grab, State};
 use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, GrantId, RunId, TeamId};
 use grabd_domain::monitor::{
-    Alerts, Compared, Judgement, Monitor, MonitorState, Notify, Progress, Run, RunError, RunOutcome, TextResult,
+    Alerts, Compared, Monitor, MonitorState, Notify, Progress, Run, RunDecision, RunError, RunOutcome, TextResult,
 };
 use grabd_domain::webhooks::Event;
 use sea_orm::ActiveValue::{Set, Unchanged};
@@ -145,22 +145,22 @@ impl FinishRun {
             Some(compared_to) => baseline != Some(GrabId(compared_to)),
             None => usable_baseline(tx, baseline, monitor.spec.compare.needs_files()).await?.is_some(),
         };
-        let judged = monitor.progress.judge(ending.outcome, monitor.spec.alert_after, monitor.spec.compare.baseline);
+        let decided = monitor.progress.decide(ending.outcome, monitor.spec.alert_after, monitor.spec.compare.baseline);
         // Without a comparison of the texts, nothing is known if all else is the same.
         let is_unknown = ending.compared.is_text_missing && ending.outcome == RunOutcome::Same;
-        let judgement = match (is_outdated && ending.outcome != RunOutcome::Failed) || is_unknown {
-            true => Judgement { progress: monitor.progress, alerts: Alerts::default(), is_baseline: false },
-            false => judged,
+        let decision = match (is_outdated && ending.outcome != RunOutcome::Failed) || is_unknown {
+            true => RunDecision { progress: monitor.progress, alerts: Alerts::default(), is_baseline: false },
+            false => decided,
         };
         let is_live = monitor.environment == Environment::Live;
         let sends = is_live && (monitor.spec.notify.webhook || monitor.spec.notify.email);
-        let alerts = if sends { judgement.alerts } else { Alerts::default() };
+        let alerts = if sends { decision.alerts } else { Alerts::default() };
         let run = end_run(tx, open, ending, alerts.changed, self.now).await?;
-        let next_baseline = if judgement.is_baseline { open.grab_id.map(GrabId) } else { baseline };
-        remember(tx, monitor.id.0, judgement.progress, next_baseline).await?;
+        let next_baseline = if decision.is_baseline { open.grab_id.map(GrabId) } else { baseline };
+        remember(tx, monitor.id.0, decision.progress, next_baseline).await?;
         delete_old_runs(tx, monitor.id.0, monitor.spec.keep).await?;
         let monitor =
-            Monitor { progress: judgement.progress, baseline: next_baseline, last_run: Some(run.clone()), ..monitor };
+            Monitor { progress: decision.progress, baseline: next_baseline, last_run: Some(run.clone()), ..monitor };
         let events = events_of(alerts).into_iter();
         let alerts: Vec<MonitorAlert> =
             events.map(|event| MonitorAlert { event, monitor: monitor.clone(), run: run.clone() }).collect();

@@ -32,7 +32,7 @@ pub struct Alerts {
 
 /// What follows from a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Judgement {
+pub struct RunDecision {
     /// What is remembered.
     pub progress: Progress,
     /// The alerts.
@@ -43,8 +43,8 @@ pub struct Judgement {
 
 impl Progress {
     /// What follows from a run with this outcome. An alert needs `alert_after` runs in a row that differ.
-    pub fn judge(self, outcome: RunOutcome, alert_after: u32, baseline: Baseline) -> Judgement {
-        let unchanged = Judgement { progress: self, alerts: Alerts::default(), is_baseline: false };
+    pub fn decide(self, outcome: RunOutcome, alert_after: u32, baseline: Baseline) -> RunDecision {
+        let unchanged = RunDecision { progress: self, alerts: Alerts::default(), is_baseline: false };
         match outcome {
             RunOutcome::Running | RunOutcome::Missed => unchanged,
             RunOutcome::Failed => {
@@ -52,20 +52,20 @@ impl Progress {
                 let failed = failures >= ALERT_AFTER_FAILURES && !self.is_failure_reported;
                 let is_failure_reported = self.is_failure_reported || failed;
                 let progress = Self { failures, is_failure_reported, ..self };
-                Judgement { progress, alerts: Alerts { failed, ..Alerts::default() }, is_baseline: false }
+                RunDecision { progress, alerts: Alerts { failed, ..Alerts::default() }, is_baseline: false }
             }
             RunOutcome::First | RunOutcome::Same | RunOutcome::Changed => {
                 let recovered = Alerts { recovered: self.is_failure_reported, ..Alerts::default() };
                 let working = Self { failures: 0, is_failure_reported: false, ..self };
-                working.judge_done(outcome, alert_after, baseline, recovered)
+                working.decide_done(outcome, alert_after, baseline, recovered)
             }
         }
     }
 
-    fn judge_done(self, outcome: RunOutcome, alert_after: u32, baseline: Baseline, alerts: Alerts) -> Judgement {
+    fn decide_done(self, outcome: RunOutcome, alert_after: u32, baseline: Baseline, alerts: Alerts) -> RunDecision {
         let at_baseline = Self { differing: 0, is_change_reported: false, ..self };
         if outcome != RunOutcome::Changed {
-            return Judgement { progress: at_baseline, alerts, is_baseline: outcome == RunOutcome::First };
+            return RunDecision { progress: at_baseline, alerts, is_baseline: outcome == RunOutcome::First };
         }
         let differing = self.differing.saturating_add(1);
         let changed = differing >= alert_after && !self.is_change_reported;
@@ -73,11 +73,11 @@ impl Progress {
         match baseline {
             // A change that was reported while only accepted captures were baselines is one now.
             Baseline::Latest if changed || self.is_change_reported => {
-                Judgement { progress: at_baseline, alerts, is_baseline: true }
+                RunDecision { progress: at_baseline, alerts, is_baseline: true }
             }
             Baseline::Latest | Baseline::Accepted => {
                 let is_change_reported = self.is_change_reported || changed;
-                Judgement { progress: Self { differing, is_change_reported, ..self }, alerts, is_baseline: false }
+                RunDecision { progress: Self { differing, is_change_reported, ..self }, alerts, is_baseline: false }
             }
         }
     }
@@ -91,7 +91,7 @@ mod tests {
     /// the result: `C`hanged, `F`ailed, `R`ecovered, `B` for a new baseline.
     fn alerts_of(outcomes: &str, alert_after: u32, baseline: Baseline) -> Vec<String> {
         let mut progress = Progress::default();
-        let judge = |letter| {
+        let decide = |letter| {
             let outcome = match letter {
                 'f' => RunOutcome::Failed,
                 'm' => RunOutcome::Missed,
@@ -99,12 +99,12 @@ mod tests {
                 's' => RunOutcome::Same,
                 _ => RunOutcome::Changed,
             };
-            let Judgement { progress: next, alerts, is_baseline } = progress.judge(outcome, alert_after, baseline);
+            let RunDecision { progress: next, alerts, is_baseline } = progress.decide(outcome, alert_after, baseline);
             progress = next;
             let all = [(alerts.changed, 'C'), (alerts.failed, 'F'), (alerts.recovered, 'R'), (is_baseline, 'B')];
             all.into_iter().filter_map(|(is_set, letter)| is_set.then_some(letter)).collect()
         };
-        outcomes.chars().map(judge).collect()
+        outcomes.chars().map(decide).collect()
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
     fn change_that_was_reported_before_is_the_baseline_once_the_latest_one_is_to_be() {
         let reported = Progress { differing: 4, is_change_reported: true, ..Progress::default() };
         for alert_after in [1, 5, 9] {
-            let next = reported.judge(RunOutcome::Changed, alert_after, Baseline::Latest);
+            let next = reported.decide(RunOutcome::Changed, alert_after, Baseline::Latest);
             assert_eq!((next.alerts, next.is_baseline), (Alerts::default(), true), "it is not reported again");
             assert_eq!(next.progress, Progress::default(), "the next change is reported");
         }
