@@ -56,8 +56,8 @@ impl Progress {
             }
             RunOutcome::First | RunOutcome::Same | RunOutcome::Changed => {
                 let recovered = Alerts { recovered: self.is_failure_reported, ..Alerts::default() };
-                let working = Self { failures: 0, is_failure_reported: false, ..self };
-                working.decide_done(outcome, alert_after, baseline, recovered)
+                let without_failures = Self { failures: 0, is_failure_reported: false, ..self };
+                without_failures.decide_done(outcome, alert_after, baseline, recovered)
             }
         }
     }

@@ -95,7 +95,7 @@ pub async fn list(core: &Core, caller: Caller, request: &ListRequest) -> Result<
     Ok(page?)
 }
 
-/// Changes the given members of a monitor. A new schedule, and the end of a pause, begin now.
+/// Changes the given members of a monitor. A new schedule starts now, and so does that of a monitor whose pause ends.
 ///
 /// # Errors
 /// [`Fault::NotFound`], then the same as [`create`].
@@ -202,7 +202,7 @@ fn too_many_runs(keep: u32, left: u64) -> Fault {
     Fault::BadRequest(Field::new("keep", &keep.to_string(), allowed))
 }
 
-/// What a create of a grab checks, too, and does not depend on the time.
+/// Makes those checks of the create of a grab that do not depend on the time.
 async fn check_capture(core: &Core, capture: &CaptureSpec) -> Result<(), Error> {
     capture.blocking.check_lists(&core.settings.operations.listed_contents)?;
     // Nothing is requested from the URL of a caller's document.

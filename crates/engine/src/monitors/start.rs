@@ -30,7 +30,7 @@ enum Refusal {
     Passing,
     /// The team has no credits.
     NoCredits,
-    /// It is refused at each time.
+    /// It is refused each time.
     Lasting,
 }
 
@@ -54,7 +54,7 @@ impl Refusal {
     }
 }
 
-/// What became of a monitor that is due.
+/// Outcome of claiming a monitor that is due.
 pub(super) enum Claim {
     /// Its run is to be started.
     Run(Box<StartRun>),

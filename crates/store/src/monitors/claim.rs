@@ -21,7 +21,7 @@ use crate::webhooks::creators::Inactive;
 /// Code of the error of a missed run.
 const MISSED: &str = "missed";
 
-/// What became of a due time.
+/// Outcome of claiming a due monitor: what happens at its due time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claimed {
     /// Its run is to be started.

@@ -1,4 +1,4 @@
-//! Finishes runs: what came of them, what is remembered for the next one, and the alerts.
+//! Finishes runs: writes their outcome, and what the next run needs, and enqueues the alerts.
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
@@ -115,7 +115,7 @@ impl Transaction for FinishRun {
 
     async fn apply(&self, tx: &Tx) -> Result<Option<FinishedRun>> {
         let Some((row, open)) = lock_open_run(tx, self.run).await? else { return Ok(None) };
-        // What comes of a grab is what the caller is charged for, whatever a slower start reports.
+        // The caller is charged for the grab. So it decides how the run ends, even if a slower start reports an error.
         if !matches!(self.result, RunResult::Grab(_)) && open.grab_id.is_some() {
             return Ok(None);
         }
@@ -273,7 +273,7 @@ async fn ending_of_grab(
     }))
 }
 
-/// Writes what came of a run.
+/// Writes the outcome of a run.
 async fn end_run(tx: &Tx, open: &monitor_run::Model, ending: Ending, is_alerted: bool, now: Timestamp) -> Result<Run> {
     let Ending { outcome, compared, error } = ending;
     let Compared { difference_ppm, changes, text_changes, is_text_missing: _ } = compared;

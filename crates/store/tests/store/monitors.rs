@@ -91,7 +91,7 @@ async fn attached(db: &TestDb, team: TeamId, run: RunId, now: Timestamp) -> Grab
     id
 }
 
-/// What comes of a run.
+/// How the grab of a run ends.
 #[derive(Clone, Copy)]
 enum End {
     /// It is done, with this difference in millionths.
