@@ -13,7 +13,7 @@ use super::queries::DUE;
 use super::start::{StartRun, start_of};
 use crate::Result;
 use crate::areas::Monitors;
-use crate::codes::{ACTIVE, DONE};
+use crate::codes::{ACTIVE, DONE, read_count};
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, monitor, monitor_run, team};
 use crate::webhooks::creators::Inactive;
@@ -93,7 +93,7 @@ impl Transaction for ClaimDue {
         let is_new = self.insert(tx, run, due, compared_to, missed).await?;
         move_on(tx, row.id, next, is_new.then_some(run)).await?;
         if is_new && missed.is_some() {
-            delete_old_runs(tx, row.id, u32::try_from(row.keep).unwrap_or(0)).await?;
+            delete_old_runs(tx, row.id, read_count(row.keep)?).await?;
         }
         Ok(Some(match (is_new, missed) {
             (false, _) => Claimed::Repeated,
