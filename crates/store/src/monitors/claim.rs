@@ -84,9 +84,11 @@ impl Transaction for ClaimDue {
                 false => None,
             },
         };
-        let needs_files = row.threshold_ppm.is_some() || row.text_patterns.is_some();
         let compared_to = match missed {
-            None => usable_baseline(tx, row.baseline_grab_id.map(GrabId), needs_files).await?,
+            None => {
+                let needs_files = monitor::read_compare(&row)?.needs_files();
+                usable_baseline(tx, row.baseline_grab_id.map(GrabId), needs_files).await?
+            }
             Some(_) => None,
         };
         let run = monitor_run::id_of(self.monitor, due);
