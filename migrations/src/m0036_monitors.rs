@@ -70,9 +70,9 @@ fn monitors(manager: &SchemaManager) -> TableCreateStatement {
         .col(integer("keep").check(Expr::cust("keep BETWEEN 1 AND 1000")))
         .col(small_integer("state").check(Expr::cust("state IN (0, 1, 2)"))) // active, paused, out of credits
         .col(integer("differing")) // runs in a row that differ from the baseline
-        .col(small_integer("change_told").check(Expr::cust("change_told IN (0, 1)")))
+        .col(small_integer("change_reported").check(Expr::cust("change_reported IN (0, 1)")))
         .col(integer("failures")) // in a row
-        .col(small_integer("failure_told").check(Expr::cust("failure_told IN (0, 1)")))
+        .col(small_integer("failure_reported").check(Expr::cust("failure_reported IN (0, 1)")))
         .col(big_integer("created_at"))
         .col(big_integer("updated_at"))
         .col(big_integer_null("next_run_at"))

@@ -28,6 +28,7 @@ pub mod grabs;
 mod image_digest;
 pub mod limits;
 pub mod links;
+mod list_parameters;
 pub mod mail;
 mod metrics;
 pub mod monitors;

@@ -9,8 +9,6 @@ use crate::vault::Vault;
 const BATCH: u32 = 100;
 /// Open grabs read at a time. Each may have secrets of more than a megabyte.
 const JOB_BATCH: u32 = 8;
-/// Monitors read at a time. Each may have secrets of more than a hundred kilobytes.
-const MONITOR_BATCH: u32 = 32;
 
 /// What one pass did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,7 +73,7 @@ pub async fn reseal(store: &Store, vault: &Vault) -> Result<Resealed, grabd_stor
     }
     let mut after = None;
     loop {
-        let monitors = store.vault().list_sealed_monitors(after, MONITOR_BATCH).await?;
+        let monitors = store.vault().list_sealed_monitors(after, BATCH).await?;
         let Some((last, _)) = monitors.last() else { break };
         after = Some(*last);
         for (monitor, sealed) in monitors {

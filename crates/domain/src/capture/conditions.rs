@@ -24,7 +24,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// None if a rule about requests is impossible.
+    /// `None` if a rule about requests is invalid.
     pub(super) fn of(request: &CaptureRequest) -> Option<Self> {
         Some(Self {
             fail_if_selector: request.fail_if_selector.clone().map(Selector),

@@ -1,6 +1,7 @@
 //! Capture specs. A spec is parsed once from the caller's request and is valid from then on.
 
 mod appearance;
+mod attachments;
 mod class;
 mod combinations;
 mod conditions;
@@ -18,8 +19,6 @@ mod request;
 mod request_rules;
 mod secrets;
 mod selector;
-mod slices;
-mod step_images;
 mod steps;
 mod stored;
 mod thumbnail;
@@ -34,6 +33,7 @@ pub use grabd_options::{CaptureRequest, HIDDEN, Rectangle, Secret, Value as Opti
 use grabd_options::{TABLE, Value, unknown};
 
 pub use self::appearance::{Appearance, Vision};
+pub use self::attachments::{AttachmentName, AttachmentNumber, SliceNumber, StepImageNumber, ViewportNumber};
 pub use self::class::Class;
 pub use self::conditions::Conditions;
 pub use self::device::{Device, DeviceKind, DeviceSystem};
@@ -48,13 +48,10 @@ pub use self::pdf::{Length, Margins, Paper, PdfLayout, PrintScale};
 pub use self::request_rules::RequestRule;
 pub use self::secrets::{BasicAuth, Cookie, SameSite, Secrets, UploadUrl};
 pub use self::selector::Selector;
-pub use self::slices::{AttachmentName, SliceNumber};
-pub use self::step_images::StepImageNumber;
 pub use self::steps::{HeldKey, KeyPress, ScrollTarget, Step};
 pub use self::stored::LONG_OPTION_BYTES;
 pub use self::thumbnail::{Thumbnail, ThumbnailFit};
 pub use self::viewport::Viewport;
-pub use self::viewports::ViewportNumber;
 use crate::faults::{Fault, Field};
 use crate::ids::GrabId;
 use crate::limits;

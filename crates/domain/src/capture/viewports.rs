@@ -4,30 +4,6 @@ use grabd_options::{Object, Value};
 
 use super::Viewport;
 
-/// The number of a further viewport, in the order of the request: 1 to 6.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ViewportNumber(u8);
-
-impl ViewportNumber {
-    /// The most further viewports.
-    pub const MAX: u8 = 6;
-
-    /// `None` unless it is from 1 to 6.
-    pub fn new(number: usize) -> Option<Self> {
-        u8::try_from(number).ok().filter(|number| (1..=Self::MAX).contains(number)).map(Self)
-    }
-
-    /// The number, from 1.
-    pub const fn get(self) -> u8 {
-        self.0
-    }
-
-    /// All numbers.
-    pub fn all() -> impl Iterator<Item = Self> {
-        (1..=Self::MAX).map(Self)
-    }
-}
-
 /// The viewports of valid objects. `None` if a member is missing or impossible.
 pub(super) fn read(objects: &[Object]) -> Option<Vec<Viewport>> {
     let side = |object: &Object, name: &str| match object.get(name) {

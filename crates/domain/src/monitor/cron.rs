@@ -112,7 +112,8 @@ fn values(field: &str, (min, max): (u32, u32), names: &[&str]) -> Option<u64> {
             None => (part, None),
         };
         let (from, to) = match (span, span.split_once('-')) {
-            ("*", _) => (min, max.min(if max == 7 { 6 } else { max })),
+            // Of the days of the week, 7 is the same as 0.
+            ("*", _) => (min, if max == 7 { 6 } else { max }),
             (_, Some((from, to))) => (value(from)?, value(to)?),
             (single, None) => (value(single)?, if step.is_some() { max } else { value(single)? }),
         };

@@ -1,12 +1,12 @@
 //! Monitors: captures that are repeated by a schedule, and compared with a baseline.
 //!
 //! `schedule` and `cron` say when a monitor runs, `compare` what counts as a change, `text` and `text_changes` what that is for
-//! texts, `judge` what follows from a run, `request` parses what callers send, and `record` has the monitor and its runs, which end
-//! with an `outcome`.
+//! texts, `decision` what follows from a run, `request` parses what callers send, and `record` has the monitor and its runs, which
+//! end with an `outcome`.
 
 mod compare;
 mod cron;
-mod judge;
+mod decision;
 mod outcome;
 mod record;
 mod request;
@@ -16,7 +16,7 @@ mod text_changes;
 
 pub use self::compare::{Baseline, Change, Compare, Compared, ImageCompare, THRESHOLD_PPM};
 pub use self::cron::{CRON_CHARS, Cron};
-pub use self::judge::{Alerts, FAILURES_TOLD, Judgement, Progress};
+pub use self::decision::{ALERT_AFTER_FAILURES, Alerts, Progress, RunDecision};
 pub use self::outcome::RunOutcome;
 pub use self::record::{Monitor, MonitorState, Run, RunError};
 pub use self::request::{

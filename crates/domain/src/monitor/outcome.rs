@@ -1,4 +1,4 @@
-//! What comes of a run.
+//! The outcome of a run.
 
 /// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

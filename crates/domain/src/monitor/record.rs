@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::compare::Change;
-use super::judge::Progress;
+use super::decision::Progress;
 use super::outcome::RunOutcome;
 use super::request::MonitorSpec;
 use super::text_changes::TextChange;
@@ -94,7 +94,7 @@ pub struct Run {
     pub monitor: MonitorId,
     /// When it was due.
     pub due_at: Timestamp,
-    /// What came of it.
+    /// How it ended, or that it runs.
     pub outcome: RunOutcome,
     /// Its grab. `None` if it was missed, and before there is one.
     pub grab: Option<GrabId>,

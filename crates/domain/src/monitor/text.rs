@@ -1,4 +1,4 @@
-//! What of the texts of two captures counts as a change.
+//! Compares the texts of two captures.
 
 use regex::{Regex, RegexBuilder};
 

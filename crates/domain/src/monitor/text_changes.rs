@@ -13,12 +13,12 @@ const COMMON_CHARS: usize = 150;
 /// How many of the common characters are shown then.
 const CONTEXT_CHARS: usize = 40;
 
-/// A line that was replaced, came or went.
+/// A line that was replaced, added or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextChange {
-    /// The line of the baseline. `None`: the other one came.
+    /// The line of the baseline. `None`: the line was added.
     pub before: Option<String>,
-    /// The line of the run. `None`: the other one went.
+    /// The line of the run. `None`: the line was removed.
     pub after: Option<String>,
 }
 
@@ -32,16 +32,16 @@ type Block<'a> = (Anchor<'a>, Vec<&'a str>);
 /// The lines that are in one text only. Those that are in the same place of both texts are a pair. A line that only moved has not
 /// changed.
 pub(super) fn changed_lines(before: &[String], after: &[String]) -> Vec<TextChange> {
-    let went = blocks(before, &counts(after));
-    let came = blocks(after, &counts(before));
+    let removed = blocks(before, &counts(after));
+    let added = blocks(after, &counts(before));
     let mut left: HashMap<Anchor<'_>, &[&str]> =
-        came.iter().map(|(anchor, lines)| (*anchor, lines.as_slice())).collect();
+        added.iter().map(|(anchor, lines)| (*anchor, lines.as_slice())).collect();
     let mut changes = Vec::new();
-    for (anchor, lines) in &went {
+    for (anchor, lines) in &removed {
         let newer = left.remove(anchor).unwrap_or_default();
         add(&mut changes, lines, newer);
     }
-    for (anchor, lines) in &came {
+    for (anchor, lines) in &added {
         if left.contains_key(anchor) {
             add(&mut changes, &[], lines);
         }

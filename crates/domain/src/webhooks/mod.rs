@@ -41,18 +41,6 @@ impl Event {
         Self::MonitorRecovered,
     ];
 
-    /// All events.
-    pub const ALL: [Self; 8] = [
-        Self::GrabDone,
-        Self::GrabFailed,
-        Self::GrabChanged,
-        Self::CreditsLow,
-        Self::MonitorChanged,
-        Self::MonitorFailed,
-        Self::MonitorRecovered,
-        Self::Test,
-    ];
-
     /// The name in the contract.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -4,12 +4,12 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::grabs::{Grab, Status};
 use grabd_domain::ids::{GrabId, KeyId};
-use grabd_domain::limits::{DEFAULT_PAGE_SIZE, PAGE_SIZE};
 use grabd_domain::{Day, Fault};
 use grabd_store::grabs::{Cursor, GrabList, PageRequest};
 
 use super::search::{self, SearchResult};
 use crate::error::Error;
+use crate::list_parameters::{allowed_limits, parse_limit};
 use crate::service::Core;
 
 /// A list request, not validated yet.
@@ -77,23 +77,18 @@ const DAY: &str = "a day such as 2026-11-20";
 const MAX_URL_TEXT: usize = 200;
 
 fn parse(request: &ListRequest) -> Result<PageRequest, Fault> {
-    let limits = format!("an integer from {} to {}", PAGE_SIZE.start(), PAGE_SIZE.end());
     let unparsed = |name: &'static str, allowed: &str| {
         let seen = request.unparsed.iter().find(|(n, _)| n == name);
         seen.map_or(Ok(()), |(_, seen)| Err(Fault::BadRequest(Field::new(name, seen, allowed))))
     };
-    unparsed("limit", &limits)?;
+    unparsed("limit", &allowed_limits())?;
     unparsed("status", "one of \"pending\", \"processing\", \"done\", \"failed\"")?;
     unparsed("starting_after", CURSOR)?;
     unparsed("ending_before", CURSOR)?;
     unparsed("url", "one text")?;
     unparsed("from", DAY)?;
     unparsed("until", DAY)?;
-    let limit = request.limit.unwrap_or_else(|| DEFAULT_PAGE_SIZE.into());
-    let limit = u32::try_from(limit)
-        .ok()
-        .filter(|_| PAGE_SIZE.contains(&limit))
-        .ok_or_else(|| Fault::BadRequest(Field::new("limit", &limit.to_string(), limits)))?;
+    let limit = parse_limit(request.limit)?;
     let id = |name: &'static str, text: &str| {
         text.parse::<GrabId>().map_err(|_| Fault::BadRequest(Field::new(name, &format!("\"{text}\""), CURSOR)))
     };

@@ -2,7 +2,7 @@
 //! requested.
 
 use grabd_domain::accounts::{Email, RESET_LIFE, VERIFICATION_LIFE};
-use grabd_domain::monitor::{Change, FAILURES_TOLD, Run};
+use grabd_domain::monitor::{ALERT_AFTER_FAILURES, Change, Run};
 use grabd_domain::teams::{INVITATION_LIFE, TeamName};
 use grabd_domain::webhooks::Event;
 use grabd_store::low_balance::{LowBalance, LowBalanceReason};
@@ -162,7 +162,7 @@ pub(crate) fn monitor(
         }
         MonitorMail::Failed { reason } => {
             let reason = reason.as_deref().map(|reason| format!(" The last one: {reason}")).unwrap_or_default();
-            ("Runs fail", format!("The last {FAILURES_TOLD} runs have failed.{reason}"))
+            ("Runs fail", format!("The last {ALERT_AFTER_FAILURES} runs have failed.{reason}"))
         }
         MonitorMail::Recovered => ("Runs work again", "A run is done again after failed ones.".to_owned()),
         MonitorMail::OutOfCredits => (

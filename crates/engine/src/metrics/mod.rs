@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use grabd_domain::credentials::Environment;
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Class, FailureReason, Grab, State};
+use grabd_domain::monitor::RunOutcome;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -201,8 +202,8 @@ impl Metrics {
         for result in ["delivered", "failed"] {
             drop(self.webhook_attempts.get_or_create(&ResultLabel { result }));
         }
-        for outcome in ["first", "same", "changed", "failed", "missed"] {
-            drop(self.monitor_runs.get_or_create(&OutcomeLabel { outcome }));
+        for outcome in RunOutcome::ALL.into_iter().filter(|outcome| *outcome != RunOutcome::Running) {
+            drop(self.monitor_runs.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));
         }
         for result in PAYMENT_RESULTS {
             drop(self.payments.get_or_create(&ResultLabel { result }));
@@ -270,8 +271,8 @@ impl Metrics {
     }
 
     /// Counts a run of a monitor that has ended.
-    pub(crate) fn run_ended(&self, outcome: &'static str) {
-        self.monitor_runs.get_or_create(&OutcomeLabel { outcome }).inc();
+    pub(crate) fn run_ended(&self, outcome: RunOutcome) {
+        self.monitor_runs.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
     }
 
     /// Counts a message that was given up.

@@ -22,7 +22,7 @@ pub(super) async fn finish(core: &Core, run: RunId, result: RunResult) -> Result
     };
     failpoints::reach(core, Step::RunFinished, None).await?;
     let FinishedRun { monitor, run, alerts, has_run_out, .. } = &finished;
-    core.metrics.run_ended(run.outcome.as_str());
+    core.metrics.run_ended(run.outcome);
     tracing::info!(
         monitor.id = %monitor.id,
         run.id = %run.id,

@@ -5,7 +5,6 @@ use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::ids::{GrabId, MonitorId};
-use grabd_domain::limits::{DEFAULT_PAGE_SIZE, PAGE_SIZE};
 use grabd_domain::monitor::{MAX_CAPTURE_BYTES, Monitor, MonitorChange, MonitorRequest, MonitorSpec};
 use grabd_store::Store;
 use grabd_store::monitors::{
@@ -14,8 +13,11 @@ use grabd_store::monitors::{
 
 use super::secrets;
 use crate::error::Error;
+use crate::list_parameters::{invalid_cursor, parse_typed_limit};
 use crate::service::Core;
 use crate::{random, targets};
+
+const CURSOR: &str = "the id of a monitor";
 
 /// A list request, not validated yet.
 #[derive(Debug, Default)]
@@ -85,17 +87,17 @@ pub async fn get(core: &Core, caller: Caller, id: MonitorId) -> Result<Monitor, 
 /// [`Fault::BadRequest`] with the invalid parameter.
 #[tracing::instrument(name = "monitors.list", skip_all)]
 pub async fn list(core: &Core, caller: Caller, request: &ListRequest) -> Result<MonitorPage, Error> {
-    let limit = parse_limit(request, "the id of a monitor")?;
+    let limit = parse_typed_limit(request.limit, &request.unparsed, CURSOR)?;
     let after = match request.starting_after.as_deref() {
         None => None,
-        Some(text) => Some(text.parse::<MonitorId>().map_err(|_| invalid_cursor(text, "the id of a monitor"))?),
+        Some(text) => Some(text.parse::<MonitorId>().map_err(|_| invalid_cursor(text, CURSOR))?),
     };
     let Caller { team, environment, principal } = caller;
     let page = core.store.monitors().list(team, environment, principal.grant(), after, limit).await;
     Ok(page?)
 }
 
-/// Changes the given members of a monitor. A new schedule, and the end of a pause, begin now.
+/// Changes the given members of a monitor. A new schedule starts now, and so does that of a monitor whose pause ends.
 ///
 /// # Errors
 /// [`Fault::NotFound`], then the same as [`create`].
@@ -164,29 +166,6 @@ pub async fn remove(core: &Core, caller: Caller, id: MonitorId) -> Result<(), Er
     }
 }
 
-/// The limit of a list request. Also checks the types of its parameters.
-///
-/// # Errors
-/// [`Fault::BadRequest`] with the invalid parameter.
-pub(super) fn parse_limit(request: &ListRequest, cursor: &'static str) -> Result<u32, Fault> {
-    let limits = format!("an integer from {} to {}", PAGE_SIZE.start(), PAGE_SIZE.end());
-    for (name, allowed) in [("limit", limits.as_str()), ("starting_after", cursor)] {
-        if let Some((_, seen)) = request.unparsed.iter().find(|(field, _)| field == name) {
-            return Err(Fault::BadRequest(Field::new(name, seen, allowed)));
-        }
-    }
-    let limit = request.limit.unwrap_or_else(|| DEFAULT_PAGE_SIZE.into());
-    u32::try_from(limit)
-        .ok()
-        .filter(|_| PAGE_SIZE.contains(&limit))
-        .ok_or_else(|| Fault::BadRequest(Field::new("limit", &limit.to_string(), limits)))
-}
-
-/// The error for a cursor that is not in the list.
-pub(super) fn invalid_cursor(text: &str, allowed: &str) -> Fault {
-    Fault::BadRequest(Field::new("starting_after", &format!("\"{text}\""), allowed))
-}
-
 /// Checks the size of what is stored: a team may have many monitors, and their captures are not counted as what it stores.
 fn check_size(capture: &CaptureSpec, sealed: Option<&[u8]>) -> Result<(), Error> {
     let bytes = serde_json::to_vec(&capture.without_secrets())?.len() + sealed.map_or(0, <[u8]>::len);
@@ -202,7 +181,7 @@ fn too_many_runs(keep: u32, left: u64) -> Fault {
     Fault::BadRequest(Field::new("keep", &keep.to_string(), allowed))
 }
 
-/// What a create of a grab checks, too, and does not depend on the time.
+/// Makes those checks of the create of a grab that do not depend on the time.
 async fn check_capture(core: &Core, capture: &CaptureSpec) -> Result<(), Error> {
     capture.blocking.check_lists(&core.settings.operations.listed_contents)?;
     // Nothing is requested from the URL of a caller's document.
@@ -229,24 +208,4 @@ const fn monitor_of(caller: Caller, monitor: MonitorId) -> MonitorRef {
 
 const fn not_found() -> Fault {
     Fault::NotFound { what: "monitor" }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn invalid_parameter_of_a_list_is_named() {
-        let field =
-            |request: &ListRequest| parse_limit(request, "an id").err().and_then(|fault| fault.field().map(|f| f.name));
-        assert_eq!(parse_limit(&ListRequest::default(), "an id"), Ok(25));
-        for (limit, is_valid) in [(1, true), (100, true), (0, false), (101, false), (-1, false)] {
-            let request = ListRequest { limit: Some(limit), ..ListRequest::default() };
-            assert_eq!(field(&request), (!is_valid).then_some("limit"), "{limit}");
-        }
-        for name in ["limit", "starting_after"] {
-            let request = ListRequest { unparsed: vec![(name.into(), "x".into())], ..ListRequest::default() };
-            assert_eq!(field(&request), Some(name));
-        }
-    }
 }

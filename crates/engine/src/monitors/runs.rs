@@ -4,8 +4,9 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::ids::{MonitorId, RunId};
 use grabd_store::monitors::RunPage;
 
-use super::manage::{ListRequest, get, invalid_cursor, parse_limit};
+use super::manage::{ListRequest, get};
 use crate::error::Error;
+use crate::list_parameters::{invalid_cursor, parse_typed_limit};
 use crate::service::Core;
 
 const CURSOR: &str = "the id of one of this monitor's runs";
@@ -17,7 +18,7 @@ const CURSOR: &str = "the id of one of this monitor's runs";
 #[tracing::instrument(name = "monitors.list_runs", skip_all)]
 pub async fn list_runs(core: &Core, caller: Caller, id: MonitorId, request: &ListRequest) -> Result<RunPage, Error> {
     get(core, caller, id).await?;
-    let limit = parse_limit(request, CURSOR)?;
+    let limit = parse_typed_limit(request.limit, &request.unparsed, CURSOR)?;
     let text = request.starting_after.as_deref();
     let refused = || invalid_cursor(text.unwrap_or_default(), CURSOR);
     let after = match text {

@@ -7,7 +7,7 @@ use grabd_domain::faults::Code;
 use grabd_domain::grabs::Class;
 use grabd_domain::idempotency::LIFE;
 use grabd_domain::ids::MonitorId;
-use grabd_domain::monitor::{MonitorSpec, RunError};
+use grabd_domain::monitor::{MonitorSpec, RunError, RunOutcome};
 use grabd_domain::{Fault, Timestamp};
 use grabd_store::Error;
 use grabd_store::monitors::{Claimed, RunResult, StartRun};
@@ -30,7 +30,7 @@ enum Refusal {
     Passing,
     /// The team has no credits.
     NoCredits,
-    /// It is refused at each time.
+    /// It is refused each time.
     Lasting,
 }
 
@@ -54,7 +54,7 @@ impl Refusal {
     }
 }
 
-/// What became of a monitor that is due.
+/// Outcome of claiming a monitor that is due.
 pub(super) enum Claim {
     /// Its run is to be started.
     Run(Box<StartRun>),
@@ -77,7 +77,7 @@ pub(super) async fn claim(core: &Core, monitor: MonitorId) -> Result<Claim, Erro
             Ok(Claim::Run(start))
         }
         Some(Claimed::Missed(run)) => {
-            core.metrics.run_ended("missed");
+            core.metrics.run_ended(RunOutcome::Missed);
             tracing::info!(monitor.id = %monitor, run.id = %run, "a due time of a monitor was missed");
             Ok(Claim::None)
         }

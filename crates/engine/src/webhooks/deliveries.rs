@@ -6,13 +6,13 @@ use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::ids::{DeliveryId, EndpointId};
-use grabd_domain::limits::{DEFAULT_PAGE_SIZE, PAGE_SIZE};
 use grabd_domain::webhooks::{Delivery, DeliveryStatus, MAX_SENDS};
 use grabd_store::webhooks::{Deliveries, Message, ResendOutcome};
 use tokio::time::{Instant, timeout_at};
 
 use super::endpoints::{endpoint_of, get, not_found};
 use crate::error::Error;
+use crate::list_parameters::{invalid_cursor, parse_typed_limit};
 use crate::random;
 use crate::service::Core;
 
@@ -46,10 +46,7 @@ pub async fn list_deliveries(
     get(core, caller, endpoint).await?;
     let (limit, after) = parse(request)?;
     let page = core.store.webhooks().list_deliveries(endpoint, after, limit, core.clock.now()).await;
-    Ok(page?.ok_or_else(|| {
-        let seen = request.starting_after.as_deref().unwrap_or_default();
-        Fault::BadRequest(Field::new("starting_after", &format!("\"{seen}\""), CURSOR))
-    })?)
+    Ok(page?.ok_or_else(|| invalid_cursor(request.starting_after.as_deref().unwrap_or_default(), CURSOR))?)
 }
 
 /// Returns one delivery of an endpoint, with the message body.
@@ -148,21 +145,9 @@ fn handle_queued(core: &Core, queued: ResendOutcome) -> Result<Delivery, Fault> 
 }
 
 fn parse(request: &DeliveriesRequest) -> Result<(u32, Option<DeliveryId>), Fault> {
-    let limits = format!("an integer from {} to {}", PAGE_SIZE.start(), PAGE_SIZE.end());
-    for (name, allowed) in [("limit", limits.as_str()), ("starting_after", CURSOR)] {
-        if let Some((_, seen)) = request.unparsed.iter().find(|(field, _)| field == name) {
-            return Err(Fault::BadRequest(Field::new(name, seen, allowed)));
-        }
-    }
-    let limit = request.limit.unwrap_or_else(|| DEFAULT_PAGE_SIZE.into());
-    let limit = u32::try_from(limit)
-        .ok()
-        .filter(|_| PAGE_SIZE.contains(&limit))
-        .ok_or_else(|| Fault::BadRequest(Field::new("limit", &limit.to_string(), limits)))?;
-    let after = request.starting_after.as_deref().map(|text| {
-        let invalid = || Fault::BadRequest(Field::new("starting_after", &format!("\"{text}\""), CURSOR));
-        text.parse().map_err(|_| invalid())
-    });
+    let limit = parse_typed_limit(request.limit, &request.unparsed, CURSOR)?;
+    let after = request.starting_after.as_deref();
+    let after = after.map(|text| text.parse::<DeliveryId>().map_err(|_| invalid_cursor(text, CURSOR)));
     Ok((limit, after.transpose()?))
 }
 

@@ -83,8 +83,9 @@ pub(crate) const fn event(event: Event) -> (i16, i16, Option<i16>) {
 }
 
 pub(crate) fn read_event(row: &Model) -> Result<Event> {
-    Event::ALL
+    Event::SUBSCRIBABLE
         .into_iter()
+        .chain([Event::Test])
         .find(|known| event(*known) == (row.event, row.changed, row.monitor_event))
         .ok_or(Error::Inconsistent("unknown event code"))
 }

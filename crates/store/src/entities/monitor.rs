@@ -49,9 +49,9 @@ pub(crate) struct Model {
     pub(crate) keep: i32,
     pub(crate) state: i16,
     pub(crate) differing: i32,
-    pub(crate) change_told: i16,
+    pub(crate) change_reported: i16,
     pub(crate) failures: i32,
-    pub(crate) failure_told: i16,
+    pub(crate) failure_reported: i16,
     pub(crate) created_at: i64,
     pub(crate) updated_at: i64,
     /// NULL: it is paused.
@@ -200,9 +200,9 @@ pub(crate) fn read_compare(row: &Model) -> Result<Compare> {
 pub(crate) fn read_progress(row: &Model) -> Result<Progress> {
     Ok(Progress {
         differing: read_count(row.differing)?,
-        is_change_told: row.change_told != 0,
+        is_change_reported: row.change_reported != 0,
         failures: read_count(row.failures)?,
-        is_failure_told: row.failure_told != 0,
+        is_failure_reported: row.failure_reported != 0,
     })
 }
 

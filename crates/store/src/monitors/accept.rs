@@ -55,7 +55,7 @@ impl Transaction for Accept {
             id: Unchanged(row.id),
             baseline_grab_id: Set(Some(capture)),
             differing: Set(0),
-            change_told: Set(0),
+            change_reported: Set(0),
             updated_at: Set(self.now.as_ms()),
             ..Default::default()
         };

@@ -49,7 +49,7 @@ struct RemoveMonitor {
 }
 
 impl Monitors<'_> {
-    /// Changes a monitor and returns it. A new schedule, and the end of a pause, begin now.
+    /// Changes a monitor and returns it. A new schedule starts now, and so does that of a monitor whose pause ends.
     ///
     /// # Errors
     /// Database errors only; a rejected change is an outcome.

@@ -13,7 +13,7 @@ use super::queries::DUE;
 use super::start::{StartRun, start_of};
 use crate::Result;
 use crate::areas::Monitors;
-use crate::codes::{ACTIVE, DONE};
+use crate::codes::{ACTIVE, DONE, read_count};
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, monitor, monitor_run, team};
 use crate::webhooks::creators::Inactive;
@@ -21,7 +21,7 @@ use crate::webhooks::creators::Inactive;
 /// Code of the error of a missed run.
 const MISSED: &str = "missed";
 
-/// What became of a due time.
+/// Outcome of claiming a due monitor: what happens at its due time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claimed {
     /// Its run is to be started.
@@ -84,16 +84,18 @@ impl Transaction for ClaimDue {
                 false => None,
             },
         };
-        let needs_files = row.threshold_ppm.is_some() || row.text_patterns.is_some();
         let compared_to = match missed {
-            None => usable_baseline(tx, row.baseline_grab_id.map(GrabId), needs_files).await?,
+            None => {
+                let needs_files = monitor::read_compare(&row)?.needs_files();
+                usable_baseline(tx, row.baseline_grab_id.map(GrabId), needs_files).await?
+            }
             Some(_) => None,
         };
         let run = monitor_run::id_of(self.monitor, due);
         let is_new = self.insert(tx, run, due, compared_to, missed).await?;
         move_on(tx, row.id, next, is_new.then_some(run)).await?;
         if is_new && missed.is_some() {
-            delete_old_runs(tx, row.id, u32::try_from(row.keep).unwrap_or(0)).await?;
+            delete_old_runs(tx, row.id, read_count(row.keep)?).await?;
         }
         Ok(Some(match (is_new, missed) {
             (false, _) => Claimed::Repeated,

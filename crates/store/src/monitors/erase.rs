@@ -9,7 +9,7 @@ use crate::Result;
 use crate::database::Tx;
 use crate::entities::{monitor, monitor_run};
 
-/// No monitor of the team is due any more.
+/// Removes the due times of the team's monitors, so that they make no more runs.
 pub(crate) async fn stop_monitors(tx: &Tx, team: TeamId) -> Result<()> {
     monitor::Entity::update_many()
         .col_expr(monitor::Column::NextRunAt, Expr::value(Option::<i64>::None))

@@ -1,4 +1,4 @@
-//! Finishes runs: what came of them, what is remembered for the next one, and the alerts.
+//! Finishes runs: writes their outcome, and what the next run needs, and enqueues the alerts.
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
@@ -6,7 +6,7 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Grab, State};
 use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, GrantId, RunId, TeamId};
 use grabd_domain::monitor::{
-    Alerts, Compared, Judgement, Monitor, MonitorState, Notify, Progress, Run, RunError, RunOutcome, TextResult,
+    Alerts, Compared, Monitor, MonitorState, Notify, Progress, Run, RunDecision, RunError, RunOutcome, TextResult,
 };
 use grabd_domain::webhooks::Event;
 use sea_orm::ActiveValue::{Set, Unchanged};
@@ -115,7 +115,7 @@ impl Transaction for FinishRun {
 
     async fn apply(&self, tx: &Tx) -> Result<Option<FinishedRun>> {
         let Some((row, open)) = lock_open_run(tx, self.run).await? else { return Ok(None) };
-        // What comes of a grab is what the caller is charged for, whatever a slower start reports.
+        // The caller is charged for the grab. So it decides how the run ends, even if a slower start reports an error.
         if !matches!(self.result, RunResult::Grab(_)) && open.grab_id.is_some() {
             return Ok(None);
         }
@@ -145,22 +145,22 @@ impl FinishRun {
             Some(compared_to) => baseline != Some(GrabId(compared_to)),
             None => usable_baseline(tx, baseline, monitor.spec.compare.needs_files()).await?.is_some(),
         };
-        let judged = monitor.progress.judge(ending.outcome, monitor.spec.alert_after, monitor.spec.compare.baseline);
+        let decided = monitor.progress.decide(ending.outcome, monitor.spec.alert_after, monitor.spec.compare.baseline);
         // Without a comparison of the texts, nothing is known if all else is the same.
         let is_unknown = ending.compared.is_text_missing && ending.outcome == RunOutcome::Same;
-        let judgement = match (is_outdated && ending.outcome != RunOutcome::Failed) || is_unknown {
-            true => Judgement { progress: monitor.progress, alerts: Alerts::default(), is_baseline: false },
-            false => judged,
+        let decision = match (is_outdated && ending.outcome != RunOutcome::Failed) || is_unknown {
+            true => RunDecision { progress: monitor.progress, alerts: Alerts::default(), is_baseline: false },
+            false => decided,
         };
         let is_live = monitor.environment == Environment::Live;
         let sends = is_live && (monitor.spec.notify.webhook || monitor.spec.notify.email);
-        let alerts = if sends { judgement.alerts } else { Alerts::default() };
+        let alerts = if sends { decision.alerts } else { Alerts::default() };
         let run = end_run(tx, open, ending, alerts.changed, self.now).await?;
-        let next_baseline = if judgement.is_baseline { open.grab_id.map(GrabId) } else { baseline };
-        remember(tx, monitor.id.0, judgement.progress, next_baseline).await?;
+        let next_baseline = if decision.is_baseline { open.grab_id.map(GrabId) } else { baseline };
+        remember(tx, monitor.id.0, decision.progress, next_baseline).await?;
         delete_old_runs(tx, monitor.id.0, monitor.spec.keep).await?;
         let monitor =
-            Monitor { progress: judgement.progress, baseline: next_baseline, last_run: Some(run.clone()), ..monitor };
+            Monitor { progress: decision.progress, baseline: next_baseline, last_run: Some(run.clone()), ..monitor };
         let events = events_of(alerts).into_iter();
         let alerts: Vec<MonitorAlert> =
             events.map(|event| MonitorAlert { event, monitor: monitor.clone(), run: run.clone() }).collect();
@@ -273,7 +273,7 @@ async fn ending_of_grab(
     }))
 }
 
-/// Writes what came of a run.
+/// Writes the outcome of a run.
 async fn end_run(tx: &Tx, open: &monitor_run::Model, ending: Ending, is_alerted: bool, now: Timestamp) -> Result<Run> {
     let Ending { outcome, compared, error } = ending;
     let Compared { difference_ppm, changes, text_changes, is_text_missing: _ } = compared;
@@ -296,14 +296,14 @@ async fn end_run(tx: &Tx, open: &monitor_run::Model, ending: Ending, is_alerted:
 
 /// Writes what is remembered for the next run.
 async fn remember(tx: &Tx, monitor: Uuid, progress: Progress, baseline: Option<GrabId>) -> Result<()> {
-    let Progress { differing, is_change_told, failures, is_failure_told } = progress;
+    let Progress { differing, is_change_reported, failures, is_failure_reported } = progress;
     let count = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
     let changed = monitor::ActiveModel {
         id: Unchanged(monitor),
         differing: Set(count(differing)),
-        change_told: Set(i16::from(is_change_told)),
+        change_reported: Set(i16::from(is_change_reported)),
         failures: Set(count(failures)),
-        failure_told: Set(i16::from(is_failure_told)),
+        failure_reported: Set(i16::from(is_failure_reported)),
         baseline_grab_id: Set(baseline.map(|grab| grab.0)),
         ..Default::default()
     };

@@ -39,7 +39,7 @@ impl Inactive {
         Ok(Self(grants))
     }
 
-    /// Whether what has this grant is that of an app without access.
+    /// Whether this is the grant of an app without access.
     pub(crate) fn contains(&self, grant: Option<Uuid>) -> bool {
         grant.is_some_and(|grant| self.0.contains(&grant))
     }

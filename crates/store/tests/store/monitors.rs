@@ -91,7 +91,7 @@ async fn attached(db: &TestDb, team: TeamId, run: RunId, now: Timestamp) -> Grab
     id
 }
 
-/// What comes of a run.
+/// How the grab of a run ends.
 #[derive(Clone, Copy)]
 enum End {
     /// It is done, with this difference in millionths.
@@ -204,7 +204,7 @@ on_both! {
         assert_eq!((open.grab, open.outcome), (Some(grab), RunOutcome::Running));
     }
 
-    async fn change_is_told_once_and_becomes_the_baseline(db) {
+    async fn change_is_reported_once_and_becomes_the_baseline(db) {
         let team = db.team(9).await;
         let all = endpoint(db, team, &["monitor.changed"]).await;
         let other = endpoint(db, team, &["monitor.failed"]).await;
@@ -257,22 +257,22 @@ on_both! {
         assert_eq!((replaced.run.outcome, replaced.run.compared_to), (RunOutcome::First, baseline));
         assert_eq!(replaced.monitor.baseline, replaced.run.grab);
 
-        let told = second.run.grab.unwrap();
-        assert!(db.store.grabs().delete_grab(monitor.team, Environment::Live, told, NOW + HOUR * 5).await.unwrap());
+        let reported = second.run.grab.unwrap();
+        assert!(db.store.grabs().delete_grab(monitor.team, Environment::Live, reported, NOW + HOUR * 5).await.unwrap());
         let left: Vec<usize> = runs(db, &monitor).await.iter().map(|run| run.text_changes.len()).collect();
         assert_eq!(left, [0, 0, 0, 1, 0], "the lines of a deleted grab are erased");
     }
 
-    async fn failures_and_their_end_are_told_once(db) {
+    async fn failures_and_their_end_are_reported_once(db) {
         let monitor = created(db, db.team(9).await, |_| ()).await;
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (number, end) in [End::Failed, End::Failed, End::Failed, End::Failed, End::Done(0)].into_iter().enumerate() {
             let now = NOW + HOUR * u32::try_from(number).unwrap();
             let finished = run(db, &monitor, now, end).await;
-            told.push(events(&finished));
+            reported.push(events(&finished));
             assert_eq!(finished.run.error.is_some(), matches!(end, End::Failed));
         }
-        assert_eq!(told, [vec![], vec![], vec!["monitor.failed"], vec![], vec!["monitor.recovered"]]);
+        assert_eq!(reported, [vec![], vec![], vec!["monitor.failed"], vec![], vec!["monitor.recovered"]]);
         assert_eq!(outcomes(db, &monitor).await, ["first", "failed", "failed", "failed", "failed"]);
         let error = runs(db, &monitor).await[1].error.clone().unwrap();
         assert_eq!(error, RunError::new("render_blocked", &"The site asked for a password."));
@@ -311,15 +311,15 @@ on_both! {
             panic!("not created")
         };
         let (one, other) = (created(db, team, |_| ()).await, created(db, team, |_| ()).await);
-        let mut told = Vec::new();
+        let mut has_run_out = Vec::new();
         for monitor in [silent, *of_test, one, other] {
             let run = start(db, &monitor, NOW).await.run;
             let refused = RunResult::OutOfCredits(RunError::new("credits_exhausted", &"No live credits left."));
             let finished = db.store.monitors().finish_run(run, refused, NOW, text).await.unwrap().unwrap();
             assert_eq!(finished.monitor.state, MonitorState::OutOfCredits);
-            told.push(finished.has_run_out);
+            has_run_out.push(finished.has_run_out);
         }
-        assert_eq!(told, [false, false, true, false]);
+        assert_eq!(has_run_out, [false, false, true, false]);
     }
 
     async fn accepted_capture_is_the_baseline_and_outdated_comparisons_have_no_effect(db) {

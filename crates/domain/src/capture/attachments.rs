@@ -1,20 +1,29 @@
-//! The slices of an image: its full width, and some of its rows.
+//! The attachments of an image, and their numbers.
 
 use std::borrow::Cow;
 
-use super::{FileKind, Format, StepImageNumber, ViewportNumber};
+use super::{FileKind, Format};
 
-/// The number of a slice, counted from the top of the image: 1 to 64.
+/// The number of an attachment among those of its kind: 1 to `MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SliceNumber(u8);
+pub struct AttachmentNumber<const MAX: u8>(u8);
 
-impl SliceNumber {
-    /// The most slices of an image: as many as the highest image has if its slices are as low as possible.
-    pub const MAX: u8 = 64;
+/// The number of a slice, counted from the top of the image. The highest image has 64 slices if they are as low as possible.
+pub type SliceNumber = AttachmentNumber<64>;
 
-    /// `None` unless it is from 1 to 64.
+/// The number of a further viewport, in the order of the request.
+pub type ViewportNumber = AttachmentNumber<6>;
+
+/// The number of an image that a step took, in the order of the steps.
+pub type StepImageNumber = AttachmentNumber<5>;
+
+impl<const MAX: u8> AttachmentNumber<MAX> {
+    /// The highest number.
+    pub const MAX: u8 = MAX;
+
+    /// `None` unless it is from 1 to [`Self::MAX`].
     pub fn new(number: usize) -> Option<Self> {
-        u8::try_from(number).ok().filter(|number| (1..=Self::MAX).contains(number)).map(Self)
+        u8::try_from(number).ok().filter(|number| (1..=MAX).contains(number)).map(Self)
     }
 
     /// The number, from 1.
@@ -24,7 +33,7 @@ impl SliceNumber {
 
     /// All numbers.
     pub fn all() -> impl Iterator<Item = Self> {
-        (1..=Self::MAX).map(Self)
+        (1..=MAX).map(Self)
     }
 }
 
@@ -82,18 +91,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slices_are_numbered_from_1_to_64() {
+    fn numbers_are_from_1_to_the_highest() {
         for (number, expected) in [(0, None), (1, Some(1)), (64, Some(64)), (65, None), (257, None)] {
             assert_eq!(SliceNumber::new(number).map(SliceNumber::get), expected);
         }
-        assert_eq!(SliceNumber::all().count(), 64);
+        assert_eq!(StepImageNumber::new(5).map(StepImageNumber::get), Some(5));
+        assert_eq!(StepImageNumber::new(6), None);
+        let counts = (SliceNumber::all().count(), ViewportNumber::all().count(), StepImageNumber::all().count());
+        assert_eq!(counts, (64, 6, 5));
     }
 
     #[test]
-    fn attachments_an_image_have_different_names() {
+    fn attachments_of_an_image_have_different_names() {
         let names: HashSet<_> = AttachmentName::all().map(|name| name.file_name(Format::Png)).collect();
         assert_eq!(names.len(), FileKind::ALL.len() + 64 + 6 + 5);
-        let first = AttachmentName::Slice(SliceNumber(1));
+        let first = AttachmentName::Slice(SliceNumber::new(1).unwrap());
         assert_eq!(
             (first.file_name(Format::Jpeg), first.media_type(Format::Jpeg)),
             ("slice-01.jpeg".into(), "image/jpeg")
