@@ -632,7 +632,7 @@ export interface MonitorNotifyOptions {
   email?: boolean | undefined;
 }
 
-/** The monitor to create. It needs either `every` or `cron`. Unknown members are ignored. */
+/** The monitor to create. It needs either `every` or `cron`. Unknown members are refused. */
 export interface CreateMonitorOptions {
   /** A name, for people. Default: the host of the URL. */
   name?: string | undefined;
@@ -657,7 +657,7 @@ export interface CreateMonitorOptions {
 }
 
 /**
- * The members to change. A new `capture` or `compare` replaces the former one as a whole. Unknown members are ignored.
+ * The members to change. A new `capture` or `compare` replaces the former one as a whole. Unknown members are refused.
  */
 export interface UpdateMonitorOptions {
   /** A name, for people. Default: the host of the URL. */

@@ -725,7 +725,7 @@ class MonitorNotifyOptions(TypedDict, total=False):
 
 
 class CreateMonitorOptions(TypedDict, total=False):
-    """The monitor to create. It needs either `every` or `cron`. Unknown members are ignored."""
+    """The monitor to create. It needs either `every` or `cron`. Unknown members are refused."""
 
     name: str
     """A name, for people. Default: the host of the URL."""
@@ -750,7 +750,7 @@ class CreateMonitorOptions(TypedDict, total=False):
 
 class UpdateMonitorOptions(TypedDict, total=False):
     """The members to change. A new `capture` or `compare` replaces the former one as a whole. Unknown members are
-    ignored.
+    refused.
     """
 
     name: str

@@ -8,7 +8,7 @@ use super::super::openapi::parts::{integer, text};
 
 /// A monitor to create.
 pub(in super::super) fn create_monitor() -> Object {
-    let about = "The monitor to create. It needs either `every` or `cron`. Unknown members are ignored.";
+    let about = "The monitor to create. It needs either `every` or `cron`. Unknown members are refused.";
     settings(about).required("capture").build()
 }
 
@@ -16,7 +16,7 @@ pub(in super::super) fn create_monitor() -> Object {
 pub(in super::super) fn update_monitor() -> Object {
     let paused = boolean().description(Some("Whether it is paused. The end of a pause begins its schedule now."));
     let about = "The members to change. A new `capture` or `compare` replaces the former one as a whole. Unknown members are \
-                 ignored.";
+                 refused.";
     settings(about).property("paused", paused).build()
 }
 
