@@ -38,7 +38,7 @@ const TAGS: [(&str, &str); 4] = [
     (tags::MONITORS, "A monitor captures a page by a schedule, compares it with a baseline, and reports changes."),
     (
         tags::WEBHOOKS,
-        "Signed messages to your URL when asynchronous live grabs have ended, when monitors report something, and when credits are low.",
+        "Signed messages to your URL: asynchronous live grabs have ended, pages have changed, credits are low.",
     ),
     (tags::ACCOUNT, "Balance, pricing, and this API reference."),
 ];
