@@ -22,6 +22,9 @@ const CHOSEN: [&str; 10] =
 const READ_ONLY: [&str; 8] =
     ["id", "state", "created_at", "updated_at", "next_run_at", "baseline_grab_id", "last_run", "live"];
 
+/// The only member of an accept. Without it, the latest capture is accepted, so that no other name of it may be ignored.
+const GRAB_ID: &str = "grab_id";
+
 /// Reads the body of a create or an update. Malformed input is forwarded as `unparsed` instead of being rejected here, so that
 /// an invalid credential and an exceeded limit are reported first.
 pub(super) async fn read(headers: &HeaderMap, body: Body) -> MonitorSettings {
@@ -40,8 +43,10 @@ pub(super) async fn read_accept(id: String, headers: &HeaderMap, body: Body) -> 
     match body::read(headers, body, body::MAX_BODY_BYTES).await {
         Ok(bytes) => match Fields::parse(&bytes) {
             Ok(mut fields) => {
-                request.grab_id = fields.read("grab_id", json::nullable_string).flatten();
+                let unknown = fields.unknown_member(&[GRAB_ID]).map(|name| unknown_member(name, &[GRAB_ID]));
+                request.grab_id = fields.read(GRAB_ID, json::nullable_string).flatten();
                 request.unparsed = fields.unparsed;
+                request.unparsed.extend(unknown);
             }
             Err(seen) => request.unparsed.push(unparsed("body", &seen)),
         },
@@ -54,6 +59,11 @@ fn unparsed_body(seen: &str) -> MonitorSettings {
     MonitorSettings { unparsed: vec![unparsed("body", seen)], ..MonitorSettings::default() }
 }
 
+/// A member of a body that is none of the known ones.
+fn unknown_member(name: &str, known: &[&str]) -> Unparsed {
+    unparsed("body", &format!("the unknown member {}", unknown::described_among(name, known)))
+}
+
 /// Parses a body. A member that is not known is refused, since the monitor would run without what the caller has asked for.
 fn parse(body: &[u8]) -> MonitorSettings {
     let mut fields = match Fields::parse(body) {
@@ -61,7 +71,7 @@ fn parse(body: &[u8]) -> MonitorSettings {
         Err(seen) => return unparsed_body(&seen),
     };
     let unknown = fields.unknown_member(&[&CHOSEN[..], &READ_ONLY].concat());
-    let unknown = unknown.map(|name| format!("the unknown member {}", unknown::described_among(name, &CHOSEN)));
+    let unknown = unknown.map(|name| unknown_member(name, &CHOSEN));
     let capture = fields.read("capture", capture).unwrap_or_default();
     let (compare, compare_unparsed) = fields.read("compare", compare).unzip();
     let mut settings = MonitorSettings {
@@ -81,7 +91,7 @@ fn parse(body: &[u8]) -> MonitorSettings {
     };
     settings.unparsed = fields.unparsed;
     settings.unparsed.extend(compare_unparsed.unwrap_or_default());
-    settings.unparsed.extend(unknown.map(|seen| unparsed("body", &seen)));
+    settings.unparsed.extend(unknown);
     // It may have secret options.
     let captures = settings.unparsed.iter_mut().filter(|of| of.field == "capture");
     captures.for_each(|of| HIDDEN.clone_into(&mut of.seen));
@@ -176,6 +186,9 @@ fn small_integer(member: &RawValue) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+    use http::header::CONTENT_TYPE;
+
     use super::super::{examples, schema};
     use super::*;
 
@@ -199,6 +212,19 @@ mod tests {
         assert_eq!((compare.status, compare.image.unwrap().ignore), (Some(true), vec![".ad".to_owned()]));
         assert_eq!(settings.notify, Some(MonitorNotify { webhook: None, email: Some(false) }));
         assert_eq!(settings.unparsed, []);
+    }
+
+    #[tokio::test]
+    async fn misspelt_grab_of_an_accept_is_refused() {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        for (body, seen) in [
+            (r#"{"grab_id": "a"}"#, &[] as &[(&str, &str)]),
+            ("{}", &[]),
+            (r#"{"grabid": "a"}"#, &[("body", "the unknown member grabid (did you mean grab_id?)")]),
+        ] {
+            let request = read_accept("id".to_owned(), &headers, Body::from(body)).await;
+            assert_eq!(fields(&request.unparsed), seen, "{body}");
+        }
     }
 
     #[test]

@@ -25,7 +25,10 @@ pub(in super::super) fn accept_baseline() -> Object {
     let grab = text()
         .format(Some(SchemaFormat::Custom("uuid".to_owned())))
         .description(Some("Id of a grab of one of the monitor's runs. Default: that of the latest done run."));
-    ObjectBuilder::new().description(Some("The capture to accept.")).property("grab_id", grab).build()
+    ObjectBuilder::new()
+        .description(Some("The capture to accept. Unknown members are refused."))
+        .property("grab_id", grab)
+        .build()
 }
 
 fn settings(about: &str) -> ObjectBuilder {
