@@ -47,7 +47,7 @@ pub(in super::super) fn fetch_operation() -> OperationBuilder {
 /// `PATCH /v1/monitors/{id}`.
 pub(in super::super) fn update_operation() -> OperationBuilder {
     let about = "Changes the members in the body. A new schedule, and the end of a pause, begin now. Members that callers cannot \
-                 choose, such as `state`, are ignored, so that the monitor that `GET` returns can be sent back.";
+                 choose, such as `state`, are ignored. Leave out `capture` unless it changes: a response does not have its secret options.";
     let codes = [ErrorCode::NotFound, ErrorCode::BadRequest, ErrorCode::InvalidViewport, ErrorCode::SsrfDetected];
     authenticated(tags::MONITORS, "updateMonitor", "Change a monitor", about, &codes)
         .parameter(parts::id("monitor"))
