@@ -126,9 +126,8 @@ pub struct MonitorChange {
 }
 
 /// The paths of members that may have the wrong type, in the order in which they are reported, and what they must be.
-const MEMBERS: [(&str, Option<&str>, &str); 20] = [
+const MEMBERS: [(&str, Option<&str>, &str); 19] = [
     ("body", None, BODY),
-    ("update_mask", None, "made of members of a monitor that can be changed"),
     ("name", None, "a string of 1 to 100 characters"),
     ("capture", None, CAPTURE),
     ("every", None, "a string, such as \"1h\""),
