@@ -236,6 +236,9 @@ async fn accepted_capture_is_the_baseline_until_another_one_is() -> Result<()> {
     assert_eq!((status, &accepted["baseline_grab_id"]), (200, &monitor["last_run"]["grab_id"]), "{accepted}");
     let (status, accepted) = call(&app, app.live(), Method::POST, &accept, Some(json!({ "grab_id": first }))).await?;
     assert_eq!((status, &accepted["baseline_grab_id"]), (200, &first), "{accepted}");
+    let (status, misspelt) = call(&app, app.live(), Method::POST, &accept, Some(json!({ "grabid": first }))).await?;
+    let message = misspelt["error"]["message"].as_str().unwrap_or_default();
+    assert!(status == 400 && message.contains("grabid (did you mean grab_id?)"), "{status} {misspelt}");
 
     let paused = change(&app, &monitor, json!({ "paused": true })).await?;
     assert_eq!((&paused["state"], &paused["next_run_at"]), (&json!("paused"), &Value::Null));
