@@ -104,7 +104,7 @@ pub struct MonitorNotify {
     pub email: bool,
 }
 
-/// A run: what came of one due time of a monitor.
+/// A run of a monitor: the result of one due time.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct MonitorRun<'a> {
     /// Id of the run.
@@ -113,7 +113,7 @@ pub struct MonitorRun<'a> {
     /// When it was due.
     #[schema(value_type = String, format = DateTime)]
     pub due_at: Cow<'a, str>,
-    /// What came of it: its capture is the baseline (`first`), nothing has changed (`same`), something differs from the
+    /// The result: its capture is the baseline (`first`), nothing has changed (`same`), something differs from the
     /// baseline (`changed`), there is no capture (`failed`), or nothing was captured at this time and until the next run
     /// (`missed`).
     #[schema(schema_with = run_outcome_schema)]
@@ -142,13 +142,13 @@ pub struct MonitorRun<'a> {
     pub error: Option<MonitorRunError<'a>>,
 }
 
-/// A line of the text that was replaced, came or went.
+/// A line of the text that was replaced, added or removed.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct MonitorTextChange<'a> {
-    /// The line of the baseline, cut. Null if the other one came.
+    /// The line of the baseline, shortened. Null if a line was added.
     #[schema(max_length = 200)]
     pub before: Option<Cow<'a, str>>,
-    /// The line of the run, cut. Null if the other one went.
+    /// The line of the run, shortened. Null if a line was removed.
     #[schema(max_length = 200)]
     pub after: Option<Cow<'a, str>>,
 }

@@ -195,7 +195,7 @@ pub(crate) enum Command {
     /// Manage webhooks, which report finished captures
     #[command(subcommand)]
     Webhooks(WebhookCommand),
-    /// Watch pages: capture them by a schedule, and tell when they change
+    /// Watch pages: capture them by a schedule, and report when they change
     #[command(subcommand)]
     Monitor(MonitorCommand),
     /// Print shell completions

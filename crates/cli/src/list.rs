@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::output;
 
 /// The API's maximum page size.
-const MAX_PAGE: u32 = 100;
+pub(crate) const MAX_PAGE: u32 = 100;
 
 /// Lists captures, newest first, reading as many pages as needed.
 pub(crate) async fn list(api: &Api, json: bool, args: &ListArgs) -> Result<Exit, Failure> {
@@ -54,10 +54,9 @@ pub(crate) async fn list(api: &Api, json: bool, args: &ListArgs) -> Result<Exit,
 
 fn row(grab: &Grab) -> Vec<String> {
     let fields = &grab.fields;
-    let created = fields.created_at.get(..19).unwrap_or(&fields.created_at).replace('T', " ");
     vec![
         fields.id.to_string(),
-        created,
+        output::moment(&fields.created_at),
         fields.status.to_string(),
         output::or_dash(fields.bytes.map(output::size)),
         fields.target_url.to_string(),

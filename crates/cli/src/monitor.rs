@@ -10,9 +10,6 @@ use crate::login::Credential;
 use crate::monitor_args::{CreateMonitorArgs, MonitorCommand};
 use crate::{list, output};
 
-/// The API's maximum page size.
-const MAX_PAGE: u32 = 100;
-
 /// Runs a monitor command.
 pub(crate) async fn run(api: &Api, json: bool, command: &MonitorCommand) -> Result<Exit, Failure> {
     let path = |id: &str| list::path("monitors", id);
@@ -104,7 +101,7 @@ async fn read_list(api: &Api, path: &str, limit: u32) -> Result<Vec<Value>, Fail
     let (mut rows, mut left) = (Vec::new(), limit);
     let mut after: Option<String> = None;
     while left > 0 {
-        let mut call = api.call(Method::GET, path).query("limit", &left.min(MAX_PAGE).to_string());
+        let mut call = api.call(Method::GET, path).query("limit", &left.min(list::MAX_PAGE).to_string());
         if let Some(after) = &after {
             call = call.query("starting_after", after);
         }
@@ -218,12 +215,8 @@ fn text_changes(run: &Value) -> Vec<String> {
     lines.filter_map(|(sign, line)| Some(format!("{sign} {}", line.as_str()?))).collect()
 }
 
-/// A time without fractions of a second and in UTC, as lists show it.
-fn moment(value: &Value) -> String {
-    match value.as_str() {
-        Some(text) => text.get(..19).unwrap_or(text).replace('T', " "),
-        None => "-".to_owned(),
-    }
+fn moment(time: &Value) -> String {
+    output::or_dash(time.as_str().map(output::moment))
 }
 
 fn text(value: &Value) -> String {

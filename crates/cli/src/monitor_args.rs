@@ -9,7 +9,7 @@ use crate::share::share;
 /// Commands for monitors.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum MonitorCommand {
-    /// Watch a page: capture it by a schedule, and tell when it changed. Each capture costs a credit
+    /// Watch a page: capture it by a schedule, and report when it changes. Each capture costs a credit
     Create(Box<CreateMonitorArgs>),
     /// List monitors, newest first
     List {

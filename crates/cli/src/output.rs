@@ -44,6 +44,11 @@ pub(crate) fn or_dash<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 
+/// A time of the API, which is in UTC, without fractions of a second.
+pub(crate) fn moment(time: &str) -> String {
+    time.get(..19).unwrap_or(time).replace('T', " ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

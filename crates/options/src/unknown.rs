@@ -1,4 +1,4 @@
-//! Members of a request that are no options. They are ignored, and named in warnings.
+//! Members of a request that are not known. Those that are no options are ignored, and named in warnings.
 
 use crate::{TABLE, find};
 
@@ -13,8 +13,12 @@ pub fn shortened<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<&str> = names.into_iter().collect();
     names.sort_unstable();
     names.dedup();
-    let cut = |name: &str| name.chars().filter(|char| !char.is_control()).take(NAME_CHARS).collect::<String>();
     names.into_iter().take(MOST_NAMED).map(cut).collect()
+}
+
+/// The start of a name, without control characters.
+fn cut(name: &str) -> String {
+    name.chars().filter(|char| !char.is_control()).take(NAME_CHARS).collect()
 }
 
 /// The warning about a member, such as `unknown_option:widht (did you mean width?)`.
@@ -24,20 +28,36 @@ pub fn warning(name: &str) -> String {
 
 /// The name of a member, and that of the option that was probably meant.
 pub fn described(name: &str) -> String {
-    nearest(name).map_or_else(|| name.to_owned(), |option| format!("{name} (did you mean {option}?)"))
+    with_suggestion(name, nearest_option(name))
+}
+
+/// The name of a member that is not one of these names, and the one that was probably meant. The name of the member is cut.
+pub fn described_among(name: &str, known: &[&str]) -> String {
+    let name = cut(name);
+    let suggestion = nearest(&name, known.iter().copied());
+    with_suggestion(&name, suggestion)
+}
+
+fn with_suggestion(name: &str, suggestion: Option<&str>) -> String {
+    suggestion.map_or_else(|| name.to_owned(), |meant| format!("{name} (did you mean {meant}?)"))
 }
 
 /// The option whose name is most similar. None if no name is, or if it is an option, in the wrong place.
-fn nearest(name: &str) -> Option<&'static str> {
+fn nearest_option(name: &str) -> Option<&'static str> {
     if find(name).is_some() {
         return None;
     }
+    nearest(name, TABLE.iter().map(|option| option.name))
+}
+
+/// The most similar of these names. None if no name is similar.
+fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let letters = letters(name);
     // Names of one or two letters are similar to many.
     let most = (letters.len() / 3).min(2);
-    let distances = TABLE.iter().map(|option| (distance(&letters, &self::letters(option.name)), option.name));
+    let distances = known.map(|candidate| (distance(&letters, &self::letters(candidate)), candidate));
     let similar = distances.filter(|(distance, _)| *distance <= most);
-    similar.min_by_key(|(distance, _)| *distance).map(|(_, option)| option)
+    similar.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
 }
 
 /// The letters of a name, which is written with capitals or hyphens in other places.
@@ -87,10 +107,18 @@ mod tests {
             ("", None),
             ("quite_another_name", None),
         ] {
-            assert_eq!(nearest(name), option, "{name}");
+            assert_eq!(nearest_option(name), option, "{name}");
         }
         assert_eq!(warning("widht"), "unknown_option:widht (did you mean width?)");
         assert_eq!(warning("async"), "unknown_option:async");
+    }
+
+    #[test]
+    fn suggestions_are_made_from_the_given_names() {
+        let known = ["paused", "keep"];
+        assert_eq!(described_among("pausd", &known), "pausd (did you mean paused?)");
+        assert_eq!(described_among("widht", &known), "widht");
+        assert_eq!(described_among(&format!("a\n{}", "b".repeat(1000)), &known), format!("a{}", "b".repeat(63)));
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl MonitorService for Monitors {
             // An unknown monitor is reported before a malformed request.
             monitors::get(&self.0, caller, id).await.map_err(to_status)?;
             let (name, allowed) = match field.as_str() {
-                "body" => ("body", "a JSON object, or left out"),
+                "body" => ("body", "a JSON object without other members than `grab_id`, or left out"),
                 _ => ("grab_id", "the id of a grab"),
             };
             return Err(to_status(Fault::BadRequest(Field::new(name, seen, allowed))));

@@ -632,7 +632,7 @@ export interface MonitorNotifyOptions {
   email?: boolean | undefined;
 }
 
-/** The monitor to create. It needs either `every` or `cron`. Unknown members are ignored. */
+/** The monitor to create. It needs either `every` or `cron`. Unknown members are refused. */
 export interface CreateMonitorOptions {
   /** A name, for people. Default: the host of the URL. */
   name?: string | undefined;
@@ -657,7 +657,7 @@ export interface CreateMonitorOptions {
 }
 
 /**
- * The members to change. A new `capture` or `compare` replaces the former one as a whole. Unknown members are ignored.
+ * The members to change. A new `capture` or `compare` replaces the former one as a whole. Unknown members are refused.
  */
 export interface UpdateMonitorOptions {
   /** A name, for people. Default: the host of the URL. */
@@ -1216,11 +1216,11 @@ export interface DeliveryList {
   has_more: boolean;
 }
 
-/** A line of the text that was replaced, came or went. */
+/** A line of the text that was replaced, added or removed. */
 export interface MonitorRunTextChange {
-  /** The line of the baseline, cut. Null if the other one came. */
+  /** The line of the baseline, shortened. Null if a line was added. */
   before?: string | null | undefined;
-  /** The line of the run, cut. Null if the other one went. */
+  /** The line of the run, shortened. Null if a line was removed. */
   after?: string | null | undefined;
 }
 
@@ -1232,7 +1232,7 @@ export interface MonitorRunError {
   message: string;
 }
 
-/** A run: what came of one due time of a monitor. */
+/** A run of a monitor: the result of one due time. */
 export interface MonitorRun {
   /** Id of the run. */
   id: string;

@@ -236,6 +236,9 @@ async fn accepted_capture_is_the_baseline_until_another_one_is() -> Result<()> {
     assert_eq!((status, &accepted["baseline_grab_id"]), (200, &monitor["last_run"]["grab_id"]), "{accepted}");
     let (status, accepted) = call(&app, app.live(), Method::POST, &accept, Some(json!({ "grab_id": first }))).await?;
     assert_eq!((status, &accepted["baseline_grab_id"]), (200, &first), "{accepted}");
+    let (status, misspelt) = call(&app, app.live(), Method::POST, &accept, Some(json!({ "grabid": first }))).await?;
+    let message = misspelt["error"]["message"].as_str().unwrap_or_default();
+    assert!(status == 400 && message.contains("grabid (did you mean grab_id?)"), "{status} {misspelt}");
 
     let paused = change(&app, &monitor, json!({ "paused": true })).await?;
     assert_eq!((&paused["state"], &paused["next_run_at"]), (&json!("paused"), &Value::Null));
@@ -335,7 +338,7 @@ async fn invalid_requests_name_the_member() -> Result<()> {
         body
     };
     for (body, code, expected) in [
-        (json!([]), "bad_request", "`body` must be a JSON object; got []."),
+        (json!([]), "bad_request", "`body` must be a JSON object with some of `name`"),
         (json!({ "every": "1h" }), "bad_request", "`capture` must be an object with capture options"),
         (with("capture", json!({ "url": "http://127.0.0.3/" })), "ssrf_detected", "The target URL is not an allowed"),
         (
@@ -359,13 +362,21 @@ async fn invalid_requests_name_the_member() -> Result<()> {
         (with("compare", json!({ "image": { "ignore": 5 } })), "bad_request", "`compare.image.ignore` must be"),
         (with("alert_after", json!("2")), "bad_request", "`alert_after` must be an integer from 1 to 10; got \"2\"."),
         (with("keep", json!(1001)), "bad_request", "`keep` must be an integer from 1 to 1000; got 1001."),
+        (with("alert_afer", json!(2)), "bad_request", "`body` must be a JSON object with some of `name`"),
     ] {
         let (status, refused) = call(&app, app.live(), Method::POST, "/monitors", Some(body.clone())).await?;
         let message = refused["error"]["message"].as_str().unwrap_or_default();
         assert_eq!((status, &refused["error"]["code"]), (400, &json!(code)), "{body} {refused}");
         assert!(message.starts_with(expected), "{body} {message}");
     }
-    create(&app, with("name", json!("The only one"))).await?;
+    let monitor = create(&app, with("name", json!("The only one"))).await?;
+    let misspelt = call(&app, app.live(), Method::PATCH, &path(&monitor)?, Some(json!({ "pausd": true }))).await?;
+    let message = misspelt.1["error"]["message"].as_str().unwrap_or_default();
+    let ending = "got the unknown member pausd (did you mean paused?).";
+    assert!(misspelt.0 == 400 && message.ends_with(ending), "{} {}", misspelt.0, misspelt.1);
+    // What a read returns can be sent back.
+    let (_, read) = app.get(&path(&monitor)?, app.live()).await?;
+    assert_eq!(change(&app, &monitor, read).await?["capture"], monitor["capture"]);
     let (status, refused) = call(&app, app.live(), Method::POST, "/monitors", Some(with("keep", json!(1)))).await?;
     let message = refused["error"]["message"].as_str().unwrap_or_default();
     assert!(status == 400 && message.starts_with("`monitors` must be at most 1"), "{status} {refused}");

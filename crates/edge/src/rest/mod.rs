@@ -29,6 +29,7 @@ mod methods;
 mod monitors;
 mod openapi;
 pub(crate) mod options;
+mod page;
 mod path_id;
 mod paths;
 mod prefer;

@@ -725,7 +725,7 @@ class MonitorNotifyOptions(TypedDict, total=False):
 
 
 class CreateMonitorOptions(TypedDict, total=False):
-    """The monitor to create. It needs either `every` or `cron`. Unknown members are ignored."""
+    """The monitor to create. It needs either `every` or `cron`. Unknown members are refused."""
 
     name: str
     """A name, for people. Default: the host of the URL."""
@@ -750,7 +750,7 @@ class CreateMonitorOptions(TypedDict, total=False):
 
 class UpdateMonitorOptions(TypedDict, total=False):
     """The members to change. A new `capture` or `compare` replaces the former one as a whole. Unknown members are
-    ignored.
+    refused.
     """
 
     name: str
@@ -1437,12 +1437,12 @@ class DeliveryList(Model):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MonitorRunTextChange(Model):
-    """A line of the text that was replaced, came or went."""
+    """A line of the text that was replaced, added or removed."""
 
     before: str | None = None
-    """The line of the baseline, cut. Null if the other one came."""
+    """The line of the baseline, shortened. Null if a line was added."""
     after: str | None = None
-    """The line of the run, cut. Null if the other one went."""
+    """The line of the run, shortened. Null if a line was removed."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1457,7 +1457,7 @@ class MonitorRunError(Model):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MonitorRun(Model):
-    """A run: what came of one due time of a monitor."""
+    """A run of a monitor: the result of one due time."""
 
     id: str
     """Id of the run."""

@@ -126,9 +126,8 @@ pub struct MonitorChange {
 }
 
 /// The paths of members that may have the wrong type, in the order in which they are reported, and what they must be.
-const MEMBERS: [(&str, Option<&str>, &str); 20] = [
-    ("body", None, "a JSON object"),
-    ("update_mask", None, "made of members of a monitor that can be changed"),
+const MEMBERS: [(&str, Option<&str>, &str); 19] = [
+    ("body", None, BODY),
     ("name", None, "a string of 1 to 100 characters"),
     ("capture", None, CAPTURE),
     ("every", None, "a string, such as \"1h\""),
@@ -149,6 +148,8 @@ const MEMBERS: [(&str, Option<&str>, &str); 20] = [
     ("paused", None, "true or false"),
 ];
 
+const BODY: &str = "a JSON object with some of `name`, `capture`, `every`, `cron`, `time_zone`, `compare`, `alert_after`, `notify`, \
+                    `keep` and `paused`";
 const CAPTURE: &str = "an object with capture options, of which `url` or `html` is required";
 const ZONE: &str = "the name of an IANA time zone, such as \"Europe/Berlin\"";
 const RATIO: &str = "a number from 0 to 1";

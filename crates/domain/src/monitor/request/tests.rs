@@ -38,7 +38,7 @@ fn absent_members_have_their_defaults() {
 #[test]
 fn first_invalid_member_is_named() {
     type Change = fn(&mut MonitorRequest);
-    let cases: [(Change, &str); 20] = [
+    let cases: [(Change, &str); 21] = [
         (|r| r.paused = Some(true), "`paused` must be left out of a new monitor"),
         (|r| r.capture = None, "`capture` must be an object"),
         (|r| r.name = Some("  ".into()), "`name` must be"),
@@ -54,6 +54,10 @@ fn first_invalid_member_is_named() {
         (|r| r.alert_after = Some(11), "`alert_after` must be an integer from 1 to 10; got 11"),
         (|r| r.keep = Some(0), "`keep` must be an integer from 1 to 1000; got 0"),
         (|r| r.unparsed = vec![("notify".into(), "5".into())], "`notify` must be an object"),
+        (
+            |r| r.unparsed = vec![("keep".into(), "x".into()), ("body".into(), "the unknown member pausd".into())],
+            "`body` must be a JSON object with some of `name`, `capture`,",
+        ),
         (
             |r| r.unparsed = vec![("keep".into(), "x".into()), ("compare.image.ignore".into(), "5".into())],
             "`compare.image.ignore` must be an array of CSS selectors; got 5",

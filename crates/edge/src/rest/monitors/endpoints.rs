@@ -11,13 +11,12 @@ use grabd_proto::v1::monitor_service_client::MonitorServiceClient;
 use grabd_proto::v1::{
     CreateMonitorRequest, DeleteMonitorRequest, GetMonitorRequest, ListMonitorsRequest, Monitor, UpdateMonitorRequest,
 };
-use http::header::{CONTENT_TYPE, LINK, LOCATION};
+use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use url::form_urlencoded;
 
 use super::super::error::ApiError;
+use super::super::page::{self, PageQuery};
 use super::super::path_id::id;
-use super::super::query::Query;
 use super::super::state::Edge;
 use super::super::{call, headers};
 use super::{request, wire};
@@ -44,10 +43,7 @@ pub(in super::super) async fn create(State(edge): State<Arc<Edge>>, request: Req
 /// `GET /v1/monitors`.
 pub(in super::super) async fn list(State(edge): State<Arc<Edge>>, request: Request) -> HandlerResult {
     let (parts, _) = request.into_parts();
-    let query = Query::from_uri(&parts.uri);
-    let mut unparsed = Vec::new();
-    let limit = query.parse("limit", &mut unparsed, |text| text.parse().ok());
-    let starting_after = query.single("starting_after", &mut unparsed).map(str::to_owned);
+    let PageQuery { limit, starting_after, unparsed } = PageQuery::from_uri(&parts.uri);
     let message = ListMonitorsRequest { limit, starting_after, unparsed };
     let mut core = MonitorServiceClient::new(edge.transport.clone());
     let sent = call::request(&parts.headers, message, call::QUERY_DEADLINE);
@@ -55,10 +51,10 @@ pub(in super::super) async fn list(State(edge): State<Arc<Edge>>, request: Reque
     let monitors = &reply.message.monitors;
     let data = monitors.iter().map(wire::monitor).collect::<Option<Vec<_>>>();
     let data = data.ok_or_else(|| incomplete(&parts.headers))?;
-    let page = MonitorList { data, has_more: reply.message.has_more };
-    let mut response = headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &page, &reply.metadata);
-    if let (true, Some(oldest)) = (page.has_more, monitors.last()) {
-        add_next(&mut response, &format!("{}/v1/monitors", edge.origin), limit, &oldest.id);
+    let shown = MonitorList { data, has_more: reply.message.has_more };
+    let mut response = headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &shown, &reply.metadata);
+    if let (true, Some(oldest)) = (shown.has_more, monitors.last()) {
+        page::add_next(&mut response, &format!("{}/v1/monitors", edge.origin), limit, &oldest.id);
     }
     Ok(response)
 }
@@ -104,19 +100,6 @@ pub(in super::super) async fn delete(State(edge): State<Arc<Edge>>, path: Id, re
         headers::response(StatusCode::NO_CONTENT, headers::PRIVATE_NO_STORE, Body::empty(), &reply.metadata);
     response.headers_mut().remove(CONTENT_TYPE);
     Ok(response)
-}
-
-/// Adds the `Link` to the next page of a list.
-pub(super) fn add_next(response: &mut Response, list: &str, limit: Option<i32>, oldest: &str) {
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    if let Some(limit) = limit {
-        query.append_pair("limit", &limit.to_string());
-    }
-    query.append_pair("starting_after", oldest);
-    let link = format!("<{list}?{}>; rel=\"next\"", query.finish());
-    if let Ok(link) = HeaderValue::from_str(&link) {
-        response.headers_mut().insert(LINK, link);
-    }
 }
 
 fn monitor_response(

@@ -2,12 +2,13 @@
 
 use grabd_proto::v1::ErrorCode;
 use serde_json::{Value, json};
-use utoipa::openapi::path::{OperationBuilder, ParameterIn};
+use utoipa::openapi::path::OperationBuilder;
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
-use utoipa::openapi::{Required, ResponseBuilder, SchemaFormat};
+use utoipa::openapi::{Required, ResponseBuilder};
 
-use super::super::openapi::parts::{self, authenticated, integer, json_content, parameter, success_response, text};
+use super::super::openapi::parts::{self, authenticated, json_content, success_response};
 use super::super::openapi::tags;
+use super::super::page;
 use super::examples;
 
 /// `POST /v1/monitors`.
@@ -33,7 +34,7 @@ pub(in super::super) fn list_operation() -> OperationBuilder {
     let page = success_response("One page of monitors.", &["Link"])
         .content("application/json", json_content("MonitorList", all).build());
     let operation = authenticated(tags::MONITORS, "listMonitors", "List monitors", about, &[ErrorCode::BadRequest]);
-    paged(operation, "monitors", "monitor").response("200", page)
+    page::paged(operation, "monitors", "monitor").response("200", page)
 }
 
 /// `GET /v1/monitors/{id}`.
@@ -45,7 +46,8 @@ pub(in super::super) fn fetch_operation() -> OperationBuilder {
 
 /// `PATCH /v1/monitors/{id}`.
 pub(in super::super) fn update_operation() -> OperationBuilder {
-    let about = "Changes the members in the body. A new schedule, and the end of a pause, begin now.";
+    let about = "Changes the members in the body. A new schedule, and the end of a pause, begin now. Members that callers cannot \
+                 choose, such as `state`, are ignored. Leave out `capture` unless it changes: a response does not have its secret options.";
     let codes = [ErrorCode::NotFound, ErrorCode::BadRequest, ErrorCode::InvalidViewport, ErrorCode::SsrfDetected];
     authenticated(tags::MONITORS, "updateMonitor", "Change a monitor", about, &codes)
         .parameter(parts::id("monitor"))
@@ -70,7 +72,7 @@ pub(in super::super) fn runs_operation() -> OperationBuilder {
     let codes = [ErrorCode::NotFound, ErrorCode::BadRequest];
     let operation = authenticated(tags::MONITORS, "listMonitorRuns", "List the runs of a monitor", about, &codes)
         .parameter(parts::id("monitor"));
-    paged(operation, "runs", "run").response("200", page)
+    page::paged(operation, "runs", "run").response("200", page)
 }
 
 /// `POST /v1/monitors/{id}/accept`.
@@ -81,21 +83,6 @@ pub(in super::super) fn accept_operation() -> OperationBuilder {
         .parameter(parts::id("monitor"))
         .request_body(Some(body("AcceptBaselineRequest", json!({}), Required::False)))
         .response("200", monitor("The monitor with its new baseline."))
-}
-
-/// The parameters that select a page.
-fn paged(operation: OperationBuilder, many: &str, one: &str) -> OperationBuilder {
-    let limit = integer(1, 100).default(Some(json!(25)));
-    let cursor = text().format(Some(SchemaFormat::Custom("uuid".to_owned())));
-    let about_limit = format!("Maximum number of {many} on the page.");
-    let about_cursor = format!("Only {many} older than the {one} with this id.");
-    operation.parameter(parameter(ParameterIn::Query, "limit", &about_limit, limit, None)).parameter(parameter(
-        ParameterIn::Query,
-        "starting_after",
-        &about_cursor,
-        cursor,
-        None,
-    ))
 }
 
 fn monitor(about: &str) -> ResponseBuilder {

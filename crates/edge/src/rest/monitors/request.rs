@@ -1,7 +1,7 @@
 //! Request bodies of create, update and accept.
 
 use axum::body::{Body, HttpBody};
-use grabd_options::HIDDEN;
+use grabd_options::{HIDDEN, unknown};
 use grabd_proto::v1::{
     AcceptBaselineRequest, CaptureOptions, MonitorCompare, MonitorImageCompare, MonitorNotify, MonitorSettings,
     MonitorTextCompare, Unparsed,
@@ -13,6 +13,17 @@ use super::super::body;
 use super::super::call::unparsed;
 use super::super::fields::Fields;
 use super::super::{json, options};
+
+/// The members that callers choose.
+const CHOSEN: [&str; 10] =
+    ["name", "capture", "every", "cron", "time_zone", "compare", "alert_after", "notify", "keep", "paused"];
+
+/// The other members of a monitor. They are ignored, so that what a read returns can be sent back.
+const READ_ONLY: [&str; 8] =
+    ["id", "state", "created_at", "updated_at", "next_run_at", "baseline_grab_id", "last_run", "live"];
+
+/// The only member of an accept. Without it, the latest capture is accepted, so that no other name of it may be ignored.
+const GRAB_ID: &str = "grab_id";
 
 /// Reads the body of a create or an update. Malformed input is forwarded as `unparsed` instead of being rejected here, so that
 /// an invalid credential and an exceeded limit are reported first.
@@ -32,8 +43,10 @@ pub(super) async fn read_accept(id: String, headers: &HeaderMap, body: Body) -> 
     match body::read(headers, body, body::MAX_BODY_BYTES).await {
         Ok(bytes) => match Fields::parse(&bytes) {
             Ok(mut fields) => {
-                request.grab_id = fields.read("grab_id", json::nullable_string).flatten();
+                let unknown = fields.unknown_member(&[GRAB_ID]).map(|name| unknown_member(name, &[GRAB_ID]));
+                request.grab_id = fields.read(GRAB_ID, json::nullable_string).flatten();
                 request.unparsed = fields.unparsed;
+                request.unparsed.extend(unknown);
             }
             Err(seen) => request.unparsed.push(unparsed("body", &seen)),
         },
@@ -46,12 +59,19 @@ fn unparsed_body(seen: &str) -> MonitorSettings {
     MonitorSettings { unparsed: vec![unparsed("body", seen)], ..MonitorSettings::default() }
 }
 
-/// Parses a body. Unknown members are ignored, so that what a read returns can be sent back.
+/// A member of a body that is none of the known ones.
+fn unknown_member(name: &str, known: &[&str]) -> Unparsed {
+    unparsed("body", &format!("the unknown member {}", unknown::described_among(name, known)))
+}
+
+/// Parses a body. A member that is not known is refused, since the monitor would run without what the caller has asked for.
 fn parse(body: &[u8]) -> MonitorSettings {
     let mut fields = match Fields::parse(body) {
         Ok(fields) => fields,
         Err(seen) => return unparsed_body(&seen),
     };
+    let unknown = fields.unknown_member(&[&CHOSEN[..], &READ_ONLY].concat());
+    let unknown = unknown.map(|name| unknown_member(name, &CHOSEN));
     let capture = fields.read("capture", capture).unwrap_or_default();
     let (compare, compare_unparsed) = fields.read("compare", compare).unzip();
     let mut settings = MonitorSettings {
@@ -71,6 +91,7 @@ fn parse(body: &[u8]) -> MonitorSettings {
     };
     settings.unparsed = fields.unparsed;
     settings.unparsed.extend(compare_unparsed.unwrap_or_default());
+    settings.unparsed.extend(unknown);
     // It may have secret options.
     let captures = settings.unparsed.iter_mut().filter(|of| of.field == "capture");
     captures.for_each(|of| HIDDEN.clone_into(&mut of.seen));
@@ -165,6 +186,10 @@ fn small_integer(member: &RawValue) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+    use http::header::CONTENT_TYPE;
+
+    use super::super::{examples, schema};
     use super::*;
 
     fn fields(unparsed: &[Unparsed]) -> Vec<(&str, &str)> {
@@ -176,7 +201,7 @@ mod tests {
         let settings = parse(
             br#"{"name": "Prices", "capture": {"url": "https://example.com", "width": "x", "widht": 5},
                 "cron": "0 9 * * *", "every": null, "compare": {"image": {"threshold_ratio": 0.01, "ignore": [".ad"]}, "status": true}, "notify": {"email": false},
-                "keep": 5, "id": "ignored"}"#,
+                "keep": 5}"#,
         );
         assert_eq!((settings.name.as_deref(), settings.cron.as_deref()), (Some("Prices"), Some("0 9 * * *")));
         assert_eq!((settings.every, settings.keep, settings.alert_after), (None, Some(5), None));
@@ -187,6 +212,37 @@ mod tests {
         assert_eq!((compare.status, compare.image.unwrap().ignore), (Some(true), vec![".ad".to_owned()]));
         assert_eq!(settings.notify, Some(MonitorNotify { webhook: None, email: Some(false) }));
         assert_eq!(settings.unparsed, []);
+    }
+
+    #[tokio::test]
+    async fn misspelt_grab_of_an_accept_is_refused() {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        for (body, seen) in [
+            (r#"{"grab_id": "a"}"#, &[] as &[(&str, &str)]),
+            ("{}", &[]),
+            (r#"{"grabid": "a"}"#, &[("body", "the unknown member grabid (did you mean grab_id?)")]),
+        ] {
+            let request = read_accept("id".to_owned(), &headers, Body::from(body)).await;
+            assert_eq!(fields(&request.unparsed), seen, "{body}");
+        }
+    }
+
+    #[test]
+    fn monitor_that_was_read_can_be_sent_back() {
+        let monitor = examples::monitor();
+        assert_eq!(parse(monitor.to_string().as_bytes()).unparsed, []);
+        let members = monitor.as_object().unwrap();
+        assert!(READ_ONLY.iter().all(|name| members.contains_key(*name)), "{monitor}");
+    }
+
+    #[test]
+    fn members_that_callers_choose_are_those_of_the_schema() {
+        let changes = schema::update_monitor();
+        let mut names: Vec<&str> = changes.properties.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        let mut chosen = CHOSEN.to_vec();
+        chosen.sort_unstable();
+        assert_eq!(names, chosen);
     }
 
     #[test]
@@ -208,5 +264,7 @@ mod tests {
         assert_eq!(of(r#"{"notify": {"sms": true}}"#), [r#"notify={"sms": true}"#]);
         assert_eq!(of(r#"{"capture": ["hidden"]}"#), [format!("capture={HIDDEN}")]);
         assert_eq!(of("[]"), ["body=[]"]);
+        assert_eq!(of(r#"{"pausd": true}"#), ["body=the unknown member pausd (did you mean paused?)"]);
+        assert_eq!(of(r#"{"colour": 5, "state": "paused"}"#), ["body=the unknown member colour"]);
     }
 }

@@ -11,11 +11,11 @@ use grabd_proto::v1::monitor_service_client::MonitorServiceClient;
 use http::StatusCode;
 
 use super::super::error::ApiError;
+use super::super::page::{self, PageQuery};
 use super::super::path_id::id;
-use super::super::query::Query;
 use super::super::state::Edge;
 use super::super::{call, headers};
-use super::endpoints::{add_next, incomplete};
+use super::endpoints::incomplete;
 use super::wire;
 
 /// Lists the runs of a monitor, newest first.
@@ -26,10 +26,7 @@ pub(in super::super) async fn runs(
 ) -> Result<Response, ApiError> {
     let (parts, _) = request.into_parts();
     let id = id(path);
-    let query = Query::from_uri(&parts.uri);
-    let mut unparsed = Vec::new();
-    let limit = query.parse("limit", &mut unparsed, |text| text.parse().ok());
-    let starting_after = query.single("starting_after", &mut unparsed).map(str::to_owned);
+    let PageQuery { limit, starting_after, unparsed } = PageQuery::from_uri(&parts.uri);
     let message = ListMonitorRunsRequest { id: id.clone(), limit, starting_after, unparsed };
     let mut core = MonitorServiceClient::new(edge.transport.clone());
     let sent = call::request(&parts.headers, message, call::QUERY_DEADLINE);
@@ -37,10 +34,10 @@ pub(in super::super) async fn runs(
     let runs = &reply.message.runs;
     let data = runs.iter().map(wire::run).collect::<Option<Vec<_>>>();
     let data = data.ok_or_else(|| incomplete(&parts.headers))?;
-    let page = MonitorRunList { data, has_more: reply.message.has_more };
-    let mut response = headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &page, &reply.metadata);
-    if let (true, Some(oldest)) = (page.has_more, runs.last()) {
-        add_next(&mut response, &format!("{}/v1/monitors/{id}/runs", edge.origin), limit, &oldest.id);
+    let shown = MonitorRunList { data, has_more: reply.message.has_more };
+    let mut response = headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &shown, &reply.metadata);
+    if let (true, Some(oldest)) = (shown.has_more, runs.last()) {
+        page::add_next(&mut response, &format!("{}/v1/monitors/{id}/runs", edge.origin), limit, &oldest.id);
     }
     Ok(response)
 }

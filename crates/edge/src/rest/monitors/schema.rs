@@ -8,7 +8,7 @@ use super::super::openapi::parts::{integer, text};
 
 /// A monitor to create.
 pub(in super::super) fn create_monitor() -> Object {
-    let about = "The monitor to create. It needs either `every` or `cron`. Unknown members are ignored.";
+    let about = "The monitor to create. It needs either `every` or `cron`. Unknown members are refused.";
     settings(about).required("capture").build()
 }
 
@@ -16,7 +16,7 @@ pub(in super::super) fn create_monitor() -> Object {
 pub(in super::super) fn update_monitor() -> Object {
     let paused = boolean().description(Some("Whether it is paused. The end of a pause begins its schedule now."));
     let about = "The members to change. A new `capture` or `compare` replaces the former one as a whole. Unknown members are \
-                 ignored.";
+                 refused.";
     settings(about).property("paused", paused).build()
 }
 
@@ -25,7 +25,10 @@ pub(in super::super) fn accept_baseline() -> Object {
     let grab = text()
         .format(Some(SchemaFormat::Custom("uuid".to_owned())))
         .description(Some("Id of a grab of one of the monitor's runs. Default: that of the latest done run."));
-    ObjectBuilder::new().description(Some("The capture to accept.")).property("grab_id", grab).build()
+    ObjectBuilder::new()
+        .description(Some("The capture to accept. Unknown members are refused."))
+        .property("grab_id", grab)
+        .build()
 }
 
 fn settings(about: &str) -> ObjectBuilder {

@@ -11,7 +11,7 @@ use grabd_proto::{options, v1};
 use prost_types::Timestamp;
 use serde_json::{Map, Value};
 
-use super::super::wire::Rfc3339;
+use super::super::wire::{Rfc3339, borrowed};
 
 /// Converts a monitor. `None` if a required field is missing.
 pub(super) fn monitor(monitor: &v1::Monitor) -> Option<Monitor<'_>> {
@@ -124,8 +124,4 @@ fn capture_members(capture: &v1::CaptureOptions) -> Map<String, Value> {
 
 fn time(at: &Timestamp) -> Option<Cow<'static, str>> {
     Some(Rfc3339::from_proto(at)?.to_string().into())
-}
-
-fn borrowed(text: &Option<String>) -> Option<Cow<'_, str>> {
-    text.as_deref().map(Cow::from)
 }

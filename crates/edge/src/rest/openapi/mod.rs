@@ -36,7 +36,10 @@ const ABOUT: &str = include_str!("about.md");
 const TAGS: [(&str, &str); 4] = [
     (tags::GRABS, "A grab is one capture of a web page: its request, its state and its image."),
     (tags::MONITORS, "A monitor captures a page by a schedule, compares it with a baseline, and reports changes."),
-    (tags::WEBHOOKS, "Signed messages to your URL when asynchronous live grabs have ended."),
+    (
+        tags::WEBHOOKS,
+        "Signed messages to your URL: asynchronous live grabs have ended, pages have changed, credits are low.",
+    ),
     (tags::ACCOUNT, "Balance, pricing, and this API reference."),
 ];
 

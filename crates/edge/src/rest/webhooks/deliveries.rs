@@ -7,19 +7,17 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use grabd_proto::v1::webhook_service_client::WebhookServiceClient;
 use grabd_proto::v1::{Delivery, ErrorCode, ListDeliveriesRequest, RedeliverWebhookRequest, TestWebhookRequest};
-use http::header::LINK;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, StatusCode};
 use serde_json::json;
-use url::form_urlencoded;
 use utoipa::openapi::path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::{Required, ResponseBuilder, SchemaFormat};
 
 use super::super::error::ApiError;
 use super::super::openapi::examples::EXAMPLE_ID;
-use super::super::openapi::parts::{self, integer, json_content, managing, parameter, success_response, text};
+use super::super::openapi::parts::{self, json_content, managing, success_response, text};
 use super::super::openapi::tags;
+use super::super::page::{self, PageQuery};
 use super::super::path_id::id;
-use super::super::query::Query;
 use super::super::state::Edge;
 use super::super::{call, headers};
 use super::examples;
@@ -35,10 +33,7 @@ pub(in super::super) async fn deliveries(
 ) -> HandlerResult {
     let (parts, _) = request.into_parts();
     let id = id(path);
-    let query = Query::from_uri(&parts.uri);
-    let mut unparsed = Vec::new();
-    let limit = query.parse("limit", &mut unparsed, |text| text.parse().ok());
-    let starting_after = query.single("starting_after", &mut unparsed).map(str::to_owned);
+    let PageQuery { limit, starting_after, unparsed } = PageQuery::from_uri(&parts.uri);
     let message = ListDeliveriesRequest { id: id.clone(), limit, starting_after, unparsed };
     let mut core = WebhookServiceClient::new(edge.transport.clone());
     let sent = call::request(&parts.headers, message, call::QUERY_DEADLINE);
@@ -46,18 +41,10 @@ pub(in super::super) async fn deliveries(
     let deliveries = &reply.message.deliveries;
     let data = deliveries.iter().map(wire::delivery).collect::<Option<Vec<_>>>();
     let data = data.ok_or_else(|| incomplete(&parts.headers))?;
-    let page = wire::DeliveryList { data, has_more: reply.message.has_more };
-    let mut response = headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &page, &reply.metadata);
-    if let (true, Some(oldest)) = (page.has_more, deliveries.last()) {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        if let Some(limit) = limit {
-            query.append_pair("limit", &limit.to_string());
-        }
-        query.append_pair("starting_after", &oldest.id);
-        let link = format!("<{}/v1/webhooks/{id}/deliveries?{}>; rel=\"next\"", edge.origin, query.finish());
-        if let Ok(link) = HeaderValue::from_str(&link) {
-            response.headers_mut().insert(LINK, link);
-        }
+    let shown = wire::DeliveryList { data, has_more: reply.message.has_more };
+    let mut response = headers::json_response(StatusCode::OK, headers::PRIVATE_NO_STORE, &shown, &reply.metadata);
+    if let (true, Some(oldest)) = (shown.has_more, deliveries.last()) {
+        page::add_next(&mut response, &format!("{}/v1/webhooks/{id}/deliveries", edge.origin), limit, &oldest.id);
     }
     Ok(response)
 }
@@ -103,24 +90,15 @@ fn incomplete(request: &HeaderMap) -> ApiError {
 pub(in super::super) fn deliveries_operation() -> OperationBuilder {
     let about = "The deliveries of the last 30 days, newest first. For the next page, send the id of the last delivery as \
                  `starting_after`, or follow the `Link` with `rel=\"next\"`.";
-    let limit = integer(1, 100).default(Some(json!(25)));
-    let cursor = text().format(Some(SchemaFormat::Custom("uuid".to_owned())));
-    let page = json!({ "data": [examples::delivery()], "has_more": true });
-    managing(tags::WEBHOOKS, "listDeliveries", "List deliveries", about, &[ErrorCode::NotFound, ErrorCode::BadRequest])
-        .parameter(parts::id("webhook"))
-        .parameter(parameter(ParameterIn::Query, "limit", "Maximum number of deliveries on the page.", limit, None))
-        .parameter(parameter(
-            ParameterIn::Query,
-            "starting_after",
-            "Only deliveries older than this one.",
-            cursor,
-            None,
-        ))
-        .response(
-            "200",
-            success_response("One page of deliveries.", &["Link"])
-                .content("application/json", json_content("DeliveryList", page).build()),
-        )
+    let all = json!({ "data": [examples::delivery()], "has_more": true });
+    let codes = [ErrorCode::NotFound, ErrorCode::BadRequest];
+    let operation =
+        managing(tags::WEBHOOKS, "listDeliveries", "List deliveries", about, &codes).parameter(parts::id("webhook"));
+    page::paged(operation, "deliveries", "delivery").response(
+        "200",
+        success_response("One page of deliveries.", &["Link"])
+            .content("application/json", json_content("DeliveryList", all).build()),
+    )
 }
 
 /// `POST /v1/webhooks/{id}/test` in the OpenAPI document.

@@ -166,7 +166,8 @@ fn open_graph(properties: &v1::OpenGraph) -> OpenGraph<'_> {
     }
 }
 
-fn borrowed(text: &Option<String>) -> Option<Cow<'_, str>> {
+/// A text that may be missing, without a copy of it.
+pub(super) fn borrowed(text: &Option<String>) -> Option<Cow<'_, str>> {
     text.as_deref().map(Cow::from)
 }
 
