@@ -166,7 +166,7 @@ fn found(run: &Run) -> String {
     let share = run.difference_ppm.map(|ppm| format!("{} of the image differs", share_text(ppm)));
     match run.outcome {
         RunOutcome::Running => "The page is being captured.".to_owned(),
-        RunOutcome::First => "Later captures are compared with this one.".to_owned(),
+        RunOutcome::First => "It became the baseline.".to_owned(),
         RunOutcome::Same => {
             share.map_or_else(|| "Nothing changed.".to_owned(), |share| format!("{}.", capitalized(&share)))
         }
@@ -288,7 +288,7 @@ mod tests {
         let error = Some(RunError::new("render_failed", &"The page did not load."));
         for (outcome, ppm, changes, error, expected) in [
             (Running, None, &[][..], None, "The page is being captured."),
-            (First, None, &[], None, "Later captures are compared with this one."),
+            (First, None, &[], None, "It became the baseline."),
             (Same, None, &[], None, "Nothing changed."),
             (Same, Some(7), &[], None, "Less than 0.1 % of the image differs."),
             (Changed, Some(21_999), &[Change::Image], None, "2.1 % of the image differs."),
