@@ -300,11 +300,21 @@ pub(super) fn request(input: &Form) -> MonitorRequest {
     }
 }
 
-/// The error of a form that compares nothing, which the API would read as the image.
-pub(super) fn nothing_compared(input: &Form) -> Option<FieldError> {
-    let compares = [COMPARE_IMAGE, COMPARE_STATUS, COMPARE_TEXT].into_iter().any(|name| input.get(name) == "true");
-    let message = || "Choose what is compared: the image, the HTTP status or the text.".to_owned();
-    (!compares).then(|| FieldError { field: COMPARE_IMAGE, message: message() })
+/// The error of a form that compares nothing, which the API would read as the image, or of one with ignored elements or patterns
+/// for what is not compared.
+pub(super) fn comparison_error(input: &Form) -> Option<FieldError> {
+    let is_set = |name: &str| input.get(name) == "true";
+    let is_unused = |ignored: &str, compared: &str| !input.get(ignored).trim().is_empty() && !is_set(compared);
+    let (field, message) = if ![COMPARE_IMAGE, COMPARE_STATUS, COMPARE_TEXT].into_iter().any(is_set) {
+        (COMPARE_IMAGE, "Choose what is compared: the image, the HTTP status or the text.")
+    } else if is_unused(IGNORE, COMPARE_IMAGE) {
+        (IGNORE, "The ignored elements must be empty if the image is not compared.")
+    } else if is_unused(IGNORE_PATTERNS, COMPARE_TEXT) {
+        (IGNORE_PATTERNS, "The ignored text must be empty if the text is not compared.")
+    } else {
+        return None;
+    };
+    Some(FieldError { field, message: message.to_owned() })
 }
 
 /// The form error for a rejected request; `Err` if the user cannot correct it in the form.
@@ -408,8 +418,22 @@ mod tests {
             let error = field_error(parse(query).unwrap_err()).unwrap();
             assert!(error.field == field && error.message.contains(words), "{query}: {error:?}");
         }
-        assert!(nothing_compared(&Form::parse(b"every=1d")).is_some());
-        assert!(nothing_compared(&Form::parse(VALID.as_bytes())).is_none());
+    }
+
+    #[test]
+    fn comparison_must_fit_what_is_ignored() {
+        for (query, expected) in [
+            (VALID, None),
+            ("compare_image=true&ignore=.ad", None),
+            ("compare_text=true&ignore_patterns=a", None),
+            ("compare_status=true&ignore=%0D%0A&ignore_patterns=+", None),
+            ("every=1d&ignore=.ad", Some(COMPARE_IMAGE)),
+            ("compare_text=true&ignore=.ad", Some(IGNORE)),
+            ("compare_image=true&ignore_patterns=a", Some(IGNORE_PATTERNS)),
+        ] {
+            let error = comparison_error(&Form::parse(query.as_bytes()));
+            assert_eq!(error.map(|error| error.field), expected, "{query}");
+        }
     }
 
     #[test]

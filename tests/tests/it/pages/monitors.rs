@@ -207,6 +207,11 @@ async fn invalid_monitors_are_refused_with_the_field() -> Result<()> {
             "Choose an environment.",
         ),
         (&[url, ("environment", "test"), ("every", "1d")], "compare_image", "Choose what is compared"),
+        (
+            &[url, ("environment", "test"), ("compare_image", "true"), ("every", "1d"), ("ignore_patterns", "a")],
+            "ignore_patterns",
+            "must be empty if the text is not compared",
+        ),
         (&[url, ("environment", "test"), ("compare_image", "true"), ("every", "1m")], "every", "The interval must be"),
         (&[url, ("environment", "test"), ("compare_image", "true"), ("every", "6€")], "every", "The interval must be"),
         (&[url, ("environment", "test"), ("compare_image", "true"), ("every", "cron")], "cron", "five fields"),
