@@ -54,7 +54,7 @@ async fn wait_for(visitor: &mut Visitor<'_>, path: &str, words: &str) -> Result<
 }
 
 /// Runs of each outcome, before the first one that the service makes: hours before, outcome, millionths that differ, what changed,
-/// and whether it was told.
+/// and whether it was reported.
 const EARLIER_RUNS: [&str; 7] = [
     "1, 3, 21000, 1, 1",
     "2, 2, 400, 0, 0",
