@@ -138,7 +138,7 @@ async fn monitor_is_created_run_changed_paused_and_deleted() -> Result<()> {
     }
     let capture = page.body.split("<a href=\"").find(|rest| rest.contains(">Capture</a>")).context("a capture")?;
     let capture = capture.split('"').next().unwrap_or_default();
-    assert!(ada.get(capture).await?.body.contains("800"), "the options of the form are used");
+    assert!(ada.get(capture).await?.body.contains("width=\"800\""), "the options of the form are used");
     let listed = ada.get(&list).await?.body;
     for words in ["Price &#38; &#60;b&#62;", "Last run", "Next run", &path] {
         assert!(listed.contains(words), "{words}: {listed}");
