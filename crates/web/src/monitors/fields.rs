@@ -154,13 +154,7 @@ impl Fields {
         let keep = format!("From {} to {}. Older runs leave the list; their captures stay.", KEEP.start(), KEEP.end());
         Self {
             name: text(NAME, "Name", "Optional. The host of the page is the default.".to_owned(), NAME_CHARS),
-            every: Select {
-                name: EVERY,
-                label: "Schedule",
-                hint: "Each capture costs 1 credit if it succeeds.",
-                choices: intervals(input.get(EVERY)),
-                error: error(EVERY),
-            },
+            every: every(input.get(EVERY), error(EVERY)),
             cron: Text {
                 placeholder: "0 8 * * 1-5",
                 ..text(
@@ -201,17 +195,21 @@ impl Fields {
             ),
             compare_error: error(COMPARE_IMAGE),
             baseline: baseline(input.get(BASELINE), error(BASELINE)),
-            alert_after: Select {
-                name: ALERT_AFTER,
-                label: "Report a change after",
-                hint: "Captures in a row that differ. More than one leaves out what is soon undone.",
-                choices: numbers(input.get(ALERT_AFTER)),
-                error: error(ALERT_AFTER),
-            },
+            alert_after: alert_after(input.get(ALERT_AFTER), error(ALERT_AFTER)),
             notify_webhook: check(NOTIFY_WEBHOOK, "By webhook"),
             notify_email: check(NOTIFY_EMAIL, "By e-mail to the recipients of the team’s alerts"),
             keep: Text { input_mode: "numeric", ..text(KEEP_RUNS, "Runs to keep", keep, 4) },
         }
+    }
+}
+
+fn every(chosen: &str, error: Option<String>) -> Select {
+    Select {
+        name: EVERY,
+        label: "Schedule",
+        hint: "Each capture costs 1 credit if it succeeds.",
+        choices: intervals(chosen),
+        error,
     }
 }
 
@@ -222,6 +220,16 @@ fn intervals(chosen: &str) -> Vec<Choice> {
     let cron =
         Choice { value: BY_CRON.to_owned(), text: "By a cron expression".to_owned(), is_chosen: chosen == BY_CRON };
     INTERVALS.into_iter().chain(own).map(choice).chain([cron]).collect()
+}
+
+fn alert_after(chosen: &str, error: Option<String>) -> Select {
+    Select {
+        name: ALERT_AFTER,
+        label: "Report a change after",
+        hint: "Captures in a row that differ. More than one leaves out what is soon undone.",
+        choices: numbers(chosen),
+        error,
+    }
 }
 
 /// The numbers of captures, and that of the monitor.
