@@ -89,7 +89,7 @@ async fn credits(app: &TestApp) -> Result<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn change_of_a_page_is_told_once_and_each_done_run_costs_a_credit() -> Result<()> {
+async fn change_of_a_page_is_reported_once_and_each_done_run_costs_a_credit() -> Result<()> {
     let receiver = Receiver::start(ALLOWED).await?;
     let app = TestApp::start(9, &[("webhooks.allow_http", "true")]).await?;
     let webhook = json!({ "url": receiver.url(), "events": ["monitor.changed"] });
@@ -140,7 +140,7 @@ async fn change_of_a_page_is_told_once_and_each_done_run_costs_a_credit() -> Res
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changed_lines_of_the_text_are_told() -> Result<()> {
+async fn changed_lines_of_the_text_are_reported() -> Result<()> {
     let receiver = Receiver::start(ALLOWED).await?;
     let app = TestApp::start(9, &[("webhooks.allow_http", "true")]).await?;
     let webhook = json!({ "url": receiver.url(), "events": ["monitor.changed"] });
@@ -181,7 +181,7 @@ async fn changed_lines_of_the_text_are_told() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failures_and_their_end_are_told_and_cost_nothing() -> Result<()> {
+async fn failures_and_their_end_are_reported_and_cost_nothing() -> Result<()> {
     let receiver = Receiver::start(ALLOWED).await?;
     let app = TestApp::start(9, &[("webhooks.allow_http", "true")]).await?;
     let webhook = json!({ "url": receiver.url(), "events": ["monitor.failed", "monitor.recovered"] });

@@ -34,7 +34,7 @@ pub(crate) async fn submit(
     TeamForm { at, form: input }: TeamForm,
 ) -> Result<Response, Problem> {
     let (monitor, caller) = at.find_monitor_counted(&web, &monitor).await?;
-    let error = match fields::nothing_compared(&input) {
+    let error = match fields::comparison_error(&input) {
         Some(error) => error,
         None => {
             let request = fields::request(&input);

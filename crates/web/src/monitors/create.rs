@@ -36,7 +36,7 @@ pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
     TeamForm { at, form: input }: TeamForm,
 ) -> Result<Response, Problem> {
-    let error = match (chosen(&input), fields::nothing_compared(&input)) {
+    let error = match (chosen(&input), fields::comparison_error(&input)) {
         (None, _) => FieldError { field: ENVIRONMENT, message: "Choose an environment.".to_owned() },
         (Some(_), Some(error)) => error,
         (Some(environment), None) => {

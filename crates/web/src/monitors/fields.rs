@@ -154,13 +154,7 @@ impl Fields {
         let keep = format!("From {} to {}. Older runs leave the list; their captures stay.", KEEP.start(), KEEP.end());
         Self {
             name: text(NAME, "Name", "Optional. The host of the page is the default.".to_owned(), NAME_CHARS),
-            every: Select {
-                name: EVERY,
-                label: "Schedule",
-                hint: "Each capture costs 1 credit if it succeeds.",
-                choices: intervals(input.get(EVERY)),
-                error: error(EVERY),
-            },
+            every: every(input.get(EVERY), error(EVERY)),
             cron: Text {
                 placeholder: "0 8 * * 1-5",
                 ..text(
@@ -201,17 +195,21 @@ impl Fields {
             ),
             compare_error: error(COMPARE_IMAGE),
             baseline: baseline(input.get(BASELINE), error(BASELINE)),
-            alert_after: Select {
-                name: ALERT_AFTER,
-                label: "Report a change after",
-                hint: "Captures in a row that differ. More than one leaves out what is soon undone.",
-                choices: numbers(input.get(ALERT_AFTER)),
-                error: error(ALERT_AFTER),
-            },
+            alert_after: alert_after(input.get(ALERT_AFTER), error(ALERT_AFTER)),
             notify_webhook: check(NOTIFY_WEBHOOK, "By webhook"),
             notify_email: check(NOTIFY_EMAIL, "By e-mail to the recipients of the team’s alerts"),
             keep: Text { input_mode: "numeric", ..text(KEEP_RUNS, "Runs to keep", keep, 4) },
         }
+    }
+}
+
+fn every(chosen: &str, error: Option<String>) -> Select {
+    Select {
+        name: EVERY,
+        label: "Schedule",
+        hint: "Each capture costs 1 credit if it succeeds.",
+        choices: intervals(chosen),
+        error,
     }
 }
 
@@ -222,6 +220,16 @@ fn intervals(chosen: &str) -> Vec<Choice> {
     let cron =
         Choice { value: BY_CRON.to_owned(), text: "By a cron expression".to_owned(), is_chosen: chosen == BY_CRON };
     INTERVALS.into_iter().chain(own).map(choice).chain([cron]).collect()
+}
+
+fn alert_after(chosen: &str, error: Option<String>) -> Select {
+    Select {
+        name: ALERT_AFTER,
+        label: "Report a change after",
+        hint: "Captures in a row that differ. More than one leaves out what is soon undone.",
+        choices: numbers(chosen),
+        error,
+    }
 }
 
 /// The numbers of captures, and that of the monitor.
@@ -300,11 +308,21 @@ pub(super) fn request(input: &Form) -> MonitorRequest {
     }
 }
 
-/// The error of a form that compares nothing, which the API would read as the image.
-pub(super) fn nothing_compared(input: &Form) -> Option<FieldError> {
-    let compares = [COMPARE_IMAGE, COMPARE_STATUS, COMPARE_TEXT].into_iter().any(|name| input.get(name) == "true");
-    let message = || "Choose what is compared: the image, the HTTP status or the text.".to_owned();
-    (!compares).then(|| FieldError { field: COMPARE_IMAGE, message: message() })
+/// The error of a form that compares nothing, which the API would read as the image, or of one with ignored elements or patterns
+/// for what is not compared.
+pub(super) fn comparison_error(input: &Form) -> Option<FieldError> {
+    let is_set = |name: &str| input.get(name) == "true";
+    let is_unused = |ignored: &str, compared: &str| !input.get(ignored).trim().is_empty() && !is_set(compared);
+    let (field, message) = if ![COMPARE_IMAGE, COMPARE_STATUS, COMPARE_TEXT].into_iter().any(is_set) {
+        (COMPARE_IMAGE, "Choose what is compared: the image, the HTTP status or the text.")
+    } else if is_unused(IGNORE, COMPARE_IMAGE) {
+        (IGNORE, "The ignored elements must be empty if the image is not compared.")
+    } else if is_unused(IGNORE_PATTERNS, COMPARE_TEXT) {
+        (IGNORE_PATTERNS, "The ignored text must be empty if the text is not compared.")
+    } else {
+        return None;
+    };
+    Some(FieldError { field, message: message.to_owned() })
 }
 
 /// The form error for a rejected request; `Err` if the user cannot correct it in the form.
@@ -408,8 +426,22 @@ mod tests {
             let error = field_error(parse(query).unwrap_err()).unwrap();
             assert!(error.field == field && error.message.contains(words), "{query}: {error:?}");
         }
-        assert!(nothing_compared(&Form::parse(b"every=1d")).is_some());
-        assert!(nothing_compared(&Form::parse(VALID.as_bytes())).is_none());
+    }
+
+    #[test]
+    fn comparison_must_fit_what_is_ignored() {
+        for (query, expected) in [
+            (VALID, None),
+            ("compare_image=true&ignore=.ad", None),
+            ("compare_text=true&ignore_patterns=a", None),
+            ("compare_status=true&ignore=%0D%0A&ignore_patterns=+", None),
+            ("every=1d&ignore=.ad", Some(COMPARE_IMAGE)),
+            ("compare_text=true&ignore=.ad", Some(IGNORE)),
+            ("compare_image=true&ignore_patterns=a", Some(IGNORE_PATTERNS)),
+        ] {
+            let error = comparison_error(&Form::parse(query.as_bytes()));
+            assert_eq!(error.map(|error| error.field), expected, "{query}");
+        }
     }
 
     #[test]

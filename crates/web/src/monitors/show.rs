@@ -6,9 +6,12 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::Fault;
+use grabd_domain::credentials::Caller;
+use grabd_domain::ids::GrabId;
+use grabd_domain::monitor::Run;
 use grabd_domain::permissions::Permission;
 use grabd_engine::monitors::{self, ListRequest};
-use grabd_engine::{Error, monitor_json};
+use grabd_engine::{Error, grabs, monitor_json};
 use http::StatusCode;
 
 use super::PAGE;
@@ -16,9 +19,11 @@ use super::chart::{Chart, MAX_RUNS};
 use super::view::{MonitorView, RunView};
 use crate::extract::{QueryForm, TeamPage};
 use crate::form::Form;
+use crate::grabs::view::View;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
 use crate::state::Web;
+use crate::team::TeamContext;
 
 /// The query parameter of the pagination.
 const AFTER: &str = "starting_after";
@@ -33,7 +38,7 @@ struct MonitorPage<'a> {
     monitor: MonitorView,
     /// Whether the reader may change the monitor.
     can_change: bool,
-    /// The id of the newest capture, if it shows a change and is not the baseline.
+    /// The id of the newest capture, if it shows a change, still has its image, and is not the baseline.
     acceptable: Option<String>,
     chart: Option<Chart>,
     runs: Vec<RunView>,
@@ -69,7 +74,8 @@ pub(crate) async fn show(
     };
     let view = MonitorView::of(&monitor, &at, web.core.now());
     let threshold = monitor.spec.compare.image.as_ref().map(|image| image.threshold_ppm);
-    let runs: Vec<RunView> = listed.runs.iter().map(|run| RunView::of(run, &monitor, &at)).collect();
+    let with_image = grabs_with_image(&web, &at, caller, &listed.runs).await?;
+    let runs: Vec<RunView> = listed.runs.iter().map(|run| RunView::of(run, &monitor, &at, &with_image)).collect();
     let last = listed.runs.last().filter(|_| listed.has_more);
     let template = MonitorPage {
         layout: web.monitor_layout(&at),
@@ -86,6 +92,15 @@ pub(crate) async fn show(
         runs,
     };
     Ok(page(StatusCode::OK, &template))
+}
+
+/// The grabs of the runs, and those that they were compared with, whose images still exist.
+async fn grabs_with_image(web: &Web, at: &TeamContext, caller: Caller, runs: &[Run]) -> Result<Vec<GrabId>, Problem> {
+    let mut ids: Vec<GrabId> = runs.iter().flat_map(|run| run.grab.into_iter().chain(run.compared_to)).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let found = grabs::get_several(&web.core, caller, &ids).await?;
+    Ok(found.iter().filter(|grab| View::of(grab, at).has_image()).map(|grab| grab.id).collect())
 }
 
 /// The capture of the newest run that has ended, if it can be accepted.

@@ -2,6 +2,7 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
+use grabd_domain::ids::GrabId;
 use grabd_domain::monitor::{Baseline, Change, Compare, Monitor, MonitorState, Run, RunOutcome, Schedule, TextChange};
 
 use crate::environments::environment_name;
@@ -56,11 +57,11 @@ pub(super) struct RunView {
     pub(super) text_changes: Vec<TextChange>,
     /// The path of its capture.
     pub(super) capture: Option<String>,
-    /// The path of the page with both images and the difference, if it was compared.
+    /// The path of the page with both images and the difference, if it was compared and both images still exist.
     pub(super) comparison: Option<String>,
     pub(super) is_alerted: bool,
     pub(super) is_open: bool,
-    /// The id of its capture, if that shows a change and is not the baseline.
+    /// The id of its capture, if that shows a change, still has its image, and is not the baseline.
     pub(super) acceptable: Option<String>,
 }
 
@@ -84,7 +85,8 @@ impl MonitorView {
             sentence,
             created: monitor.created_at.into(),
             baseline: monitor.baseline.map(|grab| at.path(&format!("grabs/{grab}"))),
-            last: monitor.last_run.as_ref().map(|run| RunView::of(run, monitor, at)),
+            // Pages show its outcome and time only, which need no image.
+            last: monitor.last_run.as_ref().map(|run| RunView::of(run, monitor, at, &[])),
             next: monitor
                 .next_run_at
                 .filter(|_| monitor.state != MonitorState::Paused)
@@ -94,11 +96,14 @@ impl MonitorView {
 }
 
 impl RunView {
-    pub(super) fn of(run: &Run, monitor: &Monitor, at: &TeamContext) -> Self {
+    /// `with_image` are the grabs whose images still exist.
+    pub(super) fn of(run: &Run, monitor: &Monitor, at: &TeamContext, with_image: &[GrabId]) -> Self {
         let is_done = matches!(run.outcome, RunOutcome::First | RunOutcome::Same | RunOutcome::Changed);
         let is_changed = run.outcome == RunOutcome::Changed;
-        let acceptable = run.grab.filter(|grab| is_changed && monitor.baseline != Some(*grab));
-        let compared = run.grab.zip(run.compared_to).filter(|_| is_done);
+        let grab = run.grab.filter(|grab| with_image.contains(grab));
+        let earlier = run.compared_to.filter(|grab| with_image.contains(grab));
+        let acceptable = grab.filter(|grab| is_changed && monitor.baseline != Some(*grab));
+        let compared = grab.zip(earlier).filter(|_| is_done);
         Self {
             class: outcome_class(run.outcome),
             outcome: outcome_name(run.outcome),
@@ -166,7 +171,7 @@ fn found(run: &Run) -> String {
     let share = run.difference_ppm.map(|ppm| format!("{} of the image differs", share_text(ppm)));
     match run.outcome {
         RunOutcome::Running => "The page is being captured.".to_owned(),
-        RunOutcome::First => "Later captures are compared with this one.".to_owned(),
+        RunOutcome::First => "It became the baseline.".to_owned(),
         RunOutcome::Same => {
             share.map_or_else(|| "Nothing changed.".to_owned(), |share| format!("{}.", capitalized(&share)))
         }
@@ -288,7 +293,7 @@ mod tests {
         let error = Some(RunError::new("render_failed", &"The page did not load."));
         for (outcome, ppm, changes, error, expected) in [
             (Running, None, &[][..], None, "The page is being captured."),
-            (First, None, &[], None, "Later captures are compared with this one."),
+            (First, None, &[], None, "It became the baseline."),
             (Same, None, &[], None, "Nothing changed."),
             (Same, Some(7), &[], None, "Less than 0.1 % of the image differs."),
             (Changed, Some(21_999), &[Change::Image], None, "2.1 % of the image differs."),

@@ -54,7 +54,7 @@ async fn wait_for(visitor: &mut Visitor<'_>, path: &str, words: &str) -> Result<
 }
 
 /// Runs of each outcome, before the first one that the service makes: hours before, outcome, millionths that differ, what changed,
-/// and whether it was told.
+/// and whether it was reported.
 const EARLIER_RUNS: [&str; 7] = [
     "1, 3, 21000, 1, 1",
     "2, 2, 400, 0, 0",
@@ -138,7 +138,7 @@ async fn monitor_is_created_run_changed_paused_and_deleted() -> Result<()> {
     }
     let capture = page.body.split("<a href=\"").find(|rest| rest.contains(">Capture</a>")).context("a capture")?;
     let capture = capture.split('"').next().unwrap_or_default();
-    assert!(ada.get(capture).await?.body.contains("800"), "the options of the form are used");
+    assert!(ada.get(capture).await?.body.contains("width=\"800\""), "the options of the form are used");
     let listed = ada.get(&list).await?.body;
     for words in ["Price &#38; &#60;b&#62;", "Last run", "Next run", &path] {
         assert!(listed.contains(words), "{words}: {listed}");
@@ -207,6 +207,11 @@ async fn invalid_monitors_are_refused_with_the_field() -> Result<()> {
             "Choose an environment.",
         ),
         (&[url, ("environment", "test"), ("every", "1d")], "compare_image", "Choose what is compared"),
+        (
+            &[url, ("environment", "test"), ("compare_image", "true"), ("every", "1d"), ("ignore_patterns", "a")],
+            "ignore_patterns",
+            "must be empty if the text is not compared",
+        ),
         (&[url, ("environment", "test"), ("compare_image", "true"), ("every", "1m")], "every", "The interval must be"),
         (&[url, ("environment", "test"), ("compare_image", "true"), ("every", "6€")], "every", "The interval must be"),
         (&[url, ("environment", "test"), ("compare_image", "true"), ("every", "cron")], "cron", "five fields"),
@@ -252,7 +257,7 @@ async fn page_of_a_capture_offers_to_watch_it_with_its_options() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn comparison_of_a_run_shows_the_difference_and_offers_to_accept_it() -> Result<()> {
+async fn comparison_of_a_run_shows_the_difference_and_offers_to_accept_it_while_its_image_exists() -> Result<()> {
     let app = start_app(&[]).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     let team = team_of(&app, "ada@example.com", 0).await?;
@@ -273,5 +278,25 @@ async fn comparison_of_a_run_shows_the_difference_and_offers_to_accept_it() -> R
     // A capture that is none of the monitor is refused.
     let refused = send(&mut ada, &format!("{monitor}/accept"), &[("grab", &*after)]).await?;
     assert_eq!(refused.status, 409, "{}", refused.body);
+
+    // A run whose image was deleted offers neither.
+    wait_for(&mut ada, &monitor, "First capture").await?;
+    let [earlier, later] = [&before, &after].map(|id| id.replace('-', ""));
+    let sql = format!(
+        "INSERT INTO monitor_runs (id, monitor_id, due_at, outcome, grab_id, compared_to, difference_ppm, changes, \
+         alerted, finished_at) SELECT randomblob(16), id, created_at - 3600000, 3, x'{later}', x'{earlier}', 21000, 1, 1, \
+         created_at - 3595000 FROM monitors"
+    );
+    let database = Database::connect(format!("sqlite://{}", app.data_dir().join("grabd.db").display())).await?;
+    database.execute_unprepared(&sql).await?;
+    database.close().await?;
+    let accept = format!("name=\"grab\" value=\"{after}\"");
+    let page = ada.get(&monitor).await?.body;
+    assert!(page.contains(">Compare</a>") && page.contains(&accept), "{page}");
+    let deleted = send(&mut ada, &format!("/teams/{team}/grabs/{after}/delete"), &[]).await?;
+    assert_eq!(deleted.status, 303, "{}", deleted.body);
+    let page = ada.get(&monitor).await?.body;
+    assert!(page.contains("2.1 % of the image differs."), "{page}");
+    assert!(!page.contains(">Compare</a>") && !page.contains(&accept), "{page}");
     app.finish().await
 }
