@@ -77,7 +77,7 @@ def unknown_to_other_teams(context, response, case):
         return
     answer = response.json()
     noun = case.operation.path.split("/")[1]
-    if noun not in ("grabs", "webhooks") or "id" not in answer or "message_id" in answer:
+    if noun not in ("grabs", "monitors", "proxies", "sites", "webhooks") or "id" not in answer or "message_id" in answer:
         return
     url = f"{case.operation.base_url}/{noun}/{answer['id']}"
     foreign = requests.get(url, headers={"Authorization": f"Bearer {PEER}"}, timeout=10)
