@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use grabd_domain::identity::DIRECTORY_PATH;
 use grabd_domain::target::TargetHost;
 use grabd_engine::webhooks::can_decrypt_secrets;
 use grabd_images::{Images, Location, SignedUploads};
@@ -40,6 +41,7 @@ pub async fn run(config: &Config, launcher: Option<&Path>) -> bool {
     findings.push(database(config).await);
     findings.push(images(config).await);
     findings.push(secrets(config).await);
+    findings.push(identity(config));
     findings.extend(environment(config));
     findings.push(pricing(config));
     findings.extend(selling(config));
@@ -176,6 +178,17 @@ async fn secrets(config: &Config) -> Finding {
     }
     .await;
     Finding::new("secrets", result.map_err(|error| format!("{error:#}")), remedy)
+}
+
+/// Does not request the directory, because the service may not run.
+fn identity(config: &Config) -> Finding {
+    let detail = match config.agent() {
+        Some(agent) => {
+            format!("requests for documents are signed; sites look up the keys at {}{DIRECTORY_PATH}", agent.as_str())
+        }
+        None => "requests to sites are not signed".to_owned(),
+    };
+    Finding::new("identity", Ok(detail), "")
 }
 
 /// Variables that no setting is named after. They do not prevent the start, so this is a recommendation.
