@@ -228,7 +228,7 @@ where
     let broken = CancellationToken::new();
     let _cancel_on_exit = broken.clone().drop_guard();
     let mut running: HashMap<String, CancellationToken> = HashMap::new();
-    let mut learned = Learned::default();
+    let mut settings = SessionSettings::default();
     let mut heartbeat = tokio::time::interval(HEARTBEAT_INTERVAL);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -259,19 +259,19 @@ where
         running.retain(|_, cancel| !cancel.is_cancelled());
         match message.and_then(|response| response.message) {
             Some(Response::Assignment(mut assignment)) if !offers.take() => {
-                learned.learn(&mut assignment);
+                settings.apply(&mut assignment);
                 let Assignment { grab_id, lease_token, .. } = *assignment;
                 let result = released("it was assigned to a slot that was not offered");
                 renders.spawn(report(core.clone(), grab_id, lease_token, result, Instant::now() + LEASE_MARGIN));
             }
             Some(Response::Assignment(mut assignment)) => {
-                learned.learn(&mut assignment);
+                settings.apply(&mut assignment);
                 offers.session_id = Some(assignment.session_id.clone());
                 // Cancelled by the core, by the end of the session, or when the render has ended.
                 let cancel = broken.child_token();
                 running.insert(assignment.lease_token.clone(), cancel.clone());
                 let (core, worker, outbox) = (core.clone(), Arc::clone(worker), outbox.clone());
-                let Learned { domains, signer } = learned.clone();
+                let SessionSettings { domains, signer } = settings.clone();
                 let offers = match slots {
                     SlotSource::Own(_) => None,
                     SlotSource::Offered { offers, .. } => Some(Arc::clone(offers)),
@@ -338,18 +338,18 @@ where
     Ok(())
 }
 
-/// What a session has learned from its assignments, for this and all later ones.
+/// Settings that a core sends with an assignment, for this and all later ones of the session.
 #[derive(Clone, Default)]
-struct Learned {
+struct SessionSettings {
     /// The rules for domains.
     domains: Arc<DomainRules>,
     /// Signs requests, if they are.
     signer: RequestSigner,
 }
 
-impl Learned {
-    /// Takes what is new from an assignment.
-    fn learn(&mut self, assignment: &mut Assignment) {
+impl SessionSettings {
+    /// Takes the settings that an assignment has.
+    fn apply(&mut self, assignment: &mut Assignment) {
         if let Some(WireRules { deny, allow }) = assignment.domain_rules.take() {
             self.domains = Arc::new(DomainRules::restore(deny, allow));
         }
@@ -480,4 +480,38 @@ fn task(grab_id: &str, options: Option<CaptureOptions>, budget: Duration, alone:
     let (id, stages, slot) = (grab_id.parse().ok()?, StageReporter::default(), SlotHold::default());
     let (domains, signer) = (Arc::default(), RequestSigner::default());
     Some(RenderTask { id, spec, budget, alone, stages, slot, domains, signer })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_key(agent: &str, seed: &'static [u8]) -> Assignment {
+        let identity = WireIdentity { agent: agent.to_owned(), seed: Bytes::from_static(seed) };
+        Assignment { signing_identity: Some(identity), ..Assignment::default() }
+    }
+
+    #[test]
+    fn requests_are_signed_with_the_last_key_that_the_core_has_sent() {
+        let mut settings = SessionSettings::default();
+        settings.apply(&mut Assignment::default());
+        assert!(!settings.signer.is_active());
+        let signed_with = |settings: &SessionSettings, byte: u8| {
+            let [_, (_, input), _] = settings.signer.sign("https://example.com/").unwrap();
+            input.contains(SigningKey::from_seed(&[byte; 32]).unwrap().id())
+        };
+        settings.apply(&mut with_key("https://grabs.example.com", &[1; 32]));
+        assert!(signed_with(&settings, 1));
+        // Later assignments without a key, and those with one that cannot be used, change nothing.
+        for mut assignment in [
+            Assignment::default(),
+            with_key("http://grabs.example.com", &[2; 32]),
+            with_key("https://grabs.example.com", &[2; 31]),
+        ] {
+            settings.apply(&mut assignment);
+            assert!(signed_with(&settings, 1));
+        }
+        settings.apply(&mut with_key("https://grabs.example.com", &[2; 32]));
+        assert!(signed_with(&settings, 2));
+    }
 }

@@ -82,14 +82,14 @@ impl RendererService for RendererSessions {
         // A renderer with one core is part of its process.
         let is_remote = matches!(slots, SessionSlots::Offered { .. });
         let core = self.0.clone();
-        let mut sent = SentBefore::default();
+        let mut sent = SentSettings::default();
         let responses = ReceiverStream::new(messages).then(move |message| {
             let core = core.clone();
-            let news = match &message {
-                SessionMessage::Assign(_) => sent.news(&core),
-                SessionMessage::Cancel(_) | SessionMessage::Return(_) => News::default(),
+            let update = match &message {
+                SessionMessage::Assign(_) => sent.update(&core),
+                SessionMessage::Cancel(_) | SessionMessage::Return(_) => SettingsUpdate::default(),
             };
-            async move { Ok(to_response(&core, id, is_remote, message, news).await) }
+            async move { Ok(to_response(&core, id, is_remote, message, update).await) }
         });
         Ok(Response::new(Box::pin(responses)))
     }
@@ -227,24 +227,24 @@ async fn next_part(parts: &mut Streaming<FinishPictureRequest>) -> Result<Option
     }
 }
 
-/// What a session has been sent with earlier assignments, and is not sent again.
+/// The settings that a session has been sent with earlier assignments. They are not sent again.
 #[derive(Default)]
-struct SentBefore {
+struct SentSettings {
     rules: Arc<DomainRules>,
     identity: Option<Arc<SigningIdentity>>,
 }
 
-/// What a session is sent with an assignment because it has changed.
+/// The settings that a session is sent with an assignment, because they have changed.
 #[derive(Default)]
-struct News {
+struct SettingsUpdate {
     rules: Option<WireRules>,
     identity: Option<WireIdentity>,
 }
 
-impl SentBefore {
+impl SentSettings {
     /// What has changed since the last call.
-    fn news(&mut self, core: &Core) -> News {
-        News { rules: self.new_rules(core), identity: self.new_identity(core.signing_identity()) }
+    fn update(&mut self, core: &Core) -> SettingsUpdate {
+        SettingsUpdate { rules: self.new_rules(core), identity: self.new_identity(core.signing_identity()) }
     }
 
     fn new_rules(&mut self, core: &Core) -> Option<WireRules> {
@@ -273,7 +273,7 @@ async fn to_response(
     session: SessionId,
     is_remote: bool,
     message: SessionMessage,
-    news: News,
+    update: SettingsUpdate,
 ) -> AttachResponse {
     let message = match message {
         SessionMessage::Assign(lease) => {
@@ -290,8 +290,8 @@ async fn to_response(
                 margin: prost_types::Duration::try_from(lease.spec.lease_margin()).ok(),
                 upload: upload.map(|target| wire_target(target, core.image_max_bytes())),
                 session_id: session.to_string(),
-                domain_rules: news.rules,
-                signing_identity: news.identity,
+                domain_rules: update.rules,
+                signing_identity: update.identity,
             }))
         }
         SessionMessage::Cancel(token) => Outgoing::Cancel(Cancel { lease_token: token.to_string() }),
@@ -453,7 +453,7 @@ mod tests {
             let agent = AgentUrl::parse("https://grabs.example.com");
             Some(Arc::new(SigningIdentity { agent: agent.unwrap(), key: key.unwrap() }))
         };
-        let mut sent = SentBefore::default();
+        let mut sent = SentSettings::default();
         assert_eq!(sent.new_identity(None), None);
         let first = sent.new_identity(identity(1)).unwrap();
         assert_eq!((&*first.agent, &*first.seed), ("https://grabs.example.com", &[1; 32][..]));

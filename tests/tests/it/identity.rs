@@ -51,9 +51,9 @@ async fn start_site() -> Result<(SocketAddr, mpsc::UnboundedReceiver<String>)> {
 }
 
 fn field(head: &str, name: &str) -> Result<String> {
-    let fields = head.lines().filter_map(|line| line.split_once(": "));
-    let found = fields.filter(|(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned()).next();
-    found.with_context(|| format!("no {name}: {head}"))
+    let mut fields = head.lines().filter_map(|line| line.split_once(": "));
+    let found = fields.find(|(of, _)| of.eq_ignore_ascii_case(name));
+    found.map(|(_, value)| value.trim().to_owned()).with_context(|| format!("no {name}: {head}"))
 }
 
 fn header(response: &Response, name: &str) -> Result<String> {

@@ -89,7 +89,7 @@ async fn sweep(core: &Core) {
 async fn refresh_identity(core: &Core) {
     if let Err(error) = core.identity.refresh(&core.store, &core.vault).await {
         core.metrics.sweep_failed("identity");
-        tracing::warn!(%error, cause = ?error, "the keys that sign requests to sites could not be read; using the known ones");
+        tracing::warn!(%error, cause = ?error, "the keys of signatures could not be read; using the known ones");
     }
 }
 
