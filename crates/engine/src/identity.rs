@@ -72,10 +72,10 @@ pub(crate) struct Identity {
     loaded: RwLock<Loaded>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Loaded {
     /// The rows that the keys were read from.
-    rows: Arc<Vec<StoredIdentityKey>>,
+    rows: Vec<StoredIdentityKey>,
     /// In the order in which they were made.
     keys: Arc<Vec<UsableKey>>,
 }
@@ -97,11 +97,11 @@ impl Identity {
     pub(crate) async fn refresh(&self, store: &Store, vault: &Vault) -> Result<(), Error> {
         let Some(agent) = &self.agent else { return Ok(()) };
         let rows = store.identity().list_keys().await?;
-        if *self.loaded.read().rows == rows {
+        if self.loaded.read().rows == rows {
             return Ok(());
         }
         let keys = rows.iter().map(|row| usable(row, agent, vault)).collect::<Result<Vec<_>, _>>()?;
-        *self.loaded.write() = Loaded { rows: Arc::new(rows), keys: Arc::new(keys) };
+        *self.loaded.write() = Loaded { rows, keys: Arc::new(keys) };
         Ok(())
     }
 
@@ -166,6 +166,15 @@ pub async fn rotate(
         false => (now + PUBLISHED_BEFORE, now + PUBLISHED_BEFORE + PUBLISHED_AFTER),
     };
     store.identity().rotate_key(new_key(vault, now, used_from, removed_at), at_once).await
+}
+
+/// Whether all keys can be decrypted. Otherwise a service that signs requests does not start.
+///
+/// # Errors
+/// Database errors only.
+pub async fn can_decrypt_keys(store: &Store, vault: &Vault) -> Result<bool, grabd_store::Error> {
+    let keys = store.identity().list_keys().await?;
+    Ok(keys.iter().all(|key| vault.unseal(&key.secret, key.key_id.as_bytes()).is_ok()))
 }
 
 fn new_key(vault: &Vault, now: Timestamp, used_from: Timestamp, others_removed_at: Timestamp) -> NewIdentityKey {
@@ -234,6 +243,8 @@ mod tests {
         let foreign = Identity::new(AgentUrl::parse("https://grabs.example.com"));
         let refused = foreign.start(&rig.store, &Vault::new([8; 32]), NOW).await;
         assert!(matches!(refused, Err(Error::Decrypt(_))), "{refused:?}");
+        let readable = async |key| can_decrypt_keys(&rig.store, &Vault::new([key; 32])).await.unwrap();
+        assert_eq!((readable(7).await, readable(8).await), (true, false));
         rig.store.close().await;
     }
 
