@@ -34,10 +34,10 @@ impl Command {
     }
 }
 
-pub(super) async fn run(config: &Config, store: &Store, command: Command) -> anyhow::Result<CommandOutput> {
+pub(super) async fn run(config: &Config, store: &Store, command: &Command) -> anyhow::Result<CommandOutput> {
     match command {
         Command::Keys => keys(store, Clock::system().now()).await,
-        Command::Rotate { at_once } => rotate(config, store, at_once).await,
+        Command::Rotate { at_once } => rotate(config, store, *at_once).await,
     }
 }
 

@@ -154,7 +154,7 @@ pub async fn run(config: &Config, args: Args) -> anyhow::Result<bool> {
         Resource::Audit(command) => audit::run(&store, &command).await,
         Resource::Nodes => nodes::run(&store).await,
         Resource::Secrets(command) => secrets::run(config, &store, &command).await,
-        Resource::Identity(command) => identity::run(config, &store, command).await,
+        Resource::Identity(command) => identity::run(config, &store, &command).await,
         Resource::Images(command) => images::run(config, &store, &command).await,
         Resource::Move { to } => move_database::run(config, &store, &to).await,
         Resource::Backup { directory } => backup::create(config, &store, &directory).await,
