@@ -46,7 +46,7 @@ impl AuditVisibility {
 
 impl AuditAction {
     /// All actions, in the order of the filter.
-    pub const ALL: [Self; 55] = [
+    pub const ALL: [Self; 56] = [
         owners("team.create", "Team created"),
         owners("team.rename", "Team renamed"),
         operators("team.delete", "Team deleted"),
@@ -101,6 +101,7 @@ impl AuditAction {
         operators("domain.remove", "Domain rule removed"),
         operators("images.forget", "Place of images removed"),
         operators("secrets.rotate", "Key of stored secrets replaced"),
+        operators("identity.rotate", "Key of the service replaced"),
         operators("backup.create", "Backup made"),
     ];
 

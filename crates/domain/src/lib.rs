@@ -19,6 +19,7 @@ pub mod domains;
 pub mod faults;
 pub mod grabs;
 pub mod idempotency;
+pub mod identity;
 pub mod ids;
 pub mod limits;
 pub mod links;

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use crate::capture::{CaptureSpec, FileKind};
 use crate::domains::DomainRules;
 use crate::grabs::{Failure, RenderMetadata, SlicePlace, Stage, StepImage, ViewportSize};
+use crate::identity::SignatureFields;
 use crate::ids::GrabId;
 
 /// One attempt at a grab.
@@ -31,6 +32,8 @@ pub struct RenderTask {
     pub slot: SlotHold,
     /// The domains whose documents may be loaded.
     pub domains: Arc<DomainRules>,
+    /// Signs requests for documents.
+    pub signer: RequestSigner,
 }
 
 impl RenderTask {
@@ -61,6 +64,33 @@ impl StageReporter {
 impl fmt::Debug for StageReporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("StageReporter").field(&self.0.is_some()).finish()
+    }
+}
+
+/// Signs requests in the name of the service. By default, no request is signed. The renderer does not see the key.
+#[derive(Clone, Default)]
+pub struct RequestSigner(Option<Arc<dyn Fn(&str) -> Option<SignatureFields> + Send + Sync>>);
+
+impl RequestSigner {
+    /// Calls `sign` with the URL of each request that is signed. It must be fast, and make a new signature each time.
+    pub fn new(sign: impl Fn(&str) -> Option<SignatureFields> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(sign)))
+    }
+
+    /// Whether requests are signed.
+    pub const fn is_active(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The header fields that sign a request for this URL. `None` if it is not signed.
+    pub fn sign(&self, url: &str) -> Option<SignatureFields> {
+        self.0.as_ref().and_then(|sign| sign(url))
+    }
+}
+
+impl fmt::Debug for RequestSigner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RequestSigner").field(&self.is_active()).finish()
     }
 }
 

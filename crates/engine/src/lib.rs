@@ -25,6 +25,7 @@ mod error;
 pub mod export;
 mod failpoints;
 pub mod grabs;
+pub mod identity;
 mod image_digest;
 pub mod limits;
 pub mod links;

@@ -85,6 +85,16 @@ pub async fn reseal(store: &Store, vault: &Vault) -> Result<Resealed, grabd_stor
             }
         }
     }
+    for key in store.identity().list_keys().await? {
+        match vault.reseal(&key.secret, key.key_id.as_bytes()) {
+            Ok(None) => {}
+            // `false`: it was removed meanwhile.
+            Ok(Some(new)) => {
+                done.changed += u64::from(store.identity().reseal_key(key.number, key.secret, new).await?);
+            }
+            Err(_) => done.unreadable += 1,
+        }
+    }
     let mut after = None;
     loop {
         let jobs = store.vault().list_sealed_jobs(after, JOB_BATCH).await?;

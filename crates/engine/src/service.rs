@@ -7,6 +7,7 @@ use std::time::Duration;
 use grabd_domain::capture::BlockedContent;
 use grabd_domain::contact_link::{ContactLink, ServiceLinks};
 use grabd_domain::domains::{Domain, DomainRule};
+use grabd_domain::identity::{AgentUrl, SigningIdentity};
 use grabd_domain::ids::{TeamId, UserId};
 use grabd_domain::pricing::Packet;
 use grabd_domain::target::TargetUrl;
@@ -29,6 +30,7 @@ use crate::cluster::{self, Cluster};
 use crate::domains::DomainPolicy;
 use crate::failpoints::Failpoints;
 use crate::grabs::Grabs;
+use crate::identity::Identity;
 use crate::limits::TeamLimits;
 use crate::links::Links;
 use crate::mail::{self, Smtp};
@@ -45,7 +47,7 @@ use crate::retention::Retention;
 use crate::samples::state::Samples;
 use crate::vault::Vault;
 use crate::webhooks::Webhooks;
-use crate::{admission, client_address};
+use crate::{admission, client_address, identity};
 
 /// Settings of the operator.
 #[derive(Clone, Debug)]
@@ -95,6 +97,8 @@ pub struct Operations {
     pub sample_sites: Vec<TargetUrl>,
     /// Limits of monitors.
     pub monitors: MonitorLimits,
+    /// Where the public keys are published. `None`: requests to sites are not signed.
+    pub identity: Option<AgentUrl>,
 }
 
 impl Settings {
@@ -121,6 +125,7 @@ impl Default for Operations {
             links: ServiceLinks::default(),
             sample_sites: Vec::new(),
             monitors: MonitorLimits::default(),
+            identity: None,
         }
     }
 }
@@ -187,6 +192,7 @@ pub struct Core {
     pub(crate) vault: Vault,
     pub(crate) webhooks: Arc<Webhooks>,
     pub(crate) monitors: Arc<Monitors>,
+    pub(crate) identity: Arc<Identity>,
     pub(crate) requests: Arc<RequestQueue>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
@@ -198,8 +204,8 @@ impl Core {
     /// Builds the service. Recovers jobs that an earlier process left leased, then starts the background loops.
     ///
     /// # Errors
-    /// When the store cannot be read.
-    pub async fn start(parts: Parts) -> Result<Self, grabd_store::Error> {
+    /// When the store cannot be read, or the key that signs requests to sites cannot be decrypted.
+    pub async fn start(parts: Parts) -> Result<Self, identity::Error> {
         let Parts {
             store,
             images,
@@ -219,6 +225,8 @@ impl Core {
         } = parts;
         let domains = DomainPolicy::new(settings.operations.domains.clone());
         domains.refresh(&store).await?;
+        let identity = Identity::new(settings.operations.identity.clone());
+        identity.start(&store, &vault, clock.now()).await?;
         let limits = Arc::new(TeamLimits::default());
         limits.refresh(&store).await?;
         let (mailer, mail_queue) = mail::mailer();
@@ -248,6 +256,7 @@ impl Core {
             vault,
             webhooks: Arc::new(webhooks),
             monitors: Arc::default(),
+            identity: Arc::new(identity),
             requests: Arc::default(),
             store,
             guard,
@@ -334,6 +343,16 @@ impl Core {
     /// Maximum number of open asynchronous grabs of a team.
     pub(crate) fn async_queue(&self, team: TeamId) -> u32 {
         self.limits.of(team, TeamLimit::AsyncQueue).unwrap_or(self.settings.async_queue)
+    }
+
+    /// The key with which requests to sites are signed now. `None` if they are not. The same as before until it changes.
+    pub fn signing_identity(&self) -> Option<Arc<SigningIdentity>> {
+        self.identity.current(self.clock.now())
+    }
+
+    /// The directory of the keys with which requests to sites are signed. `None` if they are not.
+    pub fn key_directory(&self) -> Option<identity::Directory> {
+        self.identity.directory(self.clock.now())
     }
 
     /// The current time of the core's clock.

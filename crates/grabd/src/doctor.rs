@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use grabd_domain::identity::DIRECTORY_PATH;
 use grabd_domain::target::TargetHost;
+use grabd_engine::identity::can_decrypt_keys;
 use grabd_engine::webhooks::can_decrypt_secrets;
 use grabd_images::{Images, Location, SignedUploads};
 use rustix::fs::{Access, access};
@@ -40,6 +42,7 @@ pub async fn run(config: &Config, launcher: Option<&Path>) -> bool {
     findings.push(database(config).await);
     findings.push(images(config).await);
     findings.push(secrets(config).await);
+    findings.push(identity(config).await);
     findings.extend(environment(config));
     findings.push(pricing(config));
     findings.extend(selling(config));
@@ -176,6 +179,36 @@ async fn secrets(config: &Config) -> Finding {
     }
     .await;
     Finding::new("secrets", result.map_err(|error| format!("{error:#}")), remedy)
+}
+
+/// Does not request the directory, because the service may not run, and does not create the key file.
+async fn identity(config: &Config) -> Finding {
+    let Some(agent) = config.agent() else {
+        return Finding::new("identity", Ok("requests to sites are not signed".to_owned()), "");
+    };
+    let signed =
+        format!("requests for documents are signed; sites look up the keys at {}{DIRECTORY_PATH}", agent.as_str());
+    let result = async {
+        // The line `database` reports what is missing.
+        if commands_store::missing_file(config)?.is_some() {
+            return Ok(signed);
+        }
+        let Ok(store) = wiring::open_store(config).await else { return Ok(signed) };
+        let key_file = wiring::key_file(config);
+        let can_decrypt = match (store.schema_is_current().await?, key_file.exists()) {
+            (false, _) => true,
+            (true, false) => store.identity().list_keys().await?.is_empty(),
+            (true, true) => can_decrypt_keys(&store, &wiring::open_vault(config)?).await?,
+        };
+        store.close().await;
+        match can_decrypt {
+            true => anyhow::Ok(signed),
+            false => anyhow::bail!("{} does not decrypt the keys that sign requests", key_file.display()),
+        }
+    }
+    .await;
+    let remedy = "Restore the key file that belongs to this database, or run `grabd admin identity rotate --at-once`";
+    Finding::new("identity", result.map_err(|error| format!("{error:#}")), remedy)
 }
 
 /// Variables that no setting is named after. They do not prevent the start, so this is a recommendation.

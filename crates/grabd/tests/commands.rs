@@ -55,7 +55,7 @@ fn tree(dir: &Path) -> BTreeMap<PathBuf, u32> {
     found
 }
 
-const READING: [&[&str]; 14] = [
+const READING: [&[&str]; 15] = [
     &["doctor"],
     &["migrate", "--check"],
     &["admin", "team", "list"],
@@ -67,6 +67,7 @@ const READING: [&[&str]; 14] = [
     &["admin", "ledger", "verify"],
     &["admin", "ledger", "show", "default"],
     &["admin", "domain", "list"],
+    &["admin", "identity", "keys"],
     &["admin", "audit"],
     &["admin", "nodes"],
     &["admin", "backup", "backup"],

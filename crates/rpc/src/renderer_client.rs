@@ -10,8 +10,11 @@ use std::time::Duration;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::domains::DomainRules;
 use grabd_domain::grabs::Stages;
+use grabd_domain::identity::{AgentUrl, SigningIdentity, SigningKey};
 use grabd_domain::limits::LEASE_MARGIN;
-use grabd_domain::render::{Capture, RenderTask, Renderer, RendererStatus, SlotHold, StageReporter};
+use grabd_domain::render::{Capture, RenderTask, Renderer, RendererStatus, RequestSigner, SlotHold, StageReporter};
+use grabd_engine::clock::Clock;
+use grabd_engine::identity;
 use grabd_engine::renderers::{HEARTBEAT_INTERVAL, UploadTarget};
 use grabd_proto::internal::v1::attach_request::Message as Request;
 use grabd_proto::internal::v1::attach_response::Message as Response;
@@ -19,7 +22,8 @@ use grabd_proto::internal::v1::finish_request::Result as FinishResult;
 use grabd_proto::internal::v1::renderer_service_client::RendererServiceClient;
 use grabd_proto::internal::v1::{
     Assignment, AssignmentStage, AttachRequest, BrokenSession, Condition as WireCondition, DomainRules as WireRules,
-    Draining, Hello, Ready, Released, SlotFreed, UploadHeader, UploadTarget as WireTarget,
+    Draining, Hello, Ready, Released, SigningIdentity as WireIdentity, SlotFreed, UploadHeader,
+    UploadTarget as WireTarget,
 };
 use grabd_proto::options;
 use grabd_proto::v1::CaptureOptions;
@@ -224,7 +228,7 @@ where
     let broken = CancellationToken::new();
     let _cancel_on_exit = broken.clone().drop_guard();
     let mut running: HashMap<String, CancellationToken> = HashMap::new();
-    let mut domains = Arc::default();
+    let mut settings = SessionSettings::default();
     let mut heartbeat = tokio::time::interval(HEARTBEAT_INTERVAL);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -255,19 +259,19 @@ where
         running.retain(|_, cancel| !cancel.is_cancelled());
         match message.and_then(|response| response.message) {
             Some(Response::Assignment(mut assignment)) if !offers.take() => {
-                learn_rules(&mut assignment, &mut domains);
+                settings.apply(&mut assignment);
                 let Assignment { grab_id, lease_token, .. } = *assignment;
                 let result = released("it was assigned to a slot that was not offered");
                 renders.spawn(report(core.clone(), grab_id, lease_token, result, Instant::now() + LEASE_MARGIN));
             }
             Some(Response::Assignment(mut assignment)) => {
-                learn_rules(&mut assignment, &mut domains);
+                settings.apply(&mut assignment);
                 offers.session_id = Some(assignment.session_id.clone());
                 // Cancelled by the core, by the end of the session, or when the render has ended.
                 let cancel = broken.child_token();
                 running.insert(assignment.lease_token.clone(), cancel.clone());
                 let (core, worker, outbox) = (core.clone(), Arc::clone(worker), outbox.clone());
-                let domains = Arc::clone(&domains);
+                let SessionSettings { domains, signer } = settings.clone();
                 let offers = match slots {
                     SlotSource::Own(_) => None,
                     SlotSource::Offered { offers, .. } => Some(Arc::clone(offers)),
@@ -276,7 +280,7 @@ where
                     let lease_token = assignment.lease_token.clone();
                     let stages = stage_reporter(outbox.clone(), lease_token.clone());
                     let slot = UsedSlot::new();
-                    let complete = |task| RenderTask { stages, slot: slot.hold.clone(), domains, ..task };
+                    let complete = |task| RenderTask { stages, slot: slot.hold.clone(), domains, signer, ..task };
                     run_assignment(core, &worker, *assignment, complete, &cancel).await;
                     cancel.cancel();
                     let ms = u32::try_from(slot.wait().await.as_millis()).unwrap_or(u32::MAX);
@@ -334,10 +338,30 @@ where
     Ok(())
 }
 
-/// Takes the rules for domains from an assignment, if it has any.
-fn learn_rules(assignment: &mut Assignment, domains: &mut Arc<DomainRules>) {
-    if let Some(WireRules { deny, allow }) = assignment.domain_rules.take() {
-        *domains = Arc::new(DomainRules::restore(deny, allow));
+/// Settings that a core sends with an assignment, for this and all later ones of the session.
+#[derive(Clone, Default)]
+struct SessionSettings {
+    /// The rules for domains.
+    domains: Arc<DomainRules>,
+    /// Signs requests, if they are.
+    signer: RequestSigner,
+}
+
+impl SessionSettings {
+    /// Takes the settings that an assignment has.
+    fn apply(&mut self, assignment: &mut Assignment) {
+        if let Some(WireRules { deny, allow }) = assignment.domain_rules.take() {
+            self.domains = Arc::new(DomainRules::restore(deny, allow));
+        }
+        if let Some(WireIdentity { agent, seed }) = assignment.signing_identity.take() {
+            match AgentUrl::parse(&agent).zip(SigningKey::from_seed(&seed)) {
+                Some((agent, key)) => {
+                    let identity = Arc::new(SigningIdentity { agent, key: Arc::new(key) });
+                    self.signer = identity::signer(Some(identity), Clock::system());
+                }
+                None => tracing::warn!("the core sent a key for signatures that cannot be used"),
+            }
+        }
     }
 }
 
@@ -380,8 +404,7 @@ async fn run_assignment<T, R>(
     <T::ResponseBody as HttpBody>::Error: Into<StdError> + Send,
     R: Renderer,
 {
-    let Assignment { grab_id, lease_token, options, budget, alone, margin, upload, session_id: _, domain_rules: _ } =
-        assignment;
+    let Assignment { grab_id, lease_token, options, budget, alone, margin, upload, .. } = assignment;
     let budget = budget.and_then(|budget| Duration::try_from(budget).ok()).unwrap_or_default();
     let task = task(&grab_id, options, budget, alone).map(complete);
     let margin = margin.and_then(|margin| Duration::try_from(margin).ok()).unwrap_or(LEASE_MARGIN);
@@ -455,5 +478,40 @@ async fn upload_image<R>(
 fn task(grab_id: &str, options: Option<CaptureOptions>, budget: Duration, alone: bool) -> Option<RenderTask> {
     let spec = CaptureSpec::restore(&options::decode(options?, Vec::new()))?;
     let (id, stages, slot) = (grab_id.parse().ok()?, StageReporter::default(), SlotHold::default());
-    Some(RenderTask { id, spec, budget, alone, stages, slot, domains: Arc::default() })
+    let (domains, signer) = (Arc::default(), RequestSigner::default());
+    Some(RenderTask { id, spec, budget, alone, stages, slot, domains, signer })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_key(agent: &str, seed: &'static [u8]) -> Assignment {
+        let identity = WireIdentity { agent: agent.to_owned(), seed: Bytes::from_static(seed) };
+        Assignment { signing_identity: Some(identity), ..Assignment::default() }
+    }
+
+    #[test]
+    fn requests_are_signed_with_the_last_key_that_the_core_has_sent() {
+        let mut settings = SessionSettings::default();
+        settings.apply(&mut Assignment::default());
+        assert!(!settings.signer.is_active());
+        let signed_with = |settings: &SessionSettings, byte: u8| {
+            let [_, (_, input), _] = settings.signer.sign("https://example.com/").unwrap();
+            input.contains(SigningKey::from_seed(&[byte; 32]).unwrap().id())
+        };
+        settings.apply(&mut with_key("https://grabs.example.com", &[1; 32]));
+        assert!(signed_with(&settings, 1));
+        // Later assignments without a key, and those with one that cannot be used, change nothing.
+        for mut assignment in [
+            Assignment::default(),
+            with_key("http://grabs.example.com", &[2; 32]),
+            with_key("https://grabs.example.com", &[2; 31]),
+        ] {
+            settings.apply(&mut assignment);
+            assert!(signed_with(&settings, 1));
+        }
+        settings.apply(&mut with_key("https://grabs.example.com", &[2; 32]));
+        assert!(signed_with(&settings, 2));
+    }
 }

@@ -8,6 +8,7 @@ use futures::{Stream, StreamExt};
 use grabd_domain::capture::CaptureRequest;
 use grabd_domain::domains::{DomainRule, DomainRules};
 use grabd_domain::grabs::{Failure, FailureReason, SlicePlace, StepImage, ViewportSize};
+use grabd_domain::identity::SigningIdentity;
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::limits::shortened;
 use grabd_domain::render::RendererStatus;
@@ -24,8 +25,8 @@ use grabd_proto::internal::v1::renderer_service_server::RendererService;
 use grabd_proto::internal::v1::{
     Assignment, AssignmentStage, AttachRequest, AttachResponse, Cancel, Condition as WireCondition,
     DomainRules as WireRules, FileHeader, FinishPictureRequest, FinishPictureResponse, FinishRequest, FinishResponse,
-    Hello, PageFailure, Picture, PictureHeader, Released, Returned, SliceHeader, StepImageHeader, UploadHeader,
-    UploadTarget as WireTarget, ViewportHeader,
+    Hello, PageFailure, Picture, PictureHeader, Released, Returned, SigningIdentity as WireIdentity, SliceHeader,
+    StepImageHeader, UploadHeader, UploadTarget as WireTarget, ViewportHeader,
 };
 use grabd_proto::options;
 use tokio::time::{MissedTickBehavior, timeout};
@@ -81,14 +82,14 @@ impl RendererService for RendererSessions {
         // A renderer with one core is part of its process.
         let is_remote = matches!(slots, SessionSlots::Offered { .. });
         let core = self.0.clone();
-        let mut sent_rules = Arc::default();
+        let mut sent = SentSettings::default();
         let responses = ReceiverStream::new(messages).then(move |message| {
             let core = core.clone();
-            let rules = match &message {
-                SessionMessage::Assign(_) => new_rules(&core, &mut sent_rules),
-                SessionMessage::Cancel(_) | SessionMessage::Return(_) => None,
+            let update = match &message {
+                SessionMessage::Assign(_) => sent.update(&core),
+                SessionMessage::Cancel(_) | SessionMessage::Return(_) => SettingsUpdate::default(),
             };
-            async move { Ok(to_response(&core, id, is_remote, message, rules).await) }
+            async move { Ok(to_response(&core, id, is_remote, message, update).await) }
         });
         Ok(Response::new(Box::pin(responses)))
     }
@@ -226,14 +227,44 @@ async fn next_part(parts: &mut Streaming<FinishPictureRequest>) -> Result<Option
     }
 }
 
-/// The rules for domains, unless the session has been sent the same.
-fn new_rules(core: &Core, sent: &mut Arc<DomainRules>) -> Option<WireRules> {
-    let rules = renderers::domain_rules(core);
-    if *rules == **sent {
-        return None;
+/// The settings that a session has been sent with earlier assignments. They are not sent again.
+#[derive(Default)]
+struct SentSettings {
+    rules: Arc<DomainRules>,
+    identity: Option<Arc<SigningIdentity>>,
+}
+
+/// The settings that a session is sent with an assignment, because they have changed.
+#[derive(Default)]
+struct SettingsUpdate {
+    rules: Option<WireRules>,
+    identity: Option<WireIdentity>,
+}
+
+impl SentSettings {
+    /// What has changed since the last call.
+    fn update(&mut self, core: &Core) -> SettingsUpdate {
+        SettingsUpdate { rules: self.new_rules(core), identity: self.new_identity(core.signing_identity()) }
     }
-    *sent = rules.clone();
-    Some(WireRules { deny: rules.domains(DomainRule::Deny), allow: rules.domains(DomainRule::Allow) })
+
+    fn new_rules(&mut self, core: &Core) -> Option<WireRules> {
+        let rules = renderers::domain_rules(core);
+        if *rules == *self.rules {
+            return None;
+        }
+        self.rules = rules.clone();
+        Some(WireRules { deny: rules.domains(DomainRule::Deny), allow: rules.domains(DomainRule::Allow) })
+    }
+
+    fn new_identity(&mut self, current: Option<Arc<SigningIdentity>>) -> Option<WireIdentity> {
+        let current = current?;
+        if self.identity.as_ref().is_some_and(|sent| sent.key.id() == current.key.id()) {
+            return None;
+        }
+        let (agent, seed) = (current.agent.as_str().to_owned(), current.key.seed().to_vec());
+        self.identity = Some(current);
+        Some(WireIdentity { agent, seed: seed.into() })
+    }
 }
 
 /// A message for a renderer, which may upload images itself if it is remote.
@@ -242,7 +273,7 @@ async fn to_response(
     session: SessionId,
     is_remote: bool,
     message: SessionMessage,
-    domain_rules: Option<WireRules>,
+    update: SettingsUpdate,
 ) -> AttachResponse {
     let message = match message {
         SessionMessage::Assign(lease) => {
@@ -259,7 +290,8 @@ async fn to_response(
                 margin: prost_types::Duration::try_from(lease.spec.lease_margin()).ok(),
                 upload: upload.map(|target| wire_target(target, core.image_max_bytes())),
                 session_id: session.to_string(),
-                domain_rules,
+                domain_rules: update.rules,
+                signing_identity: update.identity,
             }))
         }
         SessionMessage::Cancel(token) => Outgoing::Cancel(Cancel { lease_token: token.to_string() }),
@@ -396,6 +428,8 @@ fn parse(result: FinishResult, image_max_bytes: u64) -> Result<AttemptResult, St
 
 #[cfg(test)]
 mod tests {
+    use grabd_domain::identity::{AgentUrl, SigningKey};
+
     use super::*;
 
     #[test]
@@ -410,6 +444,21 @@ mod tests {
             assert!(message.contains("grabd 9.8.7") && message.contains(env!("CARGO_PKG_VERSION")), "{message}");
         }
         assert!(session_slots(&hello(PROTOCOL, -1)).is_err());
+    }
+
+    #[test]
+    fn key_is_sent_once_until_it_changes() {
+        let identity = |byte| {
+            let key = SigningKey::from_seed(&[byte; 32]).map(Arc::new);
+            let agent = AgentUrl::parse("https://grabs.example.com");
+            Some(Arc::new(SigningIdentity { agent: agent.unwrap(), key: key.unwrap() }))
+        };
+        let mut sent = SentSettings::default();
+        assert_eq!(sent.new_identity(None), None);
+        let first = sent.new_identity(identity(1)).unwrap();
+        assert_eq!((&*first.agent, &*first.seed), ("https://grabs.example.com", &[1; 32][..]));
+        assert_eq!(sent.new_identity(identity(1)), None);
+        assert_eq!(sent.new_identity(identity(2)).map(|sent| sent.seed.to_vec()), Some(vec![2; 32]));
     }
 
     #[test]

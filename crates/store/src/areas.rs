@@ -32,5 +32,6 @@ area!(Limits, limits, "Limits of teams, and requests that processes count togeth
 area!(Operators, operator, "Rules for domains, and reads for operators across all teams.");
 area!(Retention, retention, "What is deleted, and when.");
 area!(ImageStore, images, "Where images are, and which are being moved.");
+area!(Identity, identity, "The keys of the service for signatures of its requests to captured sites.");
 area!(Vault, vault, "Secrets that are stored encrypted.");
 area!(Nodes, nodes, "The processes of a cluster.");

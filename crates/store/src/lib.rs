@@ -6,7 +6,7 @@
 //!   storage, lot.
 //! - `database/` opens the two databases and runs transactions on them.
 //! - `entities/` has one file per table, and `codes.rs` the integer codes of enums.
-//! - [`nodes`] has the processes of a cluster, and [`requests`] the recorded API requests.
+//! - [`nodes`] has the processes of a cluster, [`requests`] the recorded API requests, and [`identity`] the keys for signatures.
 //!
 //! Reads and changes are methods of [`areas`]: `store.grabs().complete(..)`. To add a change, add a file to its module with its
 //! argument type, `impl Transaction` for it and a method of its area. To add a column, add a migration step, extend the entity
@@ -21,6 +21,7 @@ pub mod areas;
 pub mod audit;
 pub mod credits;
 pub mod grabs;
+pub mod identity;
 pub mod image_places;
 pub mod limits;
 pub mod low_balance;

@@ -28,6 +28,7 @@ mod hard_pages;
 mod hostile_clients;
 mod hostile_pages;
 mod idempotency;
+mod identity;
 mod images;
 mod isolation;
 mod limits;

@@ -91,7 +91,7 @@ impl Interactions {
 
 impl<'a> CaptureContext<'a> {
     pub(super) fn new(tab: &'a Tab, task: &'a RenderTask, limits: Limits, time: TimeMode, deadline: Instant) -> Self {
-        let RenderTask { spec, stages, domains, .. } = task;
+        let RenderTask { spec, stages, domains, signer, .. } = task;
         let now = Instant::now();
         let budget = deadline.saturating_duration_since(now);
         let load_limit = LOAD_LIMIT + budget.saturating_sub(RENDER_BUDGET);
@@ -101,7 +101,7 @@ impl<'a> CaptureContext<'a> {
             tab.listener.set_blocklist(blocklist);
         }
         let blocklist = tab.listener.blocklist().cloned();
-        let interception = Interception::new(spec, blocklist, domains.clone(), limits.respect_opt_out);
+        let interception = Interception::new(spec, blocklist, domains.clone(), limits.respect_opt_out, signer.clone());
         let (clock, interactions, consent) =
             (Clock::new(tab, time), Interactions::default(), ConsentProgress::default());
         Self {

@@ -7,7 +7,7 @@ use grabd_domain::capture::{CaptureRequest, CaptureSpec, Secret};
 use grabd_domain::domains::{Domain, DomainRule, DomainRules};
 use grabd_domain::grabs::{FailureReason, Warning};
 use grabd_domain::ids::GrabId;
-use grabd_domain::render::{RenderError, RenderTask, Renderer as _, SlotHold, StageReporter};
+use grabd_domain::render::{RenderError, RenderTask, Renderer as _, RequestSigner, SlotHold, StageReporter};
 use uuid::Uuid;
 
 use crate::rig::{DecodedImage, Rig, request, task};
@@ -58,6 +58,7 @@ fn own_html(body: &str) -> RenderTask {
         stages: StageReporter::default(),
         slot: SlotHold::default(),
         domains: rules(DomainRule::Allow),
+        signer: RequestSigner::default(),
     }
 }
 

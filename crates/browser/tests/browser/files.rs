@@ -7,7 +7,7 @@ use grabd_browser::FrameMode;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec, FileKind, Secret};
 use grabd_domain::grabs::Warning;
 use grabd_domain::ids::GrabId;
-use grabd_domain::render::{Capture, RenderTask, Renderer as _, SlotHold, StageReporter};
+use grabd_domain::render::{Capture, RenderTask, Renderer as _, RequestSigner, SlotHold, StageReporter};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -330,6 +330,7 @@ fn own_document(html: &str, base_url: &str) -> RenderTask {
         stages: StageReporter::default(),
         slot: SlotHold::default(),
         domains: Arc::default(),
+        signer: RequestSigner::default(),
     }
 }
 

@@ -60,6 +60,8 @@ mod selectors;
 #[cfg(test)]
 mod selftest;
 #[cfg(test)]
+mod signed;
+#[cfg(test)]
 mod site;
 #[cfg(test)]
 mod slices;

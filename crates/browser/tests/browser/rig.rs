@@ -10,7 +10,7 @@ use grabd_domain::address::Policy;
 use grabd_domain::capture::{CaptureRequest, CaptureSpec};
 use grabd_domain::grabs::{Failure, FailureReason, RenderMetadata};
 use grabd_domain::ids::GrabId;
-use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer, SlotHold, StageReporter};
+use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer, RequestSigner, SlotHold, StageReporter};
 use grabd_domain::target::TargetUrl;
 use grabd_egress::Guard;
 use serde_json::Value;
@@ -125,6 +125,7 @@ pub(crate) fn task(request: CaptureRequest) -> RenderTask {
         stages: StageReporter::default(),
         slot: SlotHold::default(),
         domains: Arc::default(),
+        signer: RequestSigner::default(),
     }
 }
 

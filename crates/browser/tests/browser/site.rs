@@ -99,15 +99,21 @@ impl Site {
         self.hits.lock().unwrap().values().sum()
     }
 
+    /// Heads of the requests for a path, as they were sent.
+    pub(crate) fn sent_heads(&self, path: &str) -> Vec<String> {
+        let of_path =
+            |head: &&String| head.split([' ', '?']).nth(1).is_some_and(|target| target.eq_ignore_ascii_case(path));
+        self.heads.lock().unwrap().iter().filter(of_path).cloned().collect()
+    }
+
     /// Heads of the requests for a path, in lower case.
     pub(crate) fn heads(&self, path: &str) -> Vec<String> {
-        let of_path = |head: &&String| head.split([' ', '?']).nth(1) == Some(path);
-        self.heads.lock().unwrap().iter().filter(of_path).cloned().collect()
+        self.sent_heads(path).into_iter().map(|head| head.to_ascii_lowercase()).collect()
     }
 
     /// Heads of all requests, in lower case.
     pub(crate) fn all_heads(&self) -> String {
-        self.heads.lock().unwrap().concat()
+        self.heads.lock().unwrap().concat().to_ascii_lowercase()
     }
 
     /// Waits for a request for a path, other than those that earlier calls waited for.
@@ -146,7 +152,7 @@ impl Site {
             buffer.drain(..end);
             let target = head.split(' ').nth(1)?.to_owned();
             let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-            self.heads.lock().unwrap().push(head.to_ascii_lowercase());
+            self.heads.lock().unwrap().push(head);
             *self.hits.lock().unwrap().entry(path.to_owned()).or_default() += 1;
             self.arrived.notify_waiters();
             let found = match path {

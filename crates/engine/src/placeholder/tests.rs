@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use grabd_domain::capture::{CaptureRequest, OptionValue, SliceNumber, StepImageNumber, ViewportNumber};
 use grabd_domain::ids::GrabId;
-use grabd_domain::render::{SlotHold, StageReporter};
+use grabd_domain::render::{RequestSigner, SlotHold, StageReporter};
 use image::{ImageFormat, RgbImage};
 
 use super::*;
@@ -192,6 +192,7 @@ async fn render_reports_a_page_that_responded_at_once() {
         stages: StageReporter::default(),
         slot: SlotHold::default(),
         domains: Arc::default(),
+        signer: RequestSigner::default(),
     };
     let Capture { image, metadata, .. } = placeholder.render(task).await.unwrap();
     assert_eq!(image, placeholder.draw(&spec).await.unwrap());

@@ -83,6 +83,14 @@ async fn sweep(core: &Core) {
     step(core, "last_use", core.accounts.last_use.write(&core.store, core.clock.now())).await;
     step(core, "domains", core.grabs.domains.refresh(&core.store)).await;
     step(core, "team_limits", refresh_limits(core)).await;
+    refresh_identity(core).await;
+}
+
+async fn refresh_identity(core: &Core) {
+    if let Err(error) = core.identity.refresh(&core.store, &core.vault).await {
+        core.metrics.sweep_failed("identity");
+        tracing::warn!(%error, cause = ?error, "the keys of signatures could not be read; using the known ones");
+    }
 }
 
 async fn refresh_limits(core: &Core) -> Result<(), grabd_store::Error> {

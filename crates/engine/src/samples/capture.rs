@@ -18,7 +18,7 @@ use super::cache::Outcome;
 use super::image::{SampleError, SampleImage};
 use super::sample::{Place, Sample, SamplePage, SampleSite};
 use crate::service::Core;
-use crate::{random, targets};
+use crate::{identity, random, targets};
 
 /// Time limit of a render. The pages need a second.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
@@ -113,7 +113,9 @@ async fn render(core: &Core, sample: Sample) -> Result<SampleImage, SampleError>
     let id = random::grab_id(now);
     let (stages, is_free) = (StageReporter::default(), CancellationToken::new());
     let (hold, domains) = (SlotHold::new(is_free.clone().drop_guard()), core.grabs.domains.current());
-    let rendered = render(RenderTask { id, spec, budget: TIME_LIMIT, alone: false, stages, slot: hold, domains }).await;
+    let signer = identity::signer(core.signing_identity(), core.clock.clone());
+    let task = RenderTask { id, spec, budget: TIME_LIMIT, alone: false, stages, slot: hold, domains, signer };
+    let rendered = render(task).await;
     // A sample that is late is no harm.
     let _ = timeout(TIME_LIMIT, is_free.cancelled()).await;
     drop(slot);

@@ -3,12 +3,23 @@
 use std::path::PathBuf;
 
 use grabd_browser::{FrameMode, NetworkJail};
+use grabd_domain::identity::AgentUrl;
 use serde::Deserialize;
 
 use super::Problems;
 
 /// The most characters that are appended to the User-Agent.
 const MAX_USER_AGENT: usize = 200;
+
+/// How the service names itself to sites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestIdentity {
+    /// Not at all.
+    None,
+    /// By signatures of requests for documents.
+    Signed,
+}
 
 /// Section `browser`.
 #[derive(Clone, Debug, Deserialize)]
@@ -29,11 +40,24 @@ pub struct Browser {
     pub memory_limit_megabytes: u64,
     pub process_limit: u32,
     pub user_agent: String,
+    pub identity: RequestIdentity,
+    pub identity_url: String,
     pub filter_lists: PathBuf,
 }
 
 impl Browser {
-    pub(super) fn validate(&self, problems: &mut Problems) {
+    /// The origin under which the keys of signatures are published. `None` if requests are not signed.
+    pub(super) fn agent(&self, public_url: &str) -> Option<AgentUrl> {
+        let url = if self.identity_url.is_empty() { public_url } else { &self.identity_url };
+        match self.identity {
+            RequestIdentity::None => None,
+            RequestIdentity::Signed => AgentUrl::parse(url),
+        }
+    }
+
+    /// `public_url` is that of the configuration.
+    pub(super) fn validate(&self, public_url: &str, problems: &mut Problems) {
+        self.validate_identity(public_url, problems);
         problems.at_least_one("browser.settle_ms", self.settle_ms);
         problems.at_least_one("browser.recycle_grabs", self.recycle_grabs.into());
         problems.at_least_one("browser.recycle_seconds", self.recycle_seconds);
@@ -52,6 +76,16 @@ impl Browser {
         }
         if self.slots > 64 {
             problems.add("browser.slots", &self.slots.to_string(), "at most 64");
+        }
+    }
+
+    fn validate_identity(&self, public_url: &str, problems: &mut Problems) {
+        let url = &self.identity_url;
+        if !url.is_empty() && AgentUrl::parse(url).is_none() {
+            problems.add("browser.identity_url", url, AgentUrl::ALLOWED);
+        } else if self.identity == RequestIdentity::Signed && self.agent(public_url).is_none() {
+            let allowed = format!("none, unless browser.identity_url or http.public_url is {}", AgentUrl::ALLOWED);
+            problems.add("browser.identity", "signed", &allowed);
         }
     }
 }

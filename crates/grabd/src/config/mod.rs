@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use grabd_domain::identity::AgentUrl;
 use grabd_engine::operator::LimitSettings;
 use serde::Deserialize;
 
@@ -51,7 +52,7 @@ pub use abuse::{Abuse, Strangers};
 pub use accounts::Accounts;
 pub use audit::Audit;
 pub use billing::Billing;
-pub use browser::Browser;
+pub use browser::{Browser, RequestIdentity};
 pub use bus::Bus;
 pub use capture::Capture;
 pub use cluster::{Cluster, TlsFiles};
@@ -195,7 +196,7 @@ impl Config {
         self.limits.validate(&mut problems);
         self.monitors.validate(&mut problems);
         self.abuse.validate(&mut problems);
-        self.browser.validate(&mut problems);
+        self.browser.validate(&self.http.public_url, &mut problems);
         self.capture.validate(&mut problems);
         self.images.validate(&mut problems);
         self.accounts.validate(&self.mail, &mut problems);
@@ -215,6 +216,11 @@ impl Config {
             true => format!("http://{listening}"),
             false => self.http.public_url.trim_end_matches('/').to_owned(),
         }
+    }
+
+    /// The origin under which the keys of signatures are published. `None` if requests to sites are not signed.
+    pub fn agent(&self) -> Option<AgentUrl> {
+        self.browser.agent(&self.http.public_url)
     }
 
     /// OAuth settings, derived from the public URL by default.

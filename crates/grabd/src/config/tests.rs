@@ -64,6 +64,10 @@ fn invalid_settings_are_reported_with_their_key() {
         ("browser.memory_limit_megabytes", "511", "browser.memory_limit_megabytes"),
         ("browser.process_limit", "199", "browser.process_limit"),
         ("browser.user_agent", "a\tb", "browser.user_agent"),
+        ("browser.identity", "hidden", "identity"),
+        ("browser.identity", "signed", "`browser.identity` must be none, unless"),
+        ("browser.identity_url", "http://a.example", "browser.identity_url"),
+        ("browser.identity_url", "https://a.example/path", "browser.identity_url"),
         ("capture.full_page_max_height_px", "20000", "capture.full_page_max_height_px"),
         ("capture.image_max_megabytes", "0", "capture.image_max_megabytes"),
         ("capture.image_max_megabytes", "127", "capture.image_max_megabytes"),
@@ -101,6 +105,20 @@ fn invalid_settings_are_reported_with_their_key() {
 fn all_problems_are_reported_together() {
     let problems = with(&[("limits.async_queue", "0"), ("browser.settle_ms", "0")]).unwrap_err();
     assert!(problems.contains("limits.async_queue") && problems.contains("browser.settle_ms"), "{problems}");
+}
+
+#[test]
+fn keys_are_published_at_the_public_url_unless_another_is_set() {
+    let agent = |settings: &[(&'static str, &str)]| {
+        let agent = with(settings).unwrap().agent();
+        agent.map(|agent| agent.as_str().to_owned())
+    };
+    let (signed, public) = (("browser.identity", "signed"), ("http.public_url", "https://grabs.example.com/"));
+    let own = ("browser.identity_url", "https://bot.example.com");
+    assert_eq!(agent(&[public, own]), None);
+    assert_eq!(agent(&[public, signed]).as_deref(), Some("https://grabs.example.com"));
+    assert_eq!(agent(&[public, signed, own]).as_deref(), Some("https://bot.example.com"));
+    assert_eq!(agent(&[signed, own]).as_deref(), Some("https://bot.example.com"));
 }
 
 #[test]

@@ -181,7 +181,8 @@ impl Service {
             images
                 .merge(health.clone())
                 .merge(stripe::router(core.clone()))
-                .merge(well_known::router(&config.http.security_contact, &public_url)),
+                .merge(well_known::router(&config.http.security_contact, &public_url))
+                .merge(well_known::keys(core.clone())),
             &public_url,
         ));
         let not_found: Arc<dyn Fn() -> Response + Send + Sync> = Arc::new(grabd_web::not_found_page(core.clone()));

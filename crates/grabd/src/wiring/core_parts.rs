@@ -77,6 +77,7 @@ pub async fn start_core(
                 sample_sites: config.samples.urls(),
                 links: config.service.links(),
                 monitors: config.monitors.limits(),
+                identity: config.agent(),
                 ..operations(&config.abuse, &config.audit)
             },
         },

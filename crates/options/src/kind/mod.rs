@@ -10,10 +10,22 @@ const SELECTOR_CHARS: usize = 1024;
 /// The most characters of a URL pattern.
 const PATTERN_CHARS: usize = 512;
 
-/// Headers that describe the connection, that the browser sets itself, or that have an option of their own. The browser
-/// takes a referrer along to other origins.
-const REFUSED_HEADERS: [&str; 9] =
-    ["host", "content-length", "connection", "transfer-encoding", "upgrade", "te", "trailer", "cookie", "referer"];
+/// Headers that describe the connection, that the browser sets itself, that have an option of their own, or by which a service
+/// names itself to sites. The browser takes a referrer along to other origins.
+const REFUSED_HEADERS: [&str; 12] = [
+    "host",
+    "content-length",
+    "connection",
+    "transfer-encoding",
+    "upgrade",
+    "te",
+    "trailer",
+    "cookie",
+    "referer",
+    "signature",
+    "signature-agent",
+    "signature-input",
+];
 
 /// Beginnings of the names of such headers.
 const REFUSED_PREFIXES: [&str; 2] = ["proxy-", "sec-"];

@@ -13,6 +13,7 @@ pub(crate) mod grab;
 pub(crate) mod grab_file;
 pub(crate) mod grab_tally;
 pub(crate) mod idem;
+pub(crate) mod identity_key;
 pub(crate) mod image_gc;
 pub(crate) mod image_move;
 pub(crate) mod image_place;

@@ -19,6 +19,7 @@ mod fairness;
 mod files;
 mod first_steps;
 mod idempotency;
+mod identity;
 mod images;
 mod key_usage;
 mod lease;

@@ -112,6 +112,7 @@ pub(super) const SOURCES: &[Source] = &[
     source!(OPERATORS, "docs/operating/browser.md", "browser", SETUP, "Its sandbox, resources and filter lists."),
     source!(OPERATORS, "docs/operating/accounts.md", "accounts", SETUP, "Teams, keys, people, apps and operators."),
     source!(OPERATORS, "docs/operating/limits.md", "limits", SETUP, "Limits of teams, clients and accounts."),
+    source!(OPERATORS, "docs/operating/identity.md", "identity", SETUP, "Signed requests, which sites can allow."),
     source!(OPERATORS, "docs/operating/mail.md", "mail", SETUP, "The mail server and verified addresses."),
     source!(OPERATORS, "docs/operating/billing.md", "billing", SETUP, "Packages of credits with Stripe."),
     source!(OPERATORS, "docs/operating/monitoring.md", "monitoring", OPERATION, "Health, metrics and capacity."),

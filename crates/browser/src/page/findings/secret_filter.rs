@@ -7,9 +7,9 @@ use grabd_domain::capture::{BasicAuth, Secrets};
 use serde::Serialize;
 use url::{Url, form_urlencoded};
 
-/// Headers with credentials and cookies, in lower case.
-const SECRET_HEADERS: [&str; 6] =
-    ["authorization", "proxy-authorization", "cookie", "cookie2", "set-cookie", "set-cookie2"];
+/// Headers with credentials, cookies and signatures of the service, which are valid for a minute. In lower case.
+const SECRET_HEADERS: [&str; 7] =
+    ["authorization", "proxy-authorization", "cookie", "cookie2", "set-cookie", "set-cookie2", "signature"];
 
 /// The fewest characters of a secret that is looked for in texts. Shorter ones are in many texts by chance.
 const LEAST_CHARS: usize = 4;
@@ -158,6 +158,7 @@ mod tests {
             ("Proxy-Authorization", "x"),
             ("COOKIE", "a=b"),
             ("Set-Cookie", "a=b"),
+            ("Signature", "sig1=:YQ==:"),
             ("x-token", "another"),
             ("x-short", "a"),
             ("x-echo", "got token-value"),

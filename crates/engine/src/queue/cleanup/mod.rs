@@ -83,6 +83,7 @@ async fn clean_up(core: &Core, clock: &mut ClockCheck) {
     step(core, "unverified", expiry::run(core, now)).await;
     step(core, "erasures", erasure::run(core)).await;
     step(core, "tallies", purge(TIME, || store.retention().purge_tallies(now, PURGE))).await;
+    step(core, "identity_keys", async { store.identity().purge_keys(now).await.map(drop) }).await;
     step(core, "images", collect_images(core, now)).await;
     if core.cluster.is_some() {
         step(core, "nodes", async { store.nodes().purge_nodes().await.map(drop) }).await;

@@ -1,5 +1,5 @@
-//! Requests that are paused before they are sent: some are blocked, documents of some domains are not loaded, and requests to
-//! the target's origin get the caller's headers.
+//! Requests that are paused before they are sent: some are blocked, documents of some domains are not loaded, requests to the
+//! target's origin get the caller's headers, and those for documents are signed in the name of the service.
 //!
 //! All uses of the browser's `Fetch` domain are here, because each call replaces the patterns of the one before.
 
@@ -15,6 +15,8 @@ use chromiumoxide::cdp::browser_protocol::network::{ErrorReason, ResourceType};
 use chromiumoxide::cdp::browser_protocol::page::AddScriptToEvaluateOnNewDocumentParams;
 use grabd_domain::capture::{BasicAuth, CaptureSpec, RequestType, Secrets};
 use grabd_domain::domains::DomainRules;
+use grabd_domain::identity::SignatureFields;
+use grabd_domain::render::RequestSigner;
 use url::{Origin, Url};
 
 use crate::blocklists::Blocklist;
@@ -65,6 +67,8 @@ pub(in crate::page) struct Interception<'a> {
     denied_documents: AtomicU32,
     /// The PDF that is captured.
     pdf: OnceLock<PdfTarget>,
+    /// Signs requests for documents.
+    signer: RequestSigner,
 }
 
 /// A PDF that is drawn in a document of ours, which has its address.
@@ -98,6 +102,7 @@ impl<'a> Interception<'a> {
         blocklist: Option<Arc<Blocklist>>,
         domains: Arc<DomainRules>,
         respect_opt_out: bool,
+        signer: RequestSigner,
     ) -> Self {
         let Secrets { headers, basic_auth, .. } = &spec.secrets;
         let mut headers = headers.clone();
@@ -116,6 +121,7 @@ impl<'a> Interception<'a> {
             respect_opt_out,
             denied_documents: AtomicU32::new(0),
             pdf: OnceLock::new(),
+            signer,
         }
     }
 
@@ -182,9 +188,13 @@ impl<'a> Interception<'a> {
             let resource_type = Some(ResourceType::Document);
             patterns.push(RequestPattern { resource_type, ..of_url(escaped(target.as_str()).replace('*', r"\*")) });
         }
+        if let Some(pdf) = self.pdf.get().filter(|_| self.signer.is_active()) {
+            // The script that draws the PDF requests it again.
+            patterns.push(of_url(escaped(&pdf.url).replace('*', r"\*")));
+        }
         // Before the host of a main document can be refused by a list.
         let has_lists = self.blocklist.as_ref().is_some_and(|list| list.has_lists());
-        if navigation_blocked || has_lists || !self.domains.is_empty() {
+        if navigation_blocked || has_lists || !self.domains.is_empty() || self.signer.is_active() {
             patterns.push(of_type(ResourceType::Document));
         }
         if self.respect_opt_out {
@@ -267,13 +277,9 @@ impl<'a> Interception<'a> {
                 return Decision::Fail(ErrorReason::BlockedByClient);
             }
         }
-        if !self.acts_for_caller(paused, requester) {
-            return Decision::Continue;
-        }
-        let is_replaced = |name: &str| self.headers.iter().any(|(of, _)| of.eq_ignore_ascii_case(name));
-        let own = paused.headers.iter().filter(|(name, _)| !is_replaced(name));
-        let all = own.chain(&self.headers).map(|(name, value)| HeaderEntry::new(name.clone(), value.clone()));
-        Decision::ContinueWith(all.collect())
+        let headers: &[(String, String)] = if self.acts_for_caller(paused, requester) { &self.headers } else { &[] };
+        let signature = if is_document || pdf.is_some() { self.signer.sign(&paused.url) } else { None };
+        with_headers(paused, headers, signature.as_ref())
     }
 
     fn deny_document(&self) -> Decision {
@@ -306,6 +312,21 @@ impl<'a> Interception<'a> {
         };
         is_in_target && is_made_by_target
     }
+}
+
+/// Sends a request with these headers of the caller and this signature besides its own headers. The signature is for this
+/// request only: the browser sends no headers that were set here to where a response redirects, which is paused again.
+fn with_headers(paused: &PausedRequest, headers: &[(String, String)], signature: Option<&SignatureFields>) -> Decision {
+    if headers.is_empty() && signature.is_none() {
+        return Decision::Continue;
+    }
+    let is_signature = |name: &str| signature.into_iter().flatten().any(|(of, _)| of.eq_ignore_ascii_case(name));
+    let is_replaced = |name: &str| headers.iter().any(|(of, _)| of.eq_ignore_ascii_case(name));
+    let own = paused.headers.iter().filter(|(name, _)| !is_replaced(name));
+    let unsigned = own.chain(headers).filter(|(name, _)| !is_signature(name));
+    let unsigned = unsigned.map(|(name, value)| HeaderEntry::new(name.clone(), value.clone()));
+    let signed = signature.into_iter().flatten().map(|(name, value)| HeaderEntry::new(*name, value.clone()));
+    Decision::ContinueWith(unsigned.chain(signed).collect())
 }
 
 /// An HTML document as the response to a paused request.

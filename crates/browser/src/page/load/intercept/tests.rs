@@ -16,7 +16,7 @@ fn paused(kind: &str, url: &str) -> PausedRequest {
 }
 
 fn interception(spec: &CaptureSpec) -> Interception<'_> {
-    Interception::new(spec, None, Arc::default(), false)
+    Interception::new(spec, None, Arc::default(), false, RequestSigner::default())
 }
 
 /// The decision about a request of the document in the main frame, or of a frame in it.
@@ -184,7 +184,7 @@ fn documents_of_denied_domains_are_not_loaded_and_counted_in_frames() {
     let spec = spec(|_| ());
     let denied = (Domain::parse("denied.example.com").unwrap(), DomainRule::Deny);
     let rules: Arc<DomainRules> = Arc::new([denied].into_iter().collect());
-    let interception = Interception::new(&spec, None, rules, true);
+    let interception = Interception::new(&spec, None, rules, true, RequestSigner::default());
     let decide = |kind: &str, url: &str, is_main, opts_out| {
         let request = PausedRequest { opts_out, ..paused(kind, url) };
         interception.decide(&request, false, &Requester { main: None, document: None, is_main })
@@ -217,4 +217,85 @@ fn document_of_a_pdf_is_answered_and_the_pdf_is_loaded_whatever_is_blocked() {
     assert_eq!(decide("Fetch", url, true), Decision::Continue);
     assert_eq!(decide("Document", url, false), Decision::Continue);
     assert_eq!(decide("Fetch", "https://a.example/b", true), blocked);
+}
+
+/// An interception whose signatures name the URL that they are for.
+fn signing(spec: &CaptureSpec) -> Interception<'_> {
+    let sign = |url: &str| {
+        let of = |name| format!("{name} for {url}");
+        url.starts_with("http").then(|| {
+            [("Signature-Agent", of("agent")), ("Signature-Input", of("input")), ("Signature", of("signature"))]
+        })
+    };
+    Interception::new(spec, None, Arc::default(), false, RequestSigner::new(sign))
+}
+
+/// The signature with which a request of the main frame of the target is sent, if any. Checks that there is one at most.
+fn signature(interception: &Interception<'_>, paused: &PausedRequest, is_main: bool) -> Option<String> {
+    let main = Url::parse("https://a.example/").ok().map(|url| url.origin());
+    let decision = interception.decide(paused, false, &Requester { main, document: None, is_main });
+    let Decision::ContinueWith(headers) = decision else {
+        assert_eq!(decision, Decision::Continue);
+        return None;
+    };
+    let of_name = |name: &str| {
+        let found = headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
+        found.map(|header| header.value.clone()).collect::<Vec<_>>()
+    };
+    let fields = ["signature-agent", "signature-input", "signature"].map(of_name);
+    assert!(fields.iter().all(|values| values.len() == fields[2].len() && values.len() < 2), "{fields:?}");
+    fields[2].first().cloned()
+}
+
+#[test]
+fn documents_of_all_frames_are_signed_for_their_own_url_and_nothing_else_is() {
+    let spec = spec(|_| ());
+    let interception = signing(&spec);
+    assert_eq!(interception.patterns(false).len(), 1);
+    for (kind, url, is_main, is_signed) in [
+        ("Document", "https://a.example/x?y", true, true),
+        ("Document", "https://b.example/", true, true),
+        ("Document", "https://b.example/", false, true),
+        ("Document", "data:text/html,x", false, false),
+        ("Script", "https://a.example/s.js", true, false),
+        ("Fetch", "https://a.example/api", true, false),
+        ("Image", "https://a.example/i", true, false),
+    ] {
+        let expected = is_signed.then(|| format!("signature for {url}"));
+        assert_eq!(signature(&interception, &paused(kind, url), is_main), expected, "{kind} {url}");
+    }
+}
+
+#[test]
+fn signature_of_another_request_is_replaced() {
+    let spec = secret();
+    let interception = signing(&spec);
+    let mut request = paused("Document", "https://a.example/next");
+    for (name, value) in [("signature", "forged"), ("SIGNATURE-INPUT", "forged"), ("Signature-Agent", "forged")] {
+        request.headers.push((name.to_owned(), value.to_owned()));
+    }
+    assert_eq!(signature(&interception, &request, true).as_deref(), Some("signature for https://a.example/next"));
+    let requester = Requester { main: None, document: None, is_main: true };
+    let Decision::ContinueWith(headers) = interception.decide(&request, false, &requester) else {
+        panic!("not continued with headers");
+    };
+    let has = |name: &str, value: &str| headers.contains(&HeaderEntry::new(name, value));
+    assert!(has("x-token", "hidden") && has("Accept", "*/*") && has("User-Agent", "x"), "{headers:?}");
+    assert!(!headers.iter().any(|header| header.value == "forged"), "{headers:?}");
+}
+
+#[test]
+fn pdf_that_is_drawn_is_requested_with_a_signature() {
+    let spec = spec(|_| ());
+    let interception = signing(&spec);
+    let url = "https://a.example/a.pdf";
+    assert_eq!(signature(&interception, &paused("Fetch", url), true), None);
+    interception.show_pdf(url, 200);
+    assert!(
+        interception
+            .patterns(false)
+            .iter()
+            .any(|pattern| { pattern.url_pattern.as_deref() == Some(url) && pattern.resource_type.is_none() })
+    );
+    assert_eq!(signature(&interception, &paused("Fetch", url), true), Some(format!("signature for {url}")));
 }
