@@ -46,7 +46,7 @@ impl AuditVisibility {
 
 impl AuditAction {
     /// All actions, in the order of the filter.
-    pub const ALL: [Self; 55] = [
+    pub const ALL: [Self; 56] = [
         owners("team.create", "Team created"),
         owners("team.rename", "Team renamed"),
         operators("team.delete", "Team deleted"),
@@ -102,6 +102,7 @@ impl AuditAction {
         operators("images.forget", "Place of images removed"),
         operators("secrets.rotate", "Key of stored secrets replaced"),
         operators("backup.create", "Backup made"),
+        operators("evidence.rotate", "Key of evidence replaced"),
     ];
 
     /// The action with this name. `None` for one of a later version.

@@ -95,6 +95,8 @@ pub struct Operations {
     pub sample_sites: Vec<TargetUrl>,
     /// Limits of monitors.
     pub monitors: MonitorLimits,
+    /// The authority that adds time stamps to evidence. `None`: evidence has none.
+    pub evidence_timestamp_url: Option<TargetUrl>,
 }
 
 impl Settings {
@@ -121,6 +123,7 @@ impl Default for Operations {
             links: ServiceLinks::default(),
             sample_sites: Vec::new(),
             monitors: MonitorLimits::default(),
+            evidence_timestamp_url: None,
         }
     }
 }

@@ -33,4 +33,5 @@ area!(Operators, operator, "Rules for domains, and reads for operators across al
 area!(Retention, retention, "What is deleted, and when.");
 area!(ImageStore, images, "Where images are, and which are being moved.");
 area!(Vault, vault, "Secrets that are stored encrypted.");
+area!(Evidence, evidence, "The keys that sign evidence of captures.");
 area!(Nodes, nodes, "The processes of a cluster.");

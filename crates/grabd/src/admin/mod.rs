@@ -5,6 +5,7 @@ mod backup;
 mod cluster;
 mod credits;
 mod domain;
+mod evidence;
 mod find_team;
 mod images;
 mod key;
@@ -78,6 +79,9 @@ enum Resource {
     /// Manage the key that encrypts stored secrets.
     #[command(subcommand)]
     Secrets(secrets::Command),
+    /// Manage the keys that sign evidence of captures.
+    #[command(subcommand)]
+    Evidence(evidence::Command),
     /// Manage the places where images are stored.
     #[command(subcommand)]
     Images(images::Command),
@@ -108,6 +112,7 @@ impl Resource {
             Self::Credits(command) => command.only_reads(),
             Self::User(command) => command.only_reads(),
             Self::Domain(command) => command.only_reads(),
+            Self::Evidence(command) => command.only_reads(),
             Self::Ledger(_) | Self::Audit(_) | Self::Nodes | Self::Backup { .. } => true,
             Self::Subscription(_)
             | Self::Webhook(_)
@@ -149,6 +154,7 @@ pub async fn run(config: &Config, args: Args) -> anyhow::Result<bool> {
         Resource::Audit(command) => audit::run(&store, &command).await,
         Resource::Nodes => nodes::run(&store).await,
         Resource::Secrets(command) => secrets::run(config, &store, &command).await,
+        Resource::Evidence(command) => evidence::run(config, &store, &command).await,
         Resource::Images(command) => images::run(config, &store, &command).await,
         Resource::Move { to } => move_database::run(config, &store, &to).await,
         Resource::Backup { directory } => backup::create(config, &store, &directory).await,

@@ -21,6 +21,7 @@ mod cluster;
 mod database;
 mod docs;
 mod egress;
+mod evidence;
 mod grpc;
 mod http;
 mod images;
@@ -58,6 +59,7 @@ pub use cluster::{Cluster, TlsFiles};
 pub use database::Database;
 pub use docs::{Docs, SelfHosting};
 pub use egress::Egress;
+pub use evidence::Evidence;
 pub use grpc::Grpc;
 pub use http::Http;
 pub use images::{Delivery, Images};
@@ -114,6 +116,7 @@ pub struct Config {
     pub mail: Mail,
     pub webhooks: Webhooks,
     pub monitors: Monitors,
+    pub evidence: Evidence,
     pub secrets: Secrets,
     pub security: Security,
     pub pricing: Pricing,
@@ -194,6 +197,7 @@ impl Config {
         self.egress.validate(&mut problems);
         self.limits.validate(&mut problems);
         self.monitors.validate(&mut problems);
+        self.evidence.validate(&mut problems);
         self.abuse.validate(&mut problems);
         self.browser.validate(&mut problems);
         self.capture.validate(&mut problems);

@@ -77,6 +77,7 @@ pub async fn start_core(
                 sample_sites: config.samples.urls(),
                 links: config.service.links(),
                 monitors: config.monitors.limits(),
+                evidence_timestamp_url: config.evidence.timestamp_url(),
                 ..operations(&config.abuse, &config.audit)
             },
         },

@@ -20,7 +20,8 @@ pub(super) fn too_large(kind: FileKind) -> CaptureError {
         | FileKind::Report
         | FileKind::Har
         | FileKind::Difference
-        | FileKind::Thumbnail => "Leave it out of `also`.",
+        | FileKind::Thumbnail
+        | FileKind::Evidence => "Leave it out of `also`.",
     };
     CaptureError::failed(format!("The {name} of the page has more than {megabytes} MB. {advice}"))
 }
