@@ -127,11 +127,11 @@ pub struct Grab<'a> {
     /// versions.
     #[schema(min_length = 64, max_length = 64, pattern = "^[0-9a-f]{64}$")]
     pub image_sha256: Option<Cow<'a, str>>,
-    /// The files beside the image that `also`, `compare_to` and `thumbnail` asked for, the slices from top to bottom that
-    /// `slice_height` asked for, the images that `viewports` asked for, and those that `steps` took. Left out where there are
-    /// none, and after the image was deleted.
+    /// The files beside the image that `also`, `compare_to`, `thumbnail` and `evidence` asked for, the slices from top to
+    /// bottom that `slice_height` asked for, the images that `viewports` asked for, and those that `steps` took. Left out
+    /// where there are none, and after the image was deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(inline, max_items = 88)]
+    #[schema(inline, max_items = 89)]
     pub files: Option<Vec<Attachment<'a>>>,
     /// The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,
     /// `imperva`, `perimeterx`, `recaptcha`, `vercel` or `unknown`. Null if it is none; later versions may add names.

@@ -235,6 +235,7 @@ mod tests {
         assert_eq!(unusable(|r| r.selector = Some("a".into())).as_deref(), Some("`selector`"));
         assert_eq!(unusable(|r| r.fail_if_text = Some("a".into())).as_deref(), Some("`fail_if_text`"));
         assert_eq!(unusable(|r| r.wait_for_signal = Some(true)).as_deref(), Some("`wait_for_signal`"));
+        assert_eq!(unusable(|r| r.evidence = Some(true)).as_deref(), Some("`evidence`"));
         assert_eq!(unusable(|r| r.also = Some(vec!["text".into()])).as_deref(), Some("`also` with \"text\""));
     }
 }
