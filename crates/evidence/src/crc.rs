@@ -1,6 +1,6 @@
 //! The checksum of zip archives: CRC-32 with the polynomial of IEEE 802.3.
 
-const TABLE: [u32; 256] = table();
+static TABLE: [u32; 256] = table();
 
 /// The checksum of bytes.
 pub(crate) fn crc32(bytes: &[u8]) -> u32 {

@@ -83,12 +83,12 @@ impl PublicKey {
     }
 
     /// The JSON Web Key (RFC 8037).
-    pub fn to_jwk(&self) -> Value {
+    pub fn to_jwk(self) -> Value {
         json!({ "kty": "OKP", "crv": "Ed25519", "x": self.x(), "kid": self.id(), "use": "sig", "alg": "EdDSA" })
     }
 
     /// The PEM form of the key, as OpenSSL reads it.
-    pub fn to_pem(&self) -> String {
+    pub fn to_pem(self) -> String {
         format!("{PEM_BEGIN}\n{}\n{PEM_END}\n", self.to_der_text())
     }
 

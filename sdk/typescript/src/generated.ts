@@ -859,9 +859,9 @@ export interface Grab {
    * What may be missing from the image, as machine-readable values, some with a count: `requests_in_flight:N`,
    * `images_failed:N`, `images_missing:N`, `fonts_failed:N`, `spinner_visible`, `blank`, `wide_cut`, `endless`,
    * `virtual_list`, `frame_unfinished`, `documents_denied:N`, `document_incomplete`, `work_pending`, `scroller_cut`,
-   * `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`, `no_main_content`; and
-   * `unknown_option:NAME` for a member of the request that is no option, also before the grab has ended. Otherwise null
-   * until then; later versions may add values.
+   * `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`, `no_main_content`,
+   * `evidence_timestamp_failed`; and `unknown_option:NAME` for a member of the request that is no option, also before
+   * the grab has ended. Otherwise null until then; later versions may add values.
    */
   warnings?: string[] | null | undefined;
   /** The error code of the failure, which a synchronous create returns. Only present if the grab has failed. */

@@ -87,7 +87,7 @@ pub async fn rotate(store: &Store, vault: &Vault, now: Timestamp) -> Result<Opti
 pub async fn key_set(core: &Core) -> Result<Value, Error> {
     let keys = core.store.evidence().list_keys().await?;
     let public = keys.iter().filter_map(|key| PublicKey::of_bytes(&key.public_key));
-    Ok(json!({ "keys": public.map(|key| key.to_jwk()).collect::<Vec<_>>() }))
+    Ok(json!({ "keys": public.map(PublicKey::to_jwk).collect::<Vec<_>>() }))
 }
 
 #[cfg(test)]
