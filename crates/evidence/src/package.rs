@@ -10,7 +10,7 @@ use crate::signature;
 use crate::zip::{self, Entry};
 
 /// The most bytes of a package.
-pub const MAX_PACKAGE_BYTES: u64 = 128 << 20;
+pub const MAX_PACKAGE_BYTES: u64 = 160 << 20;
 
 /// A file beside the manifest.
 #[derive(Clone, Debug)]

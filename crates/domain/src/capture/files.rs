@@ -129,8 +129,8 @@ impl FileKind {
             Self::Pdf | Self::Marks | Self::Difference => 32 * MEBIBYTE,
             // Its characters are bounded.
             Self::Accessibility => 4 * MEBIBYTE,
-            // An image and the files in the package, which are smaller.
-            Self::Evidence => 128 * MEBIBYTE,
+            // The largest image that an operator can allow, and the other files in the package.
+            Self::Evidence => 160 * MEBIBYTE,
         }
     }
 
