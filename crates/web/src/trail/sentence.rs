@@ -99,6 +99,7 @@ impl Sentence<'_> {
             "domain.remove" => self.about_target(" removed the rule for "),
             "images.forget" => self.about_target(" removed the place of images "),
             "secrets.rotate" => self.text(" replaced the key of stored secrets"),
+            "evidence.rotate" => self.text(" replaced the key that signs evidence"),
             "backup.create" => self.text(" made a backup"),
             // An action of a later version.
             action => {
