@@ -73,9 +73,9 @@ pub struct Grab<'a> {
     /// What may be missing from the image, as machine-readable values, some with a count: `requests_in_flight:N`,
     /// `images_failed:N`, `images_missing:N`, `fonts_failed:N`, `spinner_visible`, `blank`, `wide_cut`, `endless`,
     /// `virtual_list`, `frame_unfinished`, `documents_denied:N`, `document_incomplete`, `work_pending`, `scroller_cut`,
-    /// `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`, `no_main_content`; and
-    /// `unknown_option:NAME` for a member of the request that is no option, also before the grab has ended. Otherwise null until
-    /// then; later versions may add values.
+    /// `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`, `no_main_content`,
+    /// `evidence_timestamp_failed`; and `unknown_option:NAME` for a member of the request that is no option, also before the
+    /// grab has ended. Otherwise null until then; later versions may add values.
     pub warnings: Option<Vec<Cow<'a, str>>>,
     /// The error code of a failure. The schema has its description.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,11 +127,11 @@ pub struct Grab<'a> {
     /// versions.
     #[schema(min_length = 64, max_length = 64, pattern = "^[0-9a-f]{64}$")]
     pub image_sha256: Option<Cow<'a, str>>,
-    /// The files beside the image that `also`, `compare_to` and `thumbnail` asked for, the slices from top to bottom that
-    /// `slice_height` asked for, the images that `viewports` asked for, and those that `steps` took. Left out where there are
-    /// none, and after the image was deleted.
+    /// The files beside the image that `also`, `compare_to`, `thumbnail` and `evidence` asked for, the slices from top to
+    /// bottom that `slice_height` asked for, the images that `viewports` asked for, and those that `steps` took. Left out
+    /// where there are none, and after the image was deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(inline, max_items = 88)]
+    #[schema(inline, max_items = 89)]
     pub files: Option<Vec<Attachment<'a>>>,
     /// The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,
     /// `imperva`, `perimeterx`, `recaptcha`, `vercel` or `unknown`. Null if it is none; later versions may add names.

@@ -98,9 +98,16 @@ pub(crate) fn failure_cause_schema() -> Object {
 }
 
 /// OpenAPI schema of a kind of attachment: a word that the option takes, a slice, the image in a further viewport, that of a
-/// step, that of a difference, or a thumbnail.
+/// step, that of a difference, a thumbnail, or evidence.
 pub(crate) fn file_kind_schema() -> Object {
-    string_enum(also_words().iter().copied().chain([SLICE_KIND, "viewport", "capture", "difference", "thumbnail"]))
+    string_enum(also_words().iter().copied().chain([
+        SLICE_KIND,
+        "viewport",
+        "capture",
+        "difference",
+        "thumbnail",
+        "evidence",
+    ]))
 }
 
 /// The words that the option `also` takes.

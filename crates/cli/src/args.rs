@@ -11,6 +11,7 @@ pub(crate) use crate::format::Format;
 use crate::monitor_args::MonitorCommand;
 use crate::options::OptionArgs;
 use crate::share::share;
+use crate::verify::VerifyArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,6 +29,7 @@ Exit codes:
   2  invalid arguments              6  the service cannot be reached
   3  not signed in, or not allowed  7  internal error, here or in the service
   8  a page changed by more than --fail-over, or is not in the baseline
+  9  evidence is valid, but the key that signed it was not checked, or it is a test
   130 interrupted";
 
 /// Capture web pages through a grabd service
@@ -82,7 +84,7 @@ pub(crate) struct CaptureArgs {
     /// The URL that the HTML document has [default: `https://html.example/`]
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url, requires = "html", conflicts_with_all = ["urls", "from"])]
     pub(crate) html_url: Option<String>,
-    /// Where to write the image, and beside it the files of --also and the slices of --slice-height: a file, a directory (for any number of pages), or - for stdout [default: a file named
+    /// Where to write the image, and beside it the files of --also and --evidence, and the slices of --slice-height: a file, a directory (for any number of pages), or - for stdout [default: a file named
     /// after the page]
     #[arg(long, short, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) output: Option<PathBuf>,
@@ -192,6 +194,8 @@ pub(crate) enum Command {
     },
     /// Make a signed link, which captures a page and shows its image without a key
     Link(Box<LinkArgs>),
+    /// Verify evidence offline: the signature, and that no byte was changed
+    Verify(VerifyArgs),
     /// Manage webhooks, which report finished captures
     #[command(subcommand)]
     Webhooks(WebhookCommand),

@@ -27,6 +27,8 @@ pub(crate) enum Exit {
     Internal = 7,
     /// A page changed by more than `--fail-over`.
     Changed = 8,
+    /// Evidence is valid, but does not prove that the service captured a page: the key was not checked, or it is of a test key.
+    Unproven = 9,
     /// Interrupted with Ctrl-C.
     Interrupted = 130,
 }
@@ -260,7 +262,13 @@ impl Failure {
         match self.exit() {
             Exit::Unauthorized | Exit::NoCredits | Exit::Unreachable => true,
             Exit::Internal => matches!(self, Self::UnexpectedResponse { .. } | Self::File { .. }),
-            Exit::Done | Exit::Failed | Exit::Usage | Exit::Limited | Exit::Changed | Exit::Interrupted => false,
+            Exit::Done
+            | Exit::Failed
+            | Exit::Usage
+            | Exit::Limited
+            | Exit::Changed
+            | Exit::Unproven
+            | Exit::Interrupted => false,
         }
     }
 

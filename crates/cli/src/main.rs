@@ -1,11 +1,12 @@
 //! `grab`, the command line client of grabd.
 //!
 //! Each command has its own file: `capture/`, `list.rs`, `read.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`, `monitor.rs`, `diff.rs`, `baseline.rs`, `config.rs`,
-//! `auth.rs`, `login/`. To add one,
+//! `auth.rs`, `login/`, `verify.rs`. To add one,
 //! add a variant in `args.rs` and a match arm in [`run`]. Machine-readable output goes to stdout, messages for the user
 //! to stderr.
 //!
-//! *Invariant:* this crate uses only the public API and none of the service's crates, so it also tests the public API.
+//! *Invariant:* this crate uses only the public API and none of the service's crates, so it also tests the public API. It shares the
+//! formats of the API and of evidence with the service.
 
 mod api;
 mod args;
@@ -29,6 +30,7 @@ mod report;
 mod settings;
 mod share;
 mod usage;
+mod verify;
 mod watch;
 mod webhooks;
 
@@ -80,6 +82,7 @@ async fn run(args: &Args) -> Result<Exit, Failure> {
         Some(Command::Config { command }) => {
             return config::run(connection, command.as_ref().unwrap_or(&ConfigCommand::Show));
         }
+        Some(Command::Verify(args)) => return verify::verify(json, args).await,
         Some(_) | None => {}
     }
     let mut settings = Settings::read(connection)?;
@@ -116,6 +119,8 @@ async fn run(args: &Args) -> Result<Exit, Failure> {
         Some(Command::Auth(AuthCommand::Status)) => auth::status(&api, &settings, json).await,
         Some(Command::Monitor(command)) => monitor::run(&api, json, &command).await,
         Some(Command::Webhooks(command)) => webhooks::run(&api, json, &command).await,
-        Some(Command::Completions { .. } | Command::Man | Command::Config { .. } | Command::Link(_)) => Ok(Exit::Done),
+        Some(
+            Command::Completions { .. } | Command::Man | Command::Config { .. } | Command::Link(_) | Command::Verify(_),
+        ) => Ok(Exit::Done),
     }
 }

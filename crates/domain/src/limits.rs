@@ -31,7 +31,7 @@ pub const RENDER_BUDGET: Duration = Duration::from_secs(25);
 pub const MAX_RENDER_BUDGET: Duration = Duration::from_secs(60);
 /// How much longer a lease lasts than its render: time for the upload, the commit and clock drift. It lasts longer if
 /// something is done with the image before, as [`COMPARE_LIMIT`], [`PHASH_LIMIT`], [`MARKS_LIMIT`],
-/// [`THUMBNAIL_LIMIT`] and [`UPLOAD_LIMIT`] say.
+/// [`THUMBNAIL_LIMIT`], [`EVIDENCE_LIMIT`] and [`UPLOAD_LIMIT`] say.
 pub const LEASE_MARGIN: Duration = Duration::from_secs(10);
 /// Time limit of the comparison of an image with an earlier one, including the wait for memory.
 pub const COMPARE_LIMIT: Duration = Duration::from_secs(10);
@@ -41,6 +41,8 @@ pub const PHASH_LIMIT: Duration = Duration::from_secs(5);
 pub const MARKS_LIMIT: Duration = Duration::from_secs(5);
 /// Time limit of the smaller copy of an image, including the wait for memory.
 pub const THUMBNAIL_LIMIT: Duration = Duration::from_secs(5);
+/// Time limit of the signed package about a capture, including the wait for memory and for a time stamp.
+pub const EVIDENCE_LIMIT: Duration = Duration::from_secs(15);
 /// Time limit of the upload of an image to the URL of the caller.
 pub const UPLOAD_LIMIT: Duration = Duration::from_secs(20);
 /// The most time that a lease lasts longer than its render.
@@ -50,6 +52,7 @@ pub const MAX_LEASE_MARGIN: Duration = Duration::from_secs(
         + PHASH_LIMIT.as_secs()
         + MARKS_LIMIT.as_secs()
         + THUMBNAIL_LIMIT.as_secs()
+        + EVIDENCE_LIMIT.as_secs()
         + UPLOAD_LIMIT.as_secs(),
 );
 /// How long after its lease the image of a lost attempt is deleted. The signed URL of an upload is not valid any more when

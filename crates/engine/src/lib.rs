@@ -22,6 +22,7 @@ pub mod csv;
 mod digest;
 mod domains;
 mod error;
+pub mod evidence;
 pub mod export;
 mod failpoints;
 pub mod grabs;

@@ -95,6 +95,14 @@ pub async fn reseal(store: &Store, vault: &Vault) -> Result<Resealed, grabd_stor
             Err(_) => done.unreadable += 1,
         }
     }
+    if let Some((key, sealed)) = store.vault().find_sealed_evidence_key().await? {
+        match vault.reseal(&sealed, key.as_bytes()) {
+            Ok(None) => {}
+            // `false`: the key was replaced meanwhile.
+            Ok(Some(new)) => done.changed += u64::from(store.vault().reseal_evidence_key(key, sealed, new).await?),
+            Err(_) => done.unreadable += 1,
+        }
+    }
     let mut after = None;
     loop {
         let jobs = store.vault().list_sealed_jobs(after, JOB_BATCH).await?;

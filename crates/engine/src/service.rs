@@ -99,6 +99,8 @@ pub struct Operations {
     pub monitors: MonitorLimits,
     /// Where the public keys are published. `None`: requests to sites are not signed.
     pub identity: Option<AgentUrl>,
+    /// The authority that adds time stamps to evidence. `None`: evidence has none.
+    pub evidence_timestamp_url: Option<TargetUrl>,
 }
 
 impl Settings {
@@ -126,6 +128,7 @@ impl Default for Operations {
             sample_sites: Vec::new(),
             monitors: MonitorLimits::default(),
             identity: None,
+            evidence_timestamp_url: None,
         }
     }
 }

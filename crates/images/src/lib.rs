@@ -430,6 +430,16 @@ impl Upload {
         Self::finish_all(vec![self], limit).await
     }
 
+    /// Ends the upload without storing anything: what was written is a temporary file, which is deleted when the copy is
+    /// dropped.
+    ///
+    /// # Errors
+    /// When a part was not written.
+    pub async fn into_temporary(self) -> Result<LocalCopy> {
+        let draft = self.draft;
+        run_blocking(move || draft.end()).await.map(LocalCopy::temporary)
+    }
+
     /// Completes an image and attachments. Uploads to a bucket are repeated when they fail, but end within the
     /// limit.
     ///

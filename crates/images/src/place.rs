@@ -50,6 +50,10 @@ pub struct LocalCopy {
 }
 
 impl LocalCopy {
+    pub(super) fn temporary(unfinished: Unfinished) -> Self {
+        Self { path: unfinished.0.clone(), _temporary: Some(unfinished) }
+    }
+
     /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path

@@ -32,6 +32,6 @@ mod tests {
             "wait_for_expression",
         ];
         assert_eq!(names(LinkBar::Published), published);
-        assert_eq!(names(LinkBar::OnlyImage), ["compare_to"]);
+        assert_eq!(names(LinkBar::OnlyImage), ["compare_to", "evidence"]);
     }
 }

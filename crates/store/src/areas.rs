@@ -34,4 +34,5 @@ area!(Retention, retention, "What is deleted, and when.");
 area!(ImageStore, images, "Where images are, and which are being moved.");
 area!(Identity, identity, "The keys of the service for signatures of its requests to captured sites.");
 area!(Vault, vault, "Secrets that are stored encrypted.");
+area!(Evidence, evidence, "The keys that sign evidence of captures.");
 area!(Nodes, nodes, "The processes of a cluster.");

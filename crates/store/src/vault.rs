@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::Result;
 use crate::areas::Vault;
 use crate::database::{Transaction, Tx};
-use crate::entities::{api_key, job_secrets, monitor, second_factor, webhook_endpoint};
+use crate::entities::{api_key, evidence_key, job_secrets, monitor, second_factor, webhook_endpoint};
 
 /// The encrypted secrets of a webhook endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,12 @@ struct ResealEndpoint {
 
 struct ResealJob {
     grab: GrabId,
+    old: Vec<u8>,
+    new: Vec<u8>,
+}
+
+struct ResealEvidenceKey {
+    id: String,
     old: Vec<u8>,
     new: Vec<u8>,
 }
@@ -141,6 +147,24 @@ impl Vault<'_> {
         self.store.database.write(ResealMonitor { monitor, old, new }).await
     }
 
+    /// The encrypted private key that signs evidence, with its id. Those of retired keys are deleted.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn find_sealed_evidence_key(self) -> Result<Option<(String, Vec<u8>)>> {
+        let in_use = evidence_key::Entity::find().filter(evidence_key::Column::PrivateKey.is_not_null());
+        let row = in_use.one(self.store.database.reader()).await?;
+        Ok(row.and_then(|row| Some((row.id, row.private_key?))))
+    }
+
+    /// Replaces the private key that signs evidence. `false` when it is not `old` any more.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn reseal_evidence_key(self, id: String, old: Vec<u8>, new: Vec<u8>) -> Result<bool> {
+        self.store.database.write(ResealEvidenceKey { id, old, new }).await
+    }
+
     /// Up to `limit` secrets of authenticator apps after a user's id, ordered by id.
     ///
     /// # Errors
@@ -228,6 +252,20 @@ impl Transaction for ResealLinkSecret {
             .col_expr(api_key::Column::LinkSecret, Expr::value(self.new.clone()))
             .filter(api_key::Column::Id.eq(self.key.0))
             .filter(api_key::Column::LinkSecret.eq(self.old.clone()))
+            .exec(tx)
+            .await?;
+        Ok(changed.rows_affected > 0)
+    }
+}
+
+impl Transaction for ResealEvidenceKey {
+    type Outcome = bool;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        let changed = evidence_key::Entity::update_many()
+            .col_expr(evidence_key::Column::PrivateKey, Expr::value(self.new.clone()))
+            .filter(evidence_key::Column::Id.eq(self.id.clone()))
+            .filter(evidence_key::Column::PrivateKey.eq(self.old.clone()))
             .exec(tx)
             .await?;
         Ok(changed.rows_affected > 0)

@@ -570,6 +570,14 @@ export interface CaptureOptions {
    * `"deuteranopia"`.
    */
   vision?: "none" | "deuteranopia" | "protanopia" | "tritanopia" | "achromatopsia" | "blurred_vision" | "reduced_contrast" | undefined;
+  /**
+   * Also make a package that the service signs, as evidence of what the page showed. It is in `files` of the grab, as
+   * `evidence.zip`, for the same credit. It has the image, the page as MHTML, a report, the headers of the response,
+   * and a signed manifest with the addresses, the times and the hashes of all of them. `grab verify` verifies it
+   * offline. The capture fails, without charge, if it cannot be made. With test keys, it says that it is a test.
+   * docs/EVIDENCE.md describes it. Not in signed links. Default: `false`. Example: `true`.
+   */
+  evidence?: boolean | undefined;
 }
 
 /** The webhook to register. Unknown members are ignored. */
@@ -725,7 +733,7 @@ export interface GrabFileViewport {
 
 /** A file beside the image of a grab. */
 export interface GrabFile {
-  kind: "html" | "text" | "markdown" | "links" | "elements" | "accessibility" | "marks" | "pdf" | "report" | "mhtml" | "har" | "slice" | "viewport" | "capture" | "difference" | "thumbnail";
+  kind: "html" | "text" | "markdown" | "links" | "elements" | "accessibility" | "marks" | "pdf" | "report" | "mhtml" | "har" | "slice" | "viewport" | "capture" | "difference" | "thumbnail" | "evidence";
   /** Its public, unguessable URL; for test keys a path relative to the API's origin. */
   url: string;
   /** Its media type. */
@@ -851,9 +859,9 @@ export interface Grab {
    * What may be missing from the image, as machine-readable values, some with a count: `requests_in_flight:N`,
    * `images_failed:N`, `images_missing:N`, `fonts_failed:N`, `spinner_visible`, `blank`, `wide_cut`, `endless`,
    * `virtual_list`, `frame_unfinished`, `documents_denied:N`, `document_incomplete`, `work_pending`, `scroller_cut`,
-   * `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`, `no_main_content`; and
-   * `unknown_option:NAME` for a member of the request that is no option, also before the grab has ended. Otherwise null
-   * until then; later versions may add values.
+   * `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`, `no_main_content`,
+   * `evidence_timestamp_failed`; and `unknown_option:NAME` for a member of the request that is no option, also before
+   * the grab has ended. Otherwise null until then; later versions may add values.
    */
   warnings?: string[] | null | undefined;
   /** The error code of the failure, which a synchronous create returns. Only present if the grab has failed. */
@@ -896,9 +904,9 @@ export interface Grab {
    */
   image_sha256?: string | null | undefined;
   /**
-   * The files beside the image that `also`, `compare_to` and `thumbnail` asked for, the slices from top to bottom that
-   * `slice_height` asked for, the images that `viewports` asked for, and those that `steps` took. Left out where there
-   * are none, and after the image was deleted.
+   * The files beside the image that `also`, `compare_to`, `thumbnail` and `evidence` asked for, the slices from top to
+   * bottom that `slice_height` asked for, the images that `viewports` asked for, and those that `steps` took. Left out
+   * where there are none, and after the image was deleted.
    */
   files?: GrabFile[] | null | undefined;
   /**
@@ -1414,6 +1422,7 @@ export const CAPTURE_OPTIONS: readonly string[] = [
   "pdf_page",
   "freeze_all",
   "vision",
+  "evidence",
 ];
 
 /** Every error code of the REST API. */

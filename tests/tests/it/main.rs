@@ -19,6 +19,7 @@ mod delete;
 mod doc_examples;
 mod domains;
 mod egress;
+mod evidence;
 mod fairness;
 mod files;
 mod fleet;

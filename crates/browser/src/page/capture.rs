@@ -46,7 +46,7 @@ pub(crate) async fn capture(
     }
     context.stages.reach(Stage::Navigating);
     let is_archived = task.spec.also.contains(&FileKind::Har);
-    if is_archived || task.spec.also.contains(&FileKind::Report) {
+    if is_archived || task.spec.has_report() {
         tab.watch.start_record(is_archived);
     }
     if !task.spec.conditions.fail_on_request.is_empty() {
@@ -150,7 +150,7 @@ async fn take_steps(context: &CaptureContext<'_>) -> Result<Capture, CaptureErro
     requested::set_network(context).await?;
     interact::listen_for_signal(context).await?;
     freeze::prepare(context).await?;
-    if context.spec.also.contains(&FileKind::Report) {
+    if context.spec.has_report() {
         report::enable(context).await?;
     }
     navigate::navigate(context).await?;

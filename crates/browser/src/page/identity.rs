@@ -32,6 +32,11 @@ impl Identity {
         Self { user_agent, version: version.to_owned(), token: token.to_owned() }
     }
 
+    /// The browser and its version, if that is known.
+    pub(crate) fn browser(&self) -> Option<String> {
+        (!self.version.is_empty()).then(|| format!("Chromium {}", self.version))
+    }
+
     /// The command that sets the User-Agent and the client hints of a page.
     pub(crate) fn on(&self, device: Device) -> SetUserAgentOverrideParams {
         let accept_language = Some(accept_language(None));

@@ -1,6 +1,6 @@
 //! Files that keep a page or its requests: MHTML and HAR.
 
-use grabd_domain::capture::CaptureRequest;
+use grabd_domain::capture::{CaptureRequest, FileKind};
 use grabd_domain::render::Capture;
 use serde_json::Value;
 
@@ -34,6 +34,20 @@ async fn mhtml_has_the_document_with_its_images_and_frames() {
     let site = Site::start(2, [("/", html(large))]).await;
     let (failure, _) = rig.fails(asked(&site.url("/"), "mhtml")).await;
     assert!(failure.message.contains("mhtml of the page has more than 16 MB"), "{failure:?}");
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn evidence_has_the_page_and_a_report_with_the_browser() {
+    let site = Site::start(2, [("/", html("<!doctype html><h1>Heading</h1>"))]).await;
+    let rig = Rig::start().await;
+    let asked = CaptureRequest { evidence: Some(true), ..request(&site.url("/")) };
+    let capture = rig.render(asked).await.unwrap();
+    let kinds: Vec<FileKind> = capture.files.iter().map(|file| file.kind).collect();
+    assert_eq!(kinds, [FileKind::Mhtml, FileKind::Report]);
+    let report: Value = serde_json::from_slice(&capture.files[1].content).unwrap();
+    assert!(report["browser"].as_str().is_some_and(|browser| browser.starts_with("Chromium ")), "{report}");
+    assert!(report["response"]["headers"].is_array(), "{report}");
     rig.chromium.shutdown().await;
 }
 

@@ -50,6 +50,7 @@ pub(crate) async fn attachments(api: &Api, grab: &Grab, image: &Path) -> Result<
             },
             "difference" => image.with_extension("difference.png"),
             "thumbnail" => image.with_extension("thumbnail.jpeg"),
+            "evidence" => image.with_extension("evidence.zip"),
             // Of a later version of the service. Its URL is in the output of --json.
             _ => continue,
         };

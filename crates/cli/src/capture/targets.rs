@@ -101,7 +101,7 @@ pub(super) fn resolve(args: &CaptureArgs) -> Result<Targets, Failure> {
 fn check_beside(args: &CaptureArgs, targets: &[Target]) -> Result<(), Failure> {
     let option = |name: &str| args.options.0.iter().find(|(of, _)| *of == name).map(|(_, value)| value);
     if targets.iter().any(|target| matches!(target.destination, Destination::Stdout)) {
-        for name in ["also", "slice_height", "thumbnail", "viewports"] {
+        for name in ["also", "evidence", "slice_height", "thumbnail", "viewports"] {
             if option(name).is_some() {
                 let flag = name.replace('_', "-");
                 let reason = format!("--output - writes the image only, and nothing that --{flag} makes; name a file");
@@ -322,6 +322,7 @@ mod tests {
             &["https://a.example", "https://b.example", "-o", "-"],
             &["https://a.example", "-o", "-", "--also", "pdf"],
             &["https://a.example", "-o", "-", "--slice-height", "2000"],
+            &["https://a.example", "-o", "-", "--evidence"],
             &["https://a.example", "-o", "-", "--step", r#"{"capture": "menu"}"#],
             &["https://a.example", "--async", "-o", "p.png"],
             &["https://a.example", "-o", "p.gif"],

@@ -29,6 +29,8 @@ pub enum FileKind {
     Difference,
     /// A smaller copy of the image, as JPEG. Made by the core because of `thumbnail`, not of `also`.
     Thumbnail,
+    /// The signed package about the capture, as zip. Made by the core because of `evidence`, not of `also`.
+    Evidence,
 }
 
 const MEBIBYTE: u64 = 1 << 20;
@@ -36,7 +38,7 @@ const MEBIBYTE: u64 = 1 << 20;
 impl FileKind {
     /// All kinds, in the order in which files are made, stored and shown.
     /// A PDF changes the layout of the page, so that what depends on it is read before.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Html,
         Self::Text,
         Self::Markdown,
@@ -50,6 +52,7 @@ impl FileKind {
         Self::Har,
         Self::Difference,
         Self::Thumbnail,
+        Self::Evidence,
     ];
 
     /// Its name in the APIs.
@@ -68,6 +71,7 @@ impl FileKind {
             Self::Har => "har",
             Self::Difference => "difference",
             Self::Thumbnail => "thumbnail",
+            Self::Evidence => "evidence",
         }
     }
 
@@ -92,6 +96,7 @@ impl FileKind {
             Self::Har => "page.har",
             Self::Difference => "difference.png",
             Self::Thumbnail => "thumbnail.jpeg",
+            Self::Evidence => "evidence.zip",
         }
     }
 
@@ -108,6 +113,7 @@ impl FileKind {
             Self::Pdf => "application/pdf",
             Self::Marks | Self::Difference => "image/png",
             Self::Thumbnail => "image/jpeg",
+            Self::Evidence => "application/zip",
         }
     }
 
@@ -123,12 +129,14 @@ impl FileKind {
             Self::Pdf | Self::Marks | Self::Difference => 32 * MEBIBYTE,
             // Its characters are bounded.
             Self::Accessibility => 4 * MEBIBYTE,
+            // The largest image that an operator can allow, and the other files in the package.
+            Self::Evidence => 160 * MEBIBYTE,
         }
     }
 
     /// Whether it is made of the page by a renderer. Other files are made by the core, of the stored image.
     pub const fn is_of_page(self) -> bool {
-        !matches!(self, Self::Marks | Self::Difference | Self::Thumbnail)
+        !matches!(self, Self::Marks | Self::Difference | Self::Thumbnail | Self::Evidence)
     }
 }
 
@@ -162,7 +170,8 @@ impl Content {
 /// The kinds with these names, in their order and each once. Marks have the numbers of the list of elements, so that is
 /// made too. None if a name is not known, or cannot be asked for.
 pub(super) fn kinds(names: &[String]) -> Option<Vec<FileKind>> {
-    let is_asked_otherwise = |kind: FileKind| matches!(kind, FileKind::Difference | FileKind::Thumbnail);
+    let is_asked_otherwise =
+        |kind: FileKind| matches!(kind, FileKind::Difference | FileKind::Thumbnail | FileKind::Evidence);
     let asked = |name: &String| FileKind::parse(name).filter(|kind| !is_asked_otherwise(*kind));
     let mut kinds: Vec<FileKind> = names.iter().map(asked).collect::<Option<_>>()?;
     if kinds.contains(&FileKind::Marks) {
@@ -185,5 +194,6 @@ mod tests {
         assert_eq!(kinds(&["warc".to_owned()]), None);
         assert_eq!(kinds(&["difference".to_owned()]), None);
         assert_eq!(kinds(&["thumbnail".to_owned()]), None);
+        assert_eq!(kinds(&["evidence".to_owned()]), None);
     }
 }

@@ -13,6 +13,7 @@ mod highlight;
 mod metadata;
 mod network;
 mod page;
+mod page_files;
 mod page_text;
 mod pdf;
 mod request;
@@ -138,6 +139,8 @@ pub struct CaptureSpec {
     pub thumbnail: Option<Thumbnail>,
     /// The page of a PDF, from 1.
     pub pdf_page: u32,
+    /// Make a signed package about the capture.
+    pub evidence: bool,
     /// Long options that are no longer kept: their names, and the SHA-256 of their values. Empty unless it was stored.
     pub omitted: BTreeMap<String, String>,
     /// Names of members of the request that are no options. They do not change the image.
@@ -297,6 +300,7 @@ impl CaptureSpec {
             pdf_page,
             freeze_all,
             vision: _,
+            evidence,
             unparsed: _,
             unknown,
         } = request;
@@ -367,6 +371,7 @@ impl CaptureSpec {
                 None => None,
             },
             pdf_page: u32::try_from(pdf_page.unwrap_or(1)).ok()?,
+            evidence: evidence.unwrap_or(false),
             omitted: BTreeMap::new(),
             unknown: unknown::shortened(unknown.iter().map(String::as_str)),
         })
@@ -454,6 +459,7 @@ impl CaptureSpec {
             highlight,
             thumbnail,
             pdf_page,
+            evidence,
             omitted: _,
             unknown: _,
         } = self;
@@ -532,6 +538,7 @@ impl CaptureSpec {
             pdf_page: (*pdf_page > 1).then(|| (*pdf_page).into()),
             freeze_all: (*freeze == Freeze::All).then_some(true),
             vision: appearance.vision.map(|vision| vision.as_str().to_owned()),
+            evidence: evidence.then_some(true),
             unparsed: Vec::new(),
             unknown: Vec::new(),
         }

@@ -47,6 +47,7 @@ impl CaptureSpec {
             (self.phash, limits::PHASH_LIMIT),
             (self.also.contains(&FileKind::Marks), limits::MARKS_LIMIT),
             (self.thumbnail.is_some(), limits::THUMBNAIL_LIMIT),
+            (self.evidence, limits::EVIDENCE_LIMIT),
             (self.secrets.given().contains(&"upload_url"), limits::UPLOAD_LIMIT),
         ];
         let asked = steps.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, limit)| limit);

@@ -139,7 +139,7 @@ fn options_that_do_not_fit_together_are_refused() {
     type Set = fn(&mut CaptureRequest);
     let rectangle = |width| Rectangle { width, height: 1, ..Rectangle::default() };
     assert!(parse(&CaptureRequest { clip: Some(rectangle(1)), ..request() }).is_ok());
-    let cases: [(&str, Set); 20] = [
+    let cases: [(&str, Set); 22] = [
         ("padding", |r| r.padding = Some(1)),
         ("max_height", |r| r.max_height = Some(500)),
         ("quality", |r| r.quality = Some(50)),
@@ -165,6 +165,8 @@ fn options_that_do_not_fit_together_are_refused() {
         ("script", |r| (r.script, r.javascript) = (Some("1".into()), Some(false))),
         ("wait_for_expression", |r| (r.wait_for_expression, r.javascript) = (Some("1".into()), Some(false))),
         ("pdf_page", |r| r.pdf_page = Some(501)),
+        ("evidence", |r| (r.url, r.html, r.evidence) = (None, Some(Secret("<p>".into())), Some(true))),
+        ("evidence", |r| (r.mask, r.evidence) = (Some(vec!["a".into()]), Some(true))),
         ("pdf_page", |r| (r.url, r.html, r.pdf_page) = (None, Some(Secret("<p>".into())), Some(2))),
     ];
     for (name, set) in cases {

@@ -92,6 +92,7 @@ fn metadata_round_trips_and_skips_unknown_warnings() {
         Warning::AreasBlank(1),
         Warning::FirstScreenDiffers,
         Warning::NoMainContent,
+        Warning::EvidenceTimestampFailed,
     ];
     let metadata = RenderMetadata { warnings: all.to_vec(), ..RenderMetadata::default() };
     let stored = serde_json::to_string(&metadata).unwrap();

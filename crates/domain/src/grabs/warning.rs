@@ -45,6 +45,8 @@ pub enum Warning {
     FirstScreenDiffers,
     /// The page has no main content, so that its text and Markdown are those of the whole page.
     NoMainContent,
+    /// The evidence has no time stamp of another authority, although the operator wants one.
+    EvidenceTimestampFailed,
 }
 
 impl Warning {
@@ -70,6 +72,7 @@ impl Warning {
             Self::AreasBlank(count) => ("areas_blank", Some(count)),
             Self::FirstScreenDiffers => ("first_screen_differs", None),
             Self::NoMainContent => ("no_main_content", None),
+            Self::EvidenceTimestampFailed => ("evidence_timestamp_failed", None),
         }
     }
 
@@ -101,6 +104,7 @@ impl Warning {
             Self::AreasBlank(number),
             Self::FirstScreenDiffers,
             Self::NoMainContent,
+            Self::EvidenceTimestampFailed,
         ]
         .into_iter()
         .find(|warning| warning.parts() == (word, count))

@@ -1,4 +1,4 @@
-//! What is derived from stored images: differences, marks, hashes and thumbnails. Why it may fail, and the limits of the work.
+//! What is derived from stored images: differences, marks, hashes, thumbnails and evidence. Why it may fail, and the limits of the work.
 
 use std::io;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use grabd_domain::capture::{FileKind, Format};
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Failure, FailureReason};
-use grabd_domain::limits::{COMPARE_LIMIT, MARKS_LIMIT, PHASH_LIMIT, THUMBNAIL_LIMIT};
+use grabd_domain::limits::{COMPARE_LIMIT, EVIDENCE_LIMIT, MARKS_LIMIT, PHASH_LIMIT, THUMBNAIL_LIMIT};
 use grabd_images::LocalCopy;
 use grabd_memory::{MemoryBudget, MemoryError};
 use grabd_pixels::{EncodingError, PictureError};
@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::not_completed::NotCompleted;
+use crate::evidence::keys::KeyError;
 use crate::placeholder;
 
 /// A stored image.
@@ -53,6 +54,8 @@ pub(crate) enum Derived {
     Hash,
     /// The smaller copy.
     Thumbnail,
+    /// The signed package.
+    Evidence,
 }
 
 /// Why nothing was derived from an image.
@@ -79,8 +82,8 @@ pub enum Error {
     /// An image or its elements cannot be read.
     #[error("an image or its elements cannot be read")]
     Unreadable(#[source] io::Error),
-    /// The list of elements is not valid.
-    #[error("the list of elements is not valid")]
+    /// The list of elements or the report is not valid.
+    #[error("the list of elements or the report is not valid")]
     InvalidElements(#[from] serde_json::Error),
     /// An image cannot be loaded from the storage.
     #[error(transparent)]
@@ -94,6 +97,9 @@ pub enum Error {
     /// A placeholder could not be drawn.
     #[error(transparent)]
     Placeholder(#[from] placeholder::Error),
+    /// There is no key that signs evidence.
+    #[error(transparent)]
+    Key(#[from] KeyError),
     /// The database could not be read.
     #[error(transparent)]
     Store(#[from] grabd_store::Error),
@@ -134,6 +140,8 @@ impl Error {
     pub(super) fn not_completed(self, what: Derived) -> NotCompleted {
         if let Self::Unwritable(error) = self {
             NotCompleted::NotStored(error.into())
+        } else if let Self::Key(KeyError::Store(error)) = self {
+            NotCompleted::Database(error)
         } else {
             NotCompleted::Failed(self.to_failure(what))
         }
@@ -166,6 +174,7 @@ impl Error {
             | Self::Unwritable(_)
             | Self::Encoding(_)
             | Self::Placeholder(_)
+            | Self::Key(_)
             | Self::Store(_)
             | Self::Task(_)) => {
                 tracing::error!(
@@ -221,6 +230,13 @@ impl Derived {
                 file: "The thumbnail",
                 max_bytes: FileKind::Thumbnail.max_bytes(),
                 limit: THUMBNAIL_LIMIT,
+            },
+            Self::Evidence => Words {
+                too_large: "The capture is too large for evidence.",
+                not_done: "The evidence could not be made",
+                file: "The evidence",
+                max_bytes: FileKind::Evidence.max_bytes(),
+                limit: EVIDENCE_LIMIT,
             },
         }
     }

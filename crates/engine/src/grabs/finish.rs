@@ -14,13 +14,14 @@ use grabd_domain::limits::COMPARE_LIMIT;
 use grabd_images::Upload;
 use grabd_store::grabs::{Completion, EndedGrab, FailGrab, FailureSource};
 
+use super::evidence::OnlyPacked;
 use super::not_completed::NotCompleted;
 use super::run_final_steps;
 use crate::admission::{self, SlotUse};
 use crate::failpoints::{self, Step};
 use crate::image_digest::ImageDigest;
 use crate::metrics::ImageWay;
-use crate::queue::{self, sweep};
+use crate::queue::{self, EvidenceStep, sweep};
 use crate::random;
 use crate::service::Core;
 
@@ -78,7 +79,7 @@ pub struct ReceivedFiles {
     pub(crate) step_images: Vec<ReceivedStepImage>,
 }
 
-/// A file that `also` asked for.
+/// A file of the page: one that `also` asked for, or one for the evidence.
 pub(crate) struct ReceivedFile {
     pub(crate) kind: FileKind,
     pub(crate) upload: Upload,
@@ -118,6 +119,22 @@ impl ReceivedImage {
             Self::Uploaded { .. } => ImageWay::Direct,
         }
     }
+}
+
+/// Takes out the files that are not stored beside the image, but only in its evidence.
+async fn take_packed(
+    files: &mut ReceivedFiles,
+    evidence: Option<&EvidenceStep>,
+) -> Result<OnlyPacked, grabd_images::Error> {
+    let Some(EvidenceStep { only_packed }) = evidence else { return Ok(OnlyPacked::new()) };
+    let (packed, stored): (Vec<ReceivedFile>, Vec<ReceivedFile>) =
+        std::mem::take(&mut files.also).into_iter().partition(|file| only_packed.contains(&file.kind));
+    files.also = stored;
+    let mut taken = OnlyPacked::new();
+    for ReceivedFile { kind, upload } in packed {
+        taken.push((kind, upload.into_temporary().await?));
+    }
+    Ok(taken)
 }
 
 /// Stores the image and the attachments within a time, and adds them to the metadata. An image that the renderer has
@@ -212,18 +229,22 @@ pub(crate) async fn finish(
         result @ (AttemptResult::Failure { .. } | AttemptResult::Released { .. }) => result,
     };
     let ended = match result {
-        AttemptResult::Image { image, files, execution_ms, mut metadata } => {
+        AttemptResult::Image { image, mut files, execution_ms, mut metadata } => {
             let Some(key) = core.queue.dispatcher.upload_key(token) else { return Ok(false) };
             let (size_bytes, way) = (image.size_bytes(), image.way());
             let limit = core.queue.dispatcher.storing_time(token, core.clock.now());
+            let steps = core.queue.dispatcher.final_steps(token);
+            let only_packed = match take_packed(&mut files, steps.evidence.as_ref()).await {
+                Ok(only_packed) => only_packed,
+                Err(error) => return Ok(not_stored(core, grab, token, &error).await),
+            };
             if let Err(error) = store_files(core, &key, image, files, &mut metadata, limit).await {
                 return Ok(not_stored(core, grab, token, &error).await);
             }
             failpoints::reach(core, Step::Stored, lease).await?;
-            let steps = core.queue.dispatcher.final_steps(token);
             // The comparison has its own part of the lease.
             let limit = core.queue.dispatcher.storing_time(token, core.clock.now()) + COMPARE_LIMIT;
-            let finished = run_final_steps::run(core, &steps, &key, &mut metadata, limit).await;
+            let finished = run_final_steps::run(core, &steps, (grab, &key, only_packed), &mut metadata, limit).await;
             let now = core.clock.now();
             match finished {
                 Ok(()) => {

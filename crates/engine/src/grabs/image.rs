@@ -6,7 +6,7 @@ use grabd_domain::grabs::{FileKey, ImageKey};
 use grabd_images::ImageFile;
 use grabd_store::grabs::{ShownImage, StoredFile};
 
-use super::derived;
+use super::{derived, evidence};
 use crate::placeholder;
 use crate::service::Core;
 
@@ -33,13 +33,19 @@ impl Core {
     /// # Errors
     /// When the store cannot be read, or a placeholder or an image of a difference cannot be made again.
     pub async fn file(&self, key: &FileKey) -> Result<Option<Attachment>, ImageError> {
-        let Some(StoredFile { name, image, placeholder_of }) = self.store.grabs().find_file(key).await? else {
+        let Some(StoredFile { name, image, placeholder_of, grab, created_at }) =
+            self.store.grabs().find_file(key).await?
+        else {
             return Ok(None);
         };
         let content = match placeholder_of {
             Some(spec) => match name {
                 AttachmentName::Also(FileKind::Difference) => {
                     self.grabs.shown.differences.image(&self.store, &self.tasks, &spec).await?
+                }
+                AttachmentName::Also(FileKind::Evidence) => {
+                    let placeholder = &self.grabs.shown.images;
+                    Some(evidence::of_placeholder(self, placeholder, (grab, created_at), &spec).await?)
                 }
                 AttachmentName::Also(_)
                 | AttachmentName::Slice(_)
@@ -86,7 +92,7 @@ pub enum ImageError {
     /// The placeholder could not be drawn.
     #[error(transparent)]
     Placeholder(#[from] crate::placeholder::Error),
-    /// The image of a difference between placeholders could not be made.
+    /// The image of a difference between placeholders, or the evidence of one, could not be made.
     #[error(transparent)]
     Difference(#[from] derived::Error),
 }

@@ -10,6 +10,7 @@ pub(crate) mod create;
 mod creator;
 mod delete;
 pub(crate) mod derived;
+mod evidence;
 pub(crate) mod finish;
 mod get;
 mod idempotency;

@@ -3,22 +3,22 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use grabd_domain::Fault;
-use grabd_domain::capture::CaptureSpec;
+use grabd_domain::capture::{CaptureSpec, FileKind};
 use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::{
     Class, Failure, FailureReason, FileKey, Grab, GrabFile, GrabSlice, GrabStepImage, GrabViewport, ImageKey,
     RenderMetadata, State,
 };
+use grabd_domain::ids::GrabId;
 use grabd_domain::render::{Capture, CapturedFile, CapturedSlice, CapturedStepImage, CapturedViewport};
 use grabd_domain::storage::{Counted, StorageCeiling};
+use grabd_domain::{Fault, Timestamp};
 use grabd_store::grabs::{NewPlaceholder, PlaceholderOutcome};
 
 use super::compare::compare_placeholder;
 use super::derived::Derived;
-use super::idempotency;
-use super::phash;
 use super::request::{CreateResult, ValidCreate};
+use super::{evidence, idempotency, phash};
 use crate::error::Error;
 use crate::placeholder::{SimulatedOutcome, simulated_outcome};
 use crate::service::Core;
@@ -49,7 +49,7 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
             metadata.viewports = viewports.into_iter().map(grab_viewport).collect();
             metadata.step_images = step_images.into_iter().map(grab_step_image).collect();
             let size_bytes = u64::try_from(file.len()).unwrap_or(0);
-            match final_steps(core, &spec, file, &mut metadata).await {
+            match final_steps(core, (id, now), &spec, file, &mut metadata).await {
                 Ok(()) => {
                     State::Done { finished_at: now + duration, image: Some(image), size_bytes, execution_ms, metadata }
                 }
@@ -100,6 +100,7 @@ pub(crate) async fn create(core: &Core, caller: Caller, create: ValidCreate) -> 
 /// Does what the grab asks for with its placeholder, and adds the results to the metadata.
 async fn final_steps(
     core: &Core,
+    grab: (GrabId, Timestamp),
     spec: &CaptureSpec,
     file: Bytes,
     metadata: &mut RenderMetadata,
@@ -108,6 +109,11 @@ async fn final_steps(
     if spec.phash {
         let hash = phash::of_bytes(core, file, spec.format).await;
         metadata.phash = Some(hash.map_err(|error| error.to_failure(Derived::Hash))?);
+    }
+    if spec.evidence {
+        let made = evidence::of_placeholder(core, &core.grabs.placeholder, grab, spec).await;
+        let content = made.map_err(|error| error.to_failure(Derived::Evidence))?;
+        metadata.files.push(grab_file(&CapturedFile { kind: FileKind::Evidence, content }));
     }
     Ok(())
 }

@@ -3,26 +3,28 @@
 use std::time::Duration;
 
 use grabd_domain::grabs::{ImageKey, RenderMetadata};
+use grabd_domain::ids::GrabId;
 
 use super::derived::Derived;
+use super::evidence::OnlyPacked;
 use super::not_completed::NotCompleted;
-use super::{compare, marks, phash, smaller_copy, upload};
+use super::{compare, evidence, marks, phash, smaller_copy, upload};
 use crate::queue::FinalSteps;
 use crate::service::Core;
 
 /// Does what the grab asks for with the image that is stored under this key, and adds the results to the metadata.
-/// Files are stored within the limit.
+/// Files are stored within the limit. `only_packed` are those of the page that only its evidence has.
 ///
 /// # Errors
 /// See [`NotCompleted`]. Files that are left behind are deleted with the image.
 pub(super) async fn run(
     core: &Core,
     steps: &FinalSteps,
-    key: &ImageKey,
+    (grab, key, only_packed): (GrabId, &ImageKey, OnlyPacked),
     metadata: &mut RenderMetadata,
     limit: Duration,
 ) -> Result<(), NotCompleted> {
-    let FinalSteps { compare_to, phash, marks, thumbnail, upload_url } = steps;
+    let FinalSteps { compare_to, phash, marks, thumbnail, evidence, upload_url } = steps;
     if let Some(earlier) = compare_to {
         compare::compare(core, *earlier, key, metadata, limit).await?;
     }
@@ -35,6 +37,9 @@ pub(super) async fn run(
     }
     if let Some(thumbnail) = thumbnail {
         smaller_copy::add(core, key, *thumbnail, metadata, limit).await?;
+    }
+    if evidence.is_some() {
+        evidence::add(core, grab, (key, only_packed), metadata, limit).await?;
     }
     // Last: what fails before is not uploaded.
     if let Some(url) = upload_url {

@@ -22,6 +22,7 @@ impl Core {
             webhook_attempts,
             monitor_runs,
             monitors_overdue,
+            evidence_timestamps,
             payments,
             waiting,
             watched,
@@ -74,6 +75,8 @@ impl Core {
         registry.register("monitor_runs", "Runs of monitors that have ended, by outcome", monitor_runs.clone());
         let help = "How long the monitor that is due longest has been due; 0 if none is";
         registry.register_with_unit("monitors_overdue", help, Unit::Seconds, monitors_overdue.clone());
+        let help = "Requests for time stamps of evidence, by result";
+        registry.register("evidence_timestamps", help, evidence_timestamps.clone());
         registry.register("webhooks_waiting", "Deliveries before their first attempt", webhooks_waiting.clone());
         registry.register("mail_failed", "E-mail messages that could not be sent", mail_failed.clone());
         let help = "When the last backup by `grabd admin backup` was complete; 0 if there is none";

@@ -25,6 +25,7 @@ pub(crate) struct Metrics {
     webhook_attempts: Family<ResultLabel, Counter>,
     monitor_runs: Family<OutcomeLabel, Counter>,
     monitors_overdue: Gauge,
+    evidence_timestamps: Family<ResultLabel, Counter>,
     payments: Family<ResultLabel, Counter>,
     waiting: Family<ModeLabel, Gauge>,
     watched: Gauge,
@@ -134,6 +135,7 @@ impl Default for Metrics {
             webhook_attempts: Family::default(),
             monitor_runs: Family::default(),
             monitors_overdue: Gauge::default(),
+            evidence_timestamps: Family::default(),
             payments: Family::default(),
             waiting: Family::default(),
             watched: Gauge::default(),
@@ -158,6 +160,8 @@ impl Default for Metrics {
     }
 }
 
+/// What a request for a time stamp may become.
+const TIMESTAMP_RESULTS: [&str; 2] = ["received", "failed"];
 /// What an event of a payment may become, of which alerts exist.
 const PAYMENT_RESULTS: [&str; 3] = ["failed", "unexpected", "unknown_team"];
 /// Steps of the sweep of which alerts exist.
@@ -204,6 +208,9 @@ impl Metrics {
         }
         for outcome in RunOutcome::ALL.into_iter().filter(|outcome| *outcome != RunOutcome::Running) {
             drop(self.monitor_runs.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));
+        }
+        for result in TIMESTAMP_RESULTS {
+            drop(self.evidence_timestamps.get_or_create(&ResultLabel { result }));
         }
         for result in PAYMENT_RESULTS {
             drop(self.payments.get_or_create(&ResultLabel { result }));
@@ -273,6 +280,14 @@ impl Metrics {
     /// Counts a run of a monitor that has ended.
     pub(crate) fn run_ended(&self, outcome: RunOutcome) {
         self.monitor_runs.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
+    }
+
+    /// Counts a request for a time stamp of evidence.
+    pub(crate) fn evidence_timestamped(&self, is_received: bool) {
+        let [received, failed] = TIMESTAMP_RESULTS;
+        self.evidence_timestamps
+            .get_or_create(&ResultLabel { result: if is_received { received } else { failed } })
+            .inc();
     }
 
     /// Counts a message that was given up.

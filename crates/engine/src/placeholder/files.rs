@@ -51,7 +51,7 @@ pub(crate) fn file(spec: &CaptureSpec, kind: FileKind) -> Option<Bytes> {
         })
         .to_string()
         .into(),
-        FileKind::Marks | FileKind::Difference | FileKind::Thumbnail => return None,
+        FileKind::Marks | FileKind::Difference | FileKind::Thumbnail | FileKind::Evidence => return None,
     })
 }
 

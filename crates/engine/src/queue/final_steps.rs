@@ -14,8 +14,17 @@ pub(crate) struct FinalSteps {
     pub(crate) marks: Option<u32>,
     /// How a smaller copy of the image is made, if there is one.
     pub(crate) thumbnail: Option<Thumbnail>,
+    /// The signed package, if one is made.
+    pub(crate) evidence: Option<EvidenceStep>,
     /// Where the image is uploaded to.
     pub(crate) upload_url: Option<UploadUrl>,
+}
+
+/// How the signed package is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EvidenceStep {
+    /// Files that are made for the package only, and not stored beside the image.
+    pub(crate) only_packed: Vec<FileKind>,
 }
 
 impl FinalSteps {
@@ -26,6 +35,9 @@ impl FinalSteps {
             phash: spec.phash,
             marks: spec.also.contains(&FileKind::Marks).then(|| spec.scale.rounded_up()),
             thumbnail: spec.thumbnail,
+            evidence: spec.evidence.then(|| EvidenceStep {
+                only_packed: spec.evidence_files().filter(|kind| !spec.also.contains(kind)).collect(),
+            }),
             upload_url: spec.secrets.upload_url.clone(),
         }
     }

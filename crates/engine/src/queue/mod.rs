@@ -30,7 +30,7 @@ use crate::limits::TeamLimits;
 pub use dispatcher::{AttachedRenderer, Lease, SessionMessage, SessionSlots};
 pub(crate) use dispatcher::{Dispatcher, OpenSlots, RequestedFiles, Reservation};
 pub(crate) use end_open::{TEAM_DELETED, end_open_grabs};
-pub(crate) use final_steps::FinalSteps;
+pub(crate) use final_steps::{EvidenceStep, FinalSteps};
 pub(crate) use progress::CleanupProgress;
 pub(crate) use record_end::record_end;
 pub(crate) use request_spans::RequestSpans;

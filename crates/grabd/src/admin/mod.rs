@@ -5,6 +5,7 @@ mod backup;
 mod cluster;
 mod credits;
 mod domain;
+mod evidence;
 mod find_team;
 mod identity;
 mod images;
@@ -82,6 +83,9 @@ enum Resource {
     /// Manage the keys with which requests to sites are signed.
     #[command(subcommand)]
     Identity(identity::Command),
+    /// Manage the keys that sign evidence of captures.
+    #[command(subcommand)]
+    Evidence(evidence::Command),
     /// Manage the places where images are stored.
     #[command(subcommand)]
     Images(images::Command),
@@ -113,6 +117,7 @@ impl Resource {
             Self::User(command) => command.only_reads(),
             Self::Domain(command) => command.only_reads(),
             Self::Identity(command) => command.only_reads(),
+            Self::Evidence(command) => command.only_reads(),
             Self::Ledger(_) | Self::Audit(_) | Self::Nodes | Self::Backup { .. } => true,
             Self::Subscription(_)
             | Self::Webhook(_)
@@ -155,6 +160,7 @@ pub async fn run(config: &Config, args: Args) -> anyhow::Result<bool> {
         Resource::Nodes => nodes::run(&store).await,
         Resource::Secrets(command) => secrets::run(config, &store, &command).await,
         Resource::Identity(command) => identity::run(config, &store, &command).await,
+        Resource::Evidence(command) => evidence::run(config, &store, &command).await,
         Resource::Images(command) => images::run(config, &store, &command).await,
         Resource::Move { to } => move_database::run(config, &store, &to).await,
         Resource::Backup { directory } => backup::create(config, &store, &directory).await,

@@ -22,6 +22,7 @@ mod cluster;
 mod database;
 mod docs;
 mod egress;
+mod evidence;
 mod grpc;
 mod http;
 mod images;
@@ -59,6 +60,7 @@ pub use cluster::{Cluster, TlsFiles};
 pub use database::Database;
 pub use docs::{Docs, SelfHosting};
 pub use egress::Egress;
+pub use evidence::Evidence;
 pub use grpc::Grpc;
 pub use http::Http;
 pub use images::{Delivery, Images};
@@ -115,6 +117,7 @@ pub struct Config {
     pub mail: Mail,
     pub webhooks: Webhooks,
     pub monitors: Monitors,
+    pub evidence: Evidence,
     pub secrets: Secrets,
     pub security: Security,
     pub pricing: Pricing,
@@ -195,6 +198,7 @@ impl Config {
         self.egress.validate(&mut problems);
         self.limits.validate(&mut problems);
         self.monitors.validate(&mut problems);
+        self.evidence.validate(&mut problems);
         self.abuse.validate(&mut problems);
         self.browser.validate(&self.http.public_url, &mut problems);
         self.capture.validate(&mut problems);

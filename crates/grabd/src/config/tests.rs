@@ -45,6 +45,7 @@ fn invalid_settings_are_reported_with_their_key() {
         ("accounts.trial_credits", "10", "accounts.trial_credits"),
         ("accounts.trial_credits", "-1", "trial_credits"),
         ("mcp.allowed_origins", "https://a.example/path", "mcp.allowed_origins"),
+        ("evidence.timestamp_url", "tsa.example.com", "evidence.timestamp_url"),
         ("mail.smtp_url", "mail.example.com", "mail.smtp_url"),
         ("mail.smtp_url", "smtp://u:hunter2@mail.example.com", "since it has a password"),
         ("mail.smtp_url", "smtp://mail.example.com", "mail.from"),

@@ -98,6 +98,7 @@ async fn attachment(
         AttachmentName::Also(FileKind::Har) => Some("attachment; filename=\"page.har\""),
         // Browsers do not show sandboxed PDFs.
         AttachmentName::Also(FileKind::Pdf) => Some("attachment; filename=\"page.pdf\""),
+        AttachmentName::Also(FileKind::Evidence) => Some("attachment; filename=\"evidence.zip\""),
         AttachmentName::Also(
             FileKind::Text
             | FileKind::Markdown

@@ -3,6 +3,7 @@
 mod banner;
 mod cluster_tls;
 mod download;
+mod evidence_keys;
 mod first_run;
 mod grpc;
 mod health;

@@ -18,7 +18,8 @@ use tokio_util::task::TaskTracker;
 
 use super::listener::{self, ConnectionLimits, Timeouts};
 use super::{
-    cluster_tls, grpc, health, http, images, metrics, open_files, pages, renderer_listener, stripe, well_known,
+    cluster_tls, evidence_keys, grpc, health, http, images, metrics, open_files, pages, renderer_listener, stripe,
+    well_known,
 };
 use crate::config::{Config, Delivery, ProcessRole};
 use crate::net::bind;
@@ -181,6 +182,7 @@ impl Service {
             images
                 .merge(health.clone())
                 .merge(stripe::router(core.clone()))
+                .merge(evidence_keys::router(core.clone()))
                 .merge(well_known::router(&config.http.security_contact, &public_url))
                 .merge(well_known::keys(core.clone())),
             &public_url,

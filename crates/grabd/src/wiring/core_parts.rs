@@ -78,6 +78,7 @@ pub async fn start_core(
                 links: config.service.links(),
                 monitors: config.monitors.limits(),
                 identity: config.agent(),
+                evidence_timestamp_url: config.evidence.timestamp_url(),
                 ..operations(&config.abuse, &config.audit)
             },
         },

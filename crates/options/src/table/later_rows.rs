@@ -348,6 +348,23 @@ macro_rules! later_rows {
                               `achromatopsia` no colour. The page cannot tell.",
                 example: "\"deuteranopia\""
             }
+            /// Whether a signed package about the capture is made.
+            evidence: bool = {
+                kind: Kind::Flag,
+                default: "false",
+                group: Group::Files,
+                label: "Evidence",
+                brief: "Also make a signed package as evidence.",
+                help: "Also make a package that the service signs, as evidence of what the page showed.",
+                description: "It is in `files` of the grab, as `evidence.zip`, for the same credit. It has the image, the page as MHTML, a \
+                              report, the headers of the response, and a signed manifest with the addresses, the times and the \
+                              hashes of all of them. `grab verify` verifies it offline. The capture fails, without charge, if it \
+                              cannot be made. With test keys, it says that it is a test. docs/EVIDENCE.md describes it. Not in \
+                              signed links.",
+                example: "true",
+                excludes: &["html", "mask"],
+                link_bar: Some(LinkBar::OnlyImage)
+            }
         }
     };
 }

@@ -46,6 +46,7 @@ pub(crate) fn kind(name: AttachmentName) -> i16 {
         AttachmentName::Also(FileKind::Mhtml) => 10,
         AttachmentName::Also(FileKind::Har) => 11,
         AttachmentName::Also(FileKind::Thumbnail) => 13,
+        AttachmentName::Also(FileKind::Evidence) => 14,
         AttachmentName::Slice(number) => FIRST_SLICE + i16::from(number.get()) - 1,
         AttachmentName::Viewport(number) => FIRST_VIEWPORT + i16::from(number.get()) - 1,
         AttachmentName::Step(number) => FIRST_STEP + i16::from(number.get()) - 1,

@@ -9,6 +9,7 @@ pub(crate) mod device;
 pub(crate) mod domain_rule;
 pub(crate) mod email_verification;
 pub(crate) mod erasure;
+pub(crate) mod evidence_key;
 pub(crate) mod grab;
 pub(crate) mod grab_file;
 pub(crate) mod grab_tally;

@@ -13,6 +13,7 @@ mod create;
 mod credits;
 mod delete;
 mod erase;
+mod evidence;
 mod expire;
 mod fail;
 mod fairness;

@@ -66,6 +66,7 @@ pub(super) const SOURCES: &[Source] = &[
     source!("docs/guide/PICTURE.md", "picture", GUIDES, "Which option solves which problem."),
     source!("docs/BLOCKING.md", "blocking", GUIDES, "Pages without ads, trackers, banners and chats."),
     source!("docs/FILES.md", "files", GUIDES, "HTML, text, Markdown, PDF, MHTML, HAR and a report of the same page."),
+    source!("docs/EVIDENCE.md", "evidence", GUIDES, "Signed packages that prove what a page showed."),
     source!("docs/LINKS.md", "links", GUIDES, "Signed links that capture a page without a key."),
     source!("docs/guide/RETRIES.md", "retries", GUIDES, "How to be charged once, and what to retry."),
     source!("docs/RATES.md", "rates", GUIDES, "Rate limits: what is counted, and what an answer says of it."),
@@ -115,6 +116,13 @@ pub(super) const SOURCES: &[Source] = &[
     source!(OPERATORS, "docs/operating/identity.md", "identity", SETUP, "Signed requests, which sites can allow."),
     source!(OPERATORS, "docs/operating/mail.md", "mail", SETUP, "The mail server and verified addresses."),
     source!(OPERATORS, "docs/operating/billing.md", "billing", SETUP, "Packages of credits with Stripe."),
+    source!(
+        OPERATORS,
+        "docs/operating/evidence.md",
+        "evidence-keys",
+        OPERATION,
+        "The keys that sign evidence, and time stamps."
+    ),
     source!(OPERATORS, "docs/operating/monitoring.md", "monitoring", OPERATION, "Health, metrics and capacity."),
     source!(OPERATORS, "docs/RUNBOOK.md", "runbook", OPERATION, "What to do when an alert fires."),
     source!(OPERATORS, "docs/operating/retention.md", "retention", OPERATION, "What is deleted when, and disk space."),

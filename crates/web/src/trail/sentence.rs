@@ -100,6 +100,7 @@ impl Sentence<'_> {
             "images.forget" => self.about_target(" removed the place of images "),
             "secrets.rotate" => self.text(" replaced the key of stored secrets"),
             "identity.rotate" => self.text(" replaced the key that signs requests to sites"),
+            "evidence.rotate" => self.text(" replaced the key that signs evidence"),
             "backup.create" => self.text(" made a backup"),
             // An action of a later version.
             action => {

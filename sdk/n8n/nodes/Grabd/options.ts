@@ -652,6 +652,19 @@ export const OTHER_OPTIONS: INodeProperties[] = [
     }
   },
   {
+    "displayName": "Evidence",
+    "name": "evidence",
+    "type": "boolean",
+    "default": false,
+    "description": "Whether to also make a package that the service signs, as evidence of what the page showed. It is in `files` of the grab, as `evidence.zip`, for the same credit. It has the image, the page as MHTML, a report, the headers of the response, and a signed manifest with the addresses, the times and the hashes of all of them. `grab verify` verifies it offline. The capture fails, without charge, if it cannot be made. With test keys, it says that it is a test. Not in signed links.",
+    "routing": {
+      "send": {
+        "type": "body",
+        "property": "evidence"
+      }
+    }
+  },
+  {
     "displayName": "Fail if Blank",
     "name": "fail_if_blank",
     "type": "boolean",

@@ -658,6 +658,13 @@ class CaptureOptions(TypedDict, total=False):
     perceive green, red or blue, and with `achromatopsia` no colour. The page cannot tell. Default: `"none"`.
     Example: `"deuteranopia"`.
     """
+    evidence: bool
+    """Also make a package that the service signs, as evidence of what the page showed. It is in `files` of the grab, as
+    `evidence.zip`, for the same credit. It has the image, the page as MHTML, a report, the headers of the response,
+    and a signed manifest with the addresses, the times and the hashes of all of them. `grab verify` verifies it
+    offline. The capture fails, without charge, if it cannot be made. With test keys, it says that it is a test.
+    docs/EVIDENCE.md describes it. Not in signed links. Default: `false`. Example: `true`.
+    """
 
 
 class CreateWebhookOptions(TypedDict, total=False):
@@ -824,7 +831,7 @@ class GrabFileViewport(Model):
 class GrabFile(Model):
     """A file beside the image of a grab."""
 
-    kind: Literal["html", "text", "markdown", "links", "elements", "accessibility", "marks", "pdf", "report", "mhtml", "har", "slice", "viewport", "capture", "difference", "thumbnail"]
+    kind: Literal["html", "text", "markdown", "links", "elements", "accessibility", "marks", "pdf", "report", "mhtml", "har", "slice", "viewport", "capture", "difference", "thumbnail", "evidence"]
     url: str
     """Its public, unguessable URL; for test keys a path relative to the API's origin."""
     media_type: str
@@ -966,9 +973,9 @@ class Grab(Model):
     """What may be missing from the image, as machine-readable values, some with a count: `requests_in_flight:N`,
     `images_failed:N`, `images_missing:N`, `fonts_failed:N`, `spinner_visible`, `blank`, `wide_cut`, `endless`,
     `virtual_list`, `frame_unfinished`, `documents_denied:N`, `document_incomplete`, `work_pending`, `scroller_cut`,
-    `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`, `no_main_content`; and
-    `unknown_option:NAME` for a member of the request that is no option, also before the grab has ended. Otherwise
-    null until then; later versions may add values.
+    `glyphs_missing:N`, `selector_many:N`, `areas_blank:N`, `first_screen_differs`, `no_main_content`,
+    `evidence_timestamp_failed`; and `unknown_option:NAME` for a member of the request that is no option, also before
+    the grab has ended. Otherwise null until then; later versions may add values.
     """
     error_code: Literal["render_blocked", "render_failed", "ssrf_detected", "internal_error"] | None = None
     """The error code of the failure, which a synchronous create returns. Only present if the grab has failed."""
@@ -1007,9 +1014,9 @@ class Grab(Model):
     earlier versions.
     """
     files: tuple[GrabFile, ...] | None = None
-    """The files beside the image that `also`, `compare_to` and `thumbnail` asked for, the slices from top to bottom
-    that `slice_height` asked for, the images that `viewports` asked for, and those that `steps` took. Left out where
-    there are none, and after the image was deleted.
+    """The files beside the image that `also`, `compare_to`, `thumbnail` and `evidence` asked for, the slices from top
+    to bottom that `slice_height` asked for, the images that `viewports` asked for, and those that `steps` took. Left
+    out where there are none, and after the image was deleted.
     """
     challenge: str | None = None
     """The bot protection service whose challenge the page is: `akamai`, `aws`, `cloudflare`, `datadome`, `hcaptcha`,
@@ -1676,6 +1683,7 @@ CAPTURE_OPTIONS: frozenset[str] = frozenset(
         "pdf_page",
         "freeze_all",
         "vision",
+        "evidence",
     }
 )
 """The names of all capture options."""

@@ -13,7 +13,7 @@ mod links;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// Every package of the workspace, existing or planned, and the workspace packages that it may depend on.
-const PACKAGE_IMPORTS: [(&str, &[&str]); 20] = [
+const PACKAGE_IMPORTS: [(&str, &[&str]); 21] = [
     ("grabd-options", &[]),
     ("grabd-api", &["grabd-options"]),
     ("grabd-domain", &["grabd-options"]),
@@ -21,6 +21,7 @@ const PACKAGE_IMPORTS: [(&str, &[&str]); 20] = [
     ("grabd-limiters", &[]),
     ("grabd-memory", &[]),
     ("grabd-pixels", &[]),
+    ("grabd-evidence", &[]),
     ("grabd-http", &["grabd-limiters"]),
     ("grabd-migrations", &[]),
     ("grabd-egress", &["grabd-domain"]),
@@ -33,6 +34,7 @@ const PACKAGE_IMPORTS: [(&str, &[&str]); 20] = [
             "grabd-api",
             "grabd-domain",
             "grabd-egress",
+            "grabd-evidence",
             "grabd-images",
             "grabd-limiters",
             "grabd-memory",
@@ -65,7 +67,7 @@ const PACKAGE_IMPORTS: [(&str, &[&str]); 20] = [
             "grabd-web",
         ],
     ),
-    ("grab", &["grabd-api", "grabd-options"]),
+    ("grab", &["grabd-api", "grabd-evidence", "grabd-options"]),
     // For tests.
     ("grabd-areas", &[]),
 ];

@@ -60,10 +60,10 @@ struct Link {
 /// The memory that the files of a capture may take, beside that of the image: the largest message of the browser, and all
 /// files.
 pub(in crate::page) fn memory_bytes(spec: &CaptureSpec) -> u64 {
-    let made = || spec.also.iter().filter(|kind| kind.is_of_page());
-    let all: u64 = made().map(|kind| kind.max_bytes()).sum();
+    let made = spec.page_files();
+    let all: u64 = made.iter().map(|kind| kind.max_bytes()).sum();
     // A text arrives as JSON, a PDF in chunks.
-    let texts = made().filter(|kind| **kind != FileKind::Pdf);
+    let texts = made.iter().filter(|kind| **kind != FileKind::Pdf);
     all + texts.map(|kind| 2 * kind.max_bytes()).max().unwrap_or(0)
 }
 
@@ -80,7 +80,7 @@ pub(in crate::page) async fn files(
 ) -> Result<Vec<CapturedFile>, CaptureError> {
     let mut files = Vec::new();
     let mut listed = None;
-    for kind in context.spec.also.iter().filter(|kind| kind.is_of_page()) {
+    for kind in &context.spec.page_files() {
         let (content, is_cut) = match kind {
             FileKind::Html => (html(context).await?, false),
             FileKind::Text => text(context, *kind, "text", metadata).await?,
@@ -97,7 +97,9 @@ pub(in crate::page) async fn files(
             FileKind::Report => (report::write(context, metadata), false),
             FileKind::Har => (har::write(context, metadata), false),
             // The core makes them of images.
-            FileKind::Marks | FileKind::Difference | FileKind::Thumbnail => return Err(not_made(*kind)),
+            FileKind::Marks | FileKind::Difference | FileKind::Thumbnail | FileKind::Evidence => {
+                return Err(not_made(*kind));
+            }
         };
         let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
         if bytes > kind.max_bytes() {

@@ -9,6 +9,7 @@ pub(super) fn too_large(kind: FileKind) -> CaptureError {
     let (name, megabytes) = (kind.as_str(), kind.max_bytes() >> 20);
     let advice = match kind {
         FileKind::Pdf => "Leave out backgrounds, or select `pages`.",
+        FileKind::Mhtml | FileKind::Report => "Leave it out of `also`, and leave out `evidence`, which has it, too.",
         FileKind::Html
         | FileKind::Text
         | FileKind::Markdown
@@ -16,11 +17,10 @@ pub(super) fn too_large(kind: FileKind) -> CaptureError {
         | FileKind::Elements
         | FileKind::Accessibility
         | FileKind::Marks
-        | FileKind::Mhtml
-        | FileKind::Report
         | FileKind::Har
         | FileKind::Difference
-        | FileKind::Thumbnail => "Leave it out of `also`.",
+        | FileKind::Thumbnail
+        | FileKind::Evidence => "Leave it out of `also`.",
     };
     CaptureError::failed(format!("The {name} of the page has more than {megabytes} MB. {advice}"))
 }

@@ -3,7 +3,6 @@
 use chromiumoxide::cdp::browser_protocol::log;
 use chromiumoxide::types::MethodId;
 use chromiumoxide::{Command, Method};
-use grabd_domain::capture::FileKind;
 use grabd_domain::grabs::{RenderMetadata, SettledBy};
 use grabd_domain::timestamp::Timestamp;
 use serde::Serialize;
@@ -44,6 +43,9 @@ struct Report<'a> {
     /// What happened when, in milliseconds from the beginning.
     timeline: Vec<Moment>,
     warnings: Vec<String>,
+    /// The browser and its version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    browser: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -144,7 +146,7 @@ pub(in crate::page) async fn enable(context: &CaptureContext<'_>) -> Result<(), 
 
 /// Reads how fast the current document was shown, if a report was asked for. See [`vitals::read`].
 pub(in crate::page) async fn read_vitals(context: &CaptureContext<'_>, has_real_time: bool) {
-    if !context.spec.also.contains(&FileKind::Report) {
+    if !context.spec.has_report() {
         return;
     }
     let known = match context.is_late() {
@@ -182,7 +184,8 @@ pub(in crate::page) fn write(context: &CaptureContext<'_>, metadata: &RenderMeta
         }
     };
     let filter = SecretFilter::of(&context.spec.secrets);
-    let report = report(&record, (metadata, context.vitals()), timeline, &filter, since, stopped_by);
+    let mut report = report(&record, (metadata, context.vitals()), timeline, &filter, since, stopped_by);
+    report.browser = context.tab.identity.browser();
     serde_json::to_vec(&report).unwrap_or_default()
 }
 
@@ -244,6 +247,7 @@ fn report<'a>(
         settled_by: metadata.settled_by.map(SettledBy::as_str),
         timeline,
         warnings: metadata.warnings.iter().map(ToString::to_string).collect(),
+        browser: None,
     }
 }
 

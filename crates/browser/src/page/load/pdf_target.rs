@@ -155,7 +155,9 @@ fn message(problem: Problem, number: u32, pages: u32) -> String {
 
 /// The first option of the capture that needs the elements or the text of a web page.
 fn unusable_option(spec: &CaptureSpec) -> Option<String> {
-    let CaptureSpec { selector, wait_for, wait_for_gone, changes, conditions, mask, highlight, secrets, .. } = spec;
+    let CaptureSpec {
+        selector, wait_for, wait_for_gone, changes, conditions, mask, highlight, secrets, evidence, ..
+    } = spec;
     let used = [
         ("selector", selector.is_some()),
         ("wait_for", wait_for.is_some()),
@@ -173,6 +175,8 @@ fn unusable_option(spec: &CaptureSpec) -> Option<String> {
         ("highlight", !highlight.is_empty()),
         ("wait_for_expression", conditions.wait_for_expression.is_some()),
         ("wait_for_signal", conditions.wait_for_signal),
+        // It has the page as MHTML.
+        ("evidence", *evidence),
     ];
     let option = used.into_iter().find(|(_, is_used)| *is_used).map(|(name, _)| format!("`{name}`"));
     let file = || spec.also.iter().find(|kind| !is_of_any_document(**kind)).copied();
@@ -191,7 +195,8 @@ fn is_of_any_document(kind: FileKind) -> bool {
         | FileKind::Accessibility
         | FileKind::Marks
         | FileKind::Mhtml
-        | FileKind::Pdf => false,
+        | FileKind::Pdf
+        | FileKind::Evidence => false,
     }
 }
 
@@ -230,6 +235,7 @@ mod tests {
         assert_eq!(unusable(|r| r.selector = Some("a".into())).as_deref(), Some("`selector`"));
         assert_eq!(unusable(|r| r.fail_if_text = Some("a".into())).as_deref(), Some("`fail_if_text`"));
         assert_eq!(unusable(|r| r.wait_for_signal = Some(true)).as_deref(), Some("`wait_for_signal`"));
+        assert_eq!(unusable(|r| r.evidence = Some(true)).as_deref(), Some("`evidence`"));
         assert_eq!(unusable(|r| r.also = Some(vec!["text".into()])).as_deref(), Some("`also` with \"text\""));
     }
 }

@@ -111,15 +111,15 @@ fn grabs_may_have_a_file_of_each_kind() {
     let document = json();
     let files = &document["components"]["schemas"]["Grab"]["properties"]["files"];
     let kinds = &document["components"]["schemas"]["CreateGrabRequest"]["properties"]["also"]["items"]["enum"];
-    // Of each kind one, the image of a difference, a thumbnail, up to 64 slices, up to 6 images in further viewports, and up to 5 of
+    // Of each kind one, the image of a difference, a thumbnail, evidence, up to 64 slices, up to 6 images in further viewports, and up to 5 of
     // steps.
     assert_eq!(
         files["maxItems"].as_u64(),
-        kinds.as_array().map(|kinds| kinds.len() as u64 + 2 + 64 + 6 + 5),
+        kinds.as_array().map(|kinds| kinds.len() as u64 + 3 + 64 + 6 + 5),
         "{files}"
     );
     let mut kinds = kinds.clone();
-    let others = ["slice", "viewport", "capture", "difference", "thumbnail"];
+    let others = ["slice", "viewport", "capture", "difference", "thumbnail", "evidence"];
     kinds.as_array_mut().unwrap().extend(others.map(Value::from));
     assert_eq!(files["items"]["properties"]["kind"]["enum"], kinds, "{files}");
 }

@@ -134,9 +134,10 @@ struct HeldLease {
     is_reported: bool,
 }
 
-/// The attachments that a grab asks for.
+/// The attachments that a renderer makes for a grab.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestedFiles {
+    /// Those that the grab asks for, and those for its evidence.
     pub(crate) also: Vec<FileKind>,
     /// The largest height of a slice in pixels. None: no slices.
     pub(crate) slice_height: Option<u32>,
@@ -536,8 +537,8 @@ impl Reservation<'_> {
         let lost = self.dispatcher.lock().ended.take_lost(lease.grab);
         let ended = EndedLease { payer: lease.payer, since: lease.since, attempt: lease.attempt, lost };
         let (token, grab, upload_key) = (lease.token, lease.grab, lease.upload_key.clone());
-        let CaptureSpec { also, slice_height, viewports, secrets, .. } = &lease.spec;
-        let also = also.iter().copied().filter(|kind| kind.is_of_page()).collect();
+        let CaptureSpec { slice_height, viewports, secrets, .. } = &lease.spec;
+        let also = lease.spec.page_files();
         let step_images = secrets.image_names();
         let files = RequestedFiles { also, slice_height: *slice_height, viewports: viewports.clone(), step_images };
         let final_steps = FinalSteps::of(&lease.spec);

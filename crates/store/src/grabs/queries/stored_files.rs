@@ -4,8 +4,10 @@ use grabd_domain::Timestamp;
 use grabd_domain::capture::{AttachmentName, CaptureSpec};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{FileKey, ImageKey};
+use grabd_domain::ids::GrabId;
 use sea_orm::sea_query::{Expr, ExprTrait, JoinType};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
+use uuid::Uuid;
 
 use crate::areas::Grabs;
 use crate::entities::{grab, grab_file, image_gc};
@@ -20,6 +22,10 @@ pub struct StoredFile {
     pub image: ImageKey,
     /// The capture spec of a placeholder, whose files are not stored but made again.
     pub placeholder_of: Option<CaptureSpec>,
+    /// The grab.
+    pub grab: GrabId,
+    /// When the grab was created.
+    pub created_at: Timestamp,
 }
 
 impl Grabs<'_> {
@@ -76,20 +82,23 @@ impl Grabs<'_> {
             .column(grab_file::Column::Env)
             .column(grab::Column::ImageKey)
             .column(grab::Column::Request)
+            .column(grab::Column::Id)
+            .column(grab::Column::CreatedAt)
             .join(
                 JoinType::InnerJoin,
                 grab_file::Entity::belongs_to(grab::Entity).from(grab_file::Column::GrabId).to(grab::Column::Id).into(),
             )
-            .into_tuple::<(i16, i16, Option<String>, String)>()
+            .into_tuple::<(i16, i16, Option<String>, String, Uuid, i64)>()
             .one(self.store.database.reader())
             .await?;
-        let Some((kind, env, Some(image), request)) = found else { return Ok(None) };
+        let Some((kind, env, Some(image), request, id, created_at)) = found else { return Ok(None) };
         let Some(name) = grab_file::read_kind(kind) else { return Ok(None) };
         let placeholder_of = match codes::read_environment(env)? {
             Environment::Test => Some(grab::read_spec(&request)?),
             Environment::Live => None,
         };
-        Ok(Some(StoredFile { name, image: grab::read_key(&image)?, placeholder_of }))
+        let (grab, created_at) = (GrabId(id), Timestamp::from_ms(created_at));
+        Ok(Some(StoredFile { name, image: grab::read_key(&image)?, placeholder_of, grab, created_at }))
     }
 
     /// Leaves an image whose file could not be deleted out of [`Grabs::due_images`](crate::areas::Grabs::due_images) for ten minutes, so that it does

@@ -271,6 +271,7 @@ fn warning_text(warning: Warning) -> String {
             "The beginning of the image differs from the first screen of the page".to_owned()
         }
         Warning::NoMainContent => "The page has no article: its text and Markdown are those of all of it".to_owned(),
+        Warning::EvidenceTimestampFailed => "The evidence has no time stamp of another authority".to_owned(),
     }
 }
 

@@ -40,6 +40,7 @@ fn file_link(grab: &Grab, metadata: &RenderMetadata, file: &ShownFile<'_>) -> Fi
         AttachmentName::Also(FileKind::Har) => "HAR".into(),
         AttachmentName::Also(FileKind::Difference) => "Difference".into(),
         AttachmentName::Also(FileKind::Thumbnail) => "Thumbnail".into(),
+        AttachmentName::Also(FileKind::Evidence) => "Evidence".into(),
         AttachmentName::Slice(number) => format!("Slice {}", number.get()).into(),
         AttachmentName::Viewport(number) => match file.viewport {
             Some(size) => format!("{} × {}", size.viewport_width, size.viewport_height).into(),
@@ -77,7 +78,8 @@ fn preview(grab: &Grab, metadata: &RenderMetadata, file: &ShownFile<'_>) -> Opti
             | FileKind::Report
             | FileKind::Har
             | FileKind::Difference
-            | FileKind::Thumbnail,
+            | FileKind::Thumbnail
+            | FileKind::Evidence,
         ) => None,
     }
 }
