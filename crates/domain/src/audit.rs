@@ -46,7 +46,7 @@ impl AuditVisibility {
 
 impl AuditAction {
     /// All actions, in the order of the filter.
-    pub const ALL: [Self; 0] = [
+    pub const ALL: [Self; 57] = [
         owners("team.create", "Team created"),
         owners("team.rename", "Team renamed"),
         operators("team.delete", "Team deleted"),

@@ -55,7 +55,7 @@ fn tree(dir: &Path) -> BTreeMap<PathBuf, u32> {
     found
 }
 
-const READING: [&[&str]; 15] = [
+const READING: [&[&str]; 16] = [
     &["doctor"],
     &["migrate", "--check"],
     &["admin", "team", "list"],
@@ -68,6 +68,7 @@ const READING: [&[&str]; 15] = [
     &["admin", "ledger", "show", "default"],
     &["admin", "domain", "list"],
     &["admin", "identity", "keys"],
+    &["admin", "evidence", "keys"],
     &["admin", "audit"],
     &["admin", "nodes"],
     &["admin", "backup", "backup"],
