@@ -53,7 +53,7 @@ pub use self::stored::LONG_OPTION_BYTES;
 pub use self::thumbnail::{Thumbnail, ThumbnailFit};
 pub use self::viewport::Viewport;
 use crate::faults::{Fault, Field};
-use crate::ids::GrabId;
+use crate::ids::{GrabId, ProxyId};
 use crate::limits;
 use crate::target::TargetUrl;
 
@@ -138,6 +138,8 @@ pub struct CaptureSpec {
     pub thumbnail: Option<Thumbnail>,
     /// The page of a PDF, from 1.
     pub pdf_page: u32,
+    /// The proxy of the team that the page is loaded through.
+    pub proxy: Option<ProxyId>,
     /// Long options that are no longer kept: their names, and the SHA-256 of their values. Empty unless it was stored.
     pub omitted: BTreeMap<String, String>,
     /// Names of members of the request that are no options. They do not change the image.
@@ -297,6 +299,7 @@ impl CaptureSpec {
             pdf_page,
             freeze_all,
             vision: _,
+            proxy,
             unparsed: _,
             unknown,
         } = request;
@@ -367,6 +370,7 @@ impl CaptureSpec {
                 None => None,
             },
             pdf_page: u32::try_from(pdf_page.unwrap_or(1)).ok()?,
+            proxy: proxy.as_deref().map(str::parse).transpose().ok()?,
             omitted: BTreeMap::new(),
             unknown: unknown::shortened(unknown.iter().map(String::as_str)),
         })
@@ -454,6 +458,7 @@ impl CaptureSpec {
             highlight,
             thumbnail,
             pdf_page,
+            proxy,
             omitted: _,
             unknown: _,
         } = self;
@@ -532,6 +537,7 @@ impl CaptureSpec {
             pdf_page: (*pdf_page > 1).then(|| (*pdf_page).into()),
             freeze_all: (*freeze == Freeze::All).then_some(true),
             vision: appearance.vision.map(|vision| vision.as_str().to_owned()),
+            proxy: proxy.map(|proxy| proxy.to_string()),
             unparsed: Vec::new(),
             unknown: Vec::new(),
         }

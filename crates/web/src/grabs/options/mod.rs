@@ -208,7 +208,7 @@ fn field(option: &CaptureOption, form: &Form, error: Option<String>) -> OptionFi
         }
         Kind::Url => (hint(), Input::Line { max_length: limits::URL_BYTES }),
         Kind::RequestFailure => (hint(), Input::Line { max_length: STATUS_CHARS }),
-        Kind::Selector | Kind::TimeZone | Kind::Locale | Kind::PageRanges | Kind::GrabId => {
+        Kind::Selector | Kind::TimeZone | Kind::Locale | Kind::PageRanges | Kind::GrabId | Kind::ProxyId => {
             (hint(), Input::Line { max_length: option.kind.max_chars().unwrap_or_default() })
         }
         Kind::Text { max, is_multiline: false } => (hint(), Input::Line { max_length: max }),
