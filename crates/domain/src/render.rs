@@ -12,6 +12,7 @@ use crate::capture::{CaptureSpec, FileKind};
 use crate::domains::DomainRules;
 use crate::grabs::{Failure, RenderMetadata, SlicePlace, Stage, StepImage, ViewportSize};
 use crate::ids::GrabId;
+use crate::proxies::ProxyRoute;
 
 /// One attempt at a grab.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct RenderTask {
     pub slot: SlotHold,
     /// The domains whose documents may be loaded.
     pub domains: Arc<DomainRules>,
+    /// The proxy of the team that the page is loaded through. `None`: connections are direct.
+    pub proxy: Option<Arc<ProxyRoute>>,
 }
 
 impl RenderTask {

@@ -1,6 +1,6 @@
 //! The use-cases of grabd, and the background workers.
 //!
-//! A use-case is a folder named after its noun (`grabs/`, `accounts/`, `oauth/`, `billing/`, `webhooks/`, `monitors/`, `mail/`,
+//! A use-case is a folder named after its noun (`grabs/`, `accounts/`, `oauth/`, `billing/`, `webhooks/`, `monitors/`, `proxies/`, `mail/`,
 //! `operator/`, `trail/`) with one file per verb.
 //!
 //! *Invariant:* this crate has no HTTP or gRPC interface, no browser and no SQL. Its use-cases are called by the gRPC
@@ -37,6 +37,7 @@ pub mod operator;
 pub mod outgoing;
 pub mod placeholder;
 pub mod pricing;
+pub mod proxies;
 mod queue;
 pub mod random;
 pub mod renderers;

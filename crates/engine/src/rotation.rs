@@ -87,6 +87,20 @@ pub async fn reseal(store: &Store, vault: &Vault) -> Result<Resealed, grabd_stor
     }
     let mut after = None;
     loop {
+        let proxies = store.vault().list_sealed_proxies(after, BATCH).await?;
+        let Some((last, _)) = proxies.last() else { break };
+        after = Some(*last);
+        for (proxy, sealed) in proxies {
+            match vault.reseal(&sealed, proxy.0.as_bytes()) {
+                Ok(None) => {}
+                // `false`: it was changed meanwhile.
+                Ok(Some(new)) => done.changed += u64::from(store.vault().reseal_proxy(proxy, sealed, new).await?),
+                Err(_) => done.unreadable += 1,
+            }
+        }
+    }
+    let mut after = None;
+    loop {
         let jobs = store.vault().list_sealed_jobs(after, JOB_BATCH).await?;
         let Some((last, _)) = jobs.last() else { return Ok(done) };
         after = Some(*last);

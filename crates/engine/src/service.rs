@@ -95,6 +95,8 @@ pub struct Operations {
     pub sample_sites: Vec<TargetUrl>,
     /// Limits of monitors.
     pub monitors: MonitorLimits,
+    /// Whether teams can have proxies and use them.
+    pub has_proxies: bool,
 }
 
 impl Settings {
@@ -121,6 +123,7 @@ impl Default for Operations {
             links: ServiceLinks::default(),
             sample_sites: Vec::new(),
             monitors: MonitorLimits::default(),
+            has_proxies: true,
         }
     }
 }
@@ -324,6 +327,11 @@ impl Core {
     /// The content that captures can be kept free of, because the operator has a filter list for it.
     pub fn listed_contents(&self) -> &[BlockedContent] {
         &self.settings.operations.listed_contents
+    }
+
+    /// Whether teams can have proxies and use them.
+    pub fn has_proxies(&self) -> bool {
+        self.settings.operations.has_proxies
     }
 
     /// Maximum size of an image file in bytes. A grab with a larger one fails.

@@ -10,6 +10,7 @@ use grabd_domain::domains::{DomainRule, DomainRules};
 use grabd_domain::grabs::{Failure, FailureReason, SlicePlace, StepImage, ViewportSize};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::limits::shortened;
+use grabd_domain::proxies::ProxyRoute;
 use grabd_domain::render::RendererStatus;
 use grabd_engine::Core;
 use grabd_engine::renderers::{
@@ -24,8 +25,8 @@ use grabd_proto::internal::v1::renderer_service_server::RendererService;
 use grabd_proto::internal::v1::{
     Assignment, AssignmentStage, AttachRequest, AttachResponse, Cancel, Condition as WireCondition,
     DomainRules as WireRules, FileHeader, FinishPictureRequest, FinishPictureResponse, FinishRequest, FinishResponse,
-    Hello, PageFailure, Picture, PictureHeader, Released, Returned, SliceHeader, StepImageHeader, UploadHeader,
-    UploadTarget as WireTarget, ViewportHeader,
+    Hello, PageFailure, Picture, PictureHeader, ProxyRoute as WireRoute, Released, Returned, SliceHeader,
+    StepImageHeader, UploadHeader, UploadTarget as WireTarget, ViewportHeader,
 };
 use grabd_proto::options;
 use tokio::time::{MissedTickBehavior, timeout};
@@ -260,6 +261,7 @@ async fn to_response(
                 upload: upload.map(|target| wire_target(target, core.image_max_bytes())),
                 session_id: session.to_string(),
                 domain_rules,
+                proxy: lease.proxy.as_deref().map(wire_route),
             }))
         }
         SessionMessage::Cancel(token) => Outgoing::Cancel(Cancel { lease_token: token.to_string() }),
@@ -268,6 +270,11 @@ async fn to_response(
         }
     };
     AttachResponse { message: Some(message) }
+}
+
+fn wire_route(ProxyRoute { name, url, login }: &ProxyRoute) -> WireRoute {
+    let (username, password) = login.as_ref().map(|login| (login.username.clone(), login.password.clone())).unzip();
+    WireRoute { name: name.clone(), url: url.to_string(), username, password }
 }
 
 fn wire_target(UploadTarget { url, headers, valid }: UploadTarget, max_bytes: u64) -> WireTarget {

@@ -125,6 +125,7 @@ pub(crate) fn task(request: CaptureRequest) -> RenderTask {
         stages: StageReporter::default(),
         slot: SlotHold::default(),
         domains: Arc::default(),
+        proxy: None,
     }
 }
 

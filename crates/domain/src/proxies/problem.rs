@@ -26,13 +26,11 @@ pub enum ProxyProblem {
     SiteUnreached,
     /// The connection ended before the proxy had answered, or while the page was loaded.
     Broken,
-    /// The proxy was deleted before it was used.
-    Deleted,
 }
 
 impl ProxyProblem {
     /// All problems.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 10] = [
         Self::NotPublic,
         Self::Unresolved,
         Self::Unreachable,
@@ -43,7 +41,6 @@ impl ProxyProblem {
         Self::Refused,
         Self::SiteUnreached,
         Self::Broken,
-        Self::Deleted,
     ];
 
     /// The word in the API and the database.
@@ -59,7 +56,6 @@ impl ProxyProblem {
             Self::Refused => "refused",
             Self::SiteUnreached => "site_unreached",
             Self::Broken => "broken",
-            Self::Deleted => "deleted",
         }
     }
 
@@ -81,23 +77,15 @@ impl ProxyProblem {
             Self::Refused => "refused to connect to the site.",
             Self::SiteUnreached => "could not connect to the site.",
             Self::Broken => "broke the connection.",
-            Self::Deleted => "was deleted before it was used.",
         }
     }
 
-    /// Whether the proxy itself is at fault. Otherwise it works, and the site that was asked for is the reason.
+    /// Whether the proxy certainly does not work for any site. Otherwise the site that was asked for may be the reason: many
+    /// proxies do not answer, or close the connection, where they cannot connect to a site.
     pub const fn is_of_proxy(self) -> bool {
         match self {
-            Self::NotPublic
-            | Self::Unresolved
-            | Self::Unreachable
-            | Self::TimedOut
-            | Self::Tls
-            | Self::NotAProxy
-            | Self::Login
-            | Self::Broken
-            | Self::Deleted => true,
-            Self::Refused | Self::SiteUnreached => false,
+            Self::NotPublic | Self::Unresolved | Self::Unreachable | Self::Tls | Self::NotAProxy | Self::Login => true,
+            Self::TimedOut | Self::Refused | Self::SiteUnreached | Self::Broken => false,
         }
     }
 
@@ -118,8 +106,7 @@ impl ProxyProblem {
             | Self::NotAProxy
             | Self::Login
             | Self::Refused
-            | Self::Broken
-            | Self::Deleted => ErrorCause::Request,
+            | Self::Broken => ErrorCause::Request,
         };
         Failure::new(FailureReason::RenderFailed, self.message(name)).caused_by(cause)
     }

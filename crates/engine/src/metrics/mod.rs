@@ -8,6 +8,7 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Class, FailureReason, Grab, State};
 use grabd_domain::monitor::RunOutcome;
+use grabd_domain::proxies::ProxyProblem;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -25,6 +26,7 @@ pub(crate) struct Metrics {
     webhook_attempts: Family<ResultLabel, Counter>,
     monitor_runs: Family<OutcomeLabel, Counter>,
     monitors_overdue: Gauge,
+    proxy_failures: Family<ReasonLabel, Counter>,
     payments: Family<ResultLabel, Counter>,
     waiting: Family<ModeLabel, Gauge>,
     watched: Gauge,
@@ -134,6 +136,7 @@ impl Default for Metrics {
             webhook_attempts: Family::default(),
             monitor_runs: Family::default(),
             monitors_overdue: Gauge::default(),
+            proxy_failures: Family::default(),
             payments: Family::default(),
             waiting: Family::default(),
             watched: Gauge::default(),
@@ -205,6 +208,9 @@ impl Metrics {
         for outcome in RunOutcome::ALL.into_iter().filter(|outcome| *outcome != RunOutcome::Running) {
             drop(self.monitor_runs.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));
         }
+        for problem in ProxyProblem::ALL {
+            drop(self.proxy_failures.get_or_create(&ReasonLabel { reason: problem.as_str() }));
+        }
         for result in PAYMENT_RESULTS {
             drop(self.payments.get_or_create(&ResultLabel { result }));
         }
@@ -273,6 +279,11 @@ impl Metrics {
     /// Counts a run of a monitor that has ended.
     pub(crate) fn run_ended(&self, outcome: RunOutcome) {
         self.monitor_runs.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
+    }
+
+    /// Counts a grab that failed because of the proxy of its team.
+    pub(crate) fn proxy_failed(&self, problem: ProxyProblem) {
+        self.proxy_failures.get_or_create(&ReasonLabel { reason: problem.as_str() }).inc();
     }
 
     /// Counts a message that was given up.

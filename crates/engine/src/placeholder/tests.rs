@@ -192,6 +192,7 @@ async fn render_reports_a_page_that_responded_at_once() {
         stages: StageReporter::default(),
         slot: SlotHold::default(),
         domains: Arc::default(),
+        proxy: None,
     };
     let Capture { image, metadata, .. } = placeholder.render(task).await.unwrap();
     assert_eq!(image, placeholder.draw(&spec).await.unwrap());

@@ -36,6 +36,7 @@ mod origin;
 mod overrides;
 mod pricing;
 mod problems;
+mod proxies;
 mod renderer;
 mod retention;
 mod role;
@@ -70,6 +71,7 @@ pub use monitors::Monitors;
 pub use oauth::OAuth;
 pub use pricing::Pricing;
 pub use problems::Problems;
+pub use proxies::Proxies;
 pub use renderer::Renderer;
 pub use retention::Retention;
 pub use role::ProcessRole;
@@ -114,6 +116,7 @@ pub struct Config {
     pub mail: Mail,
     pub webhooks: Webhooks,
     pub monitors: Monitors,
+    pub proxies: Proxies,
     pub secrets: Secrets,
     pub security: Security,
     pub pricing: Pricing,

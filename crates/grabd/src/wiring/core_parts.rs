@@ -77,6 +77,7 @@ pub async fn start_core(
                 sample_sites: config.samples.urls(),
                 links: config.service.links(),
                 monitors: config.monitors.limits(),
+                has_proxies: config.proxies.enabled,
                 ..operations(&config.abuse, &config.audit)
             },
         },
