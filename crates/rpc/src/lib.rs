@@ -52,7 +52,7 @@ const MAX_RENDERER_MESSAGE_BYTES: usize = 128 << 20;
 
 /// Maximum size of a request to the grab service: a document of 1 MiB, and all other options.
 const MAX_GRAB_REQUEST_BYTES: usize = 2 << 20;
-/// Maximum size of a request to the link, webhook and monitor services. REST accepts bodies of 64 KB.
+/// Maximum size of a request to the link, webhook, monitor and proxy services. REST accepts bodies of 64 KB.
 const MAX_REQUEST_BYTES: usize = 128 << 10;
 /// Maximum size of a request to the other services. Many concurrent calls may each hold half of one.
 const MAX_OPEN_REQUEST_BYTES: usize = 4 << 10;
@@ -101,7 +101,7 @@ impl PublicServices {
             .add_service(public!(PricingServiceServer, pricing::Pricing(core.clone()), MAX_OPEN_REQUEST_BYTES))
             .add_service(public!(WebhookServiceServer, webhooks::Webhooks(core.clone()), MAX_REQUEST_BYTES))
             .add_service(public!(MonitorServiceServer, monitors::Monitors(core.clone()), MAX_REQUEST_BYTES))
-            .add_service(public!(ProxyServiceServer, proxies::Proxies(core.clone()), MAX_OPEN_REQUEST_BYTES))
+            .add_service(public!(ProxyServiceServer, proxies::Proxies(core.clone()), MAX_REQUEST_BYTES))
             .add_service(health_service.max_decoding_message_size(MAX_OPEN_REQUEST_BYTES));
         if reflection {
             let (v1, v1alpha) = (reflection_builder().build_v1()?, reflection_builder().build_v1alpha()?);
