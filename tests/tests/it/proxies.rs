@@ -124,8 +124,9 @@ async fn page_with_its_parts_redirects_and_sockets_is_loaded_through_the_proxy()
         for path in ["/start", "/page", "/dot.svg", "/socket"] {
             assert!(seen.paths.iter().any(|asked| asked == path), "{scheme}: {path}: {:?}", seen.paths);
         }
-        // The site got no other connection than those of the proxy, which was asked for the address.
-        assert_eq!(targets.len(), seen.connections, "{scheme}: {targets:?}");
+        // The site got no other connection than those of the proxy, which was asked for the address. The browser may have opened
+        // another one meanwhile.
+        assert!(seen.connections <= targets.len(), "{scheme}: {targets:?}");
         assert!(targets.iter().all(|target| *target == site.address.to_string()), "{scheme}: {targets:?}");
         let (_, proxy) = call(&app, app.live(), Method::GET, &format!("/proxies/{id}"), None).await?;
         assert!(proxy["last_used_at"].is_string() && proxy["last_error"].is_null(), "{proxy}");
@@ -198,9 +199,9 @@ async fn page_whose_proxy_dies_while_it_is_loaded_is_no_image() -> Result<()> {
     let app = TestApp::start(9, &[]).await?;
     let server = ProxyServer::start(ALLOWED, Behaviour::ForwardOnce).await?;
     let id = create_proxy(&app, &format!("http://{}", server.address())).await?;
-    // The image is at another origin, which needs another connection.
-    let site = CountingSite::start().await?;
-    let html = format!("<p>Text.<img src='{}'><img src='{}'>", site.url("/dot.svg"), app.site.url("/none.png"));
+    // The second image is at another origin, which needs another connection.
+    let (site, second) = (CountingSite::start().await?, app.site.url("/none.png"));
+    let html = format!("<p>Text.<img src='{}' onload='new Image().src=`{second}`'>", site.url("/dot.svg"));
     let failed = app.create_refused(json!({ "html": html, "proxy": id })).await?;
     assert_eq!(failed.message, "The proxy \"Office\" could not be reached.");
     assert_eq!(credits(&app).await?, (9, 0));
