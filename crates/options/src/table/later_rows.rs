@@ -356,8 +356,8 @@ macro_rules! later_rows {
                 label: "Proxy",
                 brief: "Id of a proxy of the team to load the page through.",
                 help: "Id of a proxy of the same team and environment, through which the page is loaded.",
-                description: "Everything that the page requests goes through it, as docs/PROXIES.md describes. The capture fails, without \
-                              charge, if the proxy does not work. Not in signed links.",
+                description: "Everything that the page requests goes through it. docs/PROXIES.md describes proxies. The capture fails, \
+                              without charge, if the proxy does not work. Not in signed links.",
                 example: "\"01993e1c-7b1a-7000-8000-0123456789ab\"",
                 link_bar: Some(LinkBar::Published)
             }
