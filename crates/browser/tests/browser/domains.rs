@@ -58,6 +58,7 @@ fn own_html(body: &str) -> RenderTask {
         stages: StageReporter::default(),
         slot: SlotHold::default(),
         domains: rules(DomainRule::Allow),
+        proxy: None,
     }
 }
 

@@ -330,6 +330,7 @@ fn own_document(html: &str, base_url: &str) -> RenderTask {
         stages: StageReporter::default(),
         slot: SlotHold::default(),
         domains: Arc::default(),
+        proxy: None,
     }
 }
 
