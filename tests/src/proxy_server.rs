@@ -76,7 +76,9 @@ impl ProxyServer {
 async fn serve(mut client: TcpStream, behaviour: Behaviour, log: &Mutex<Vec<String>>) -> Result<()> {
     if let Behaviour::Answer(answer) = behaviour {
         let mut some = [0; 1024];
-        let _ = client.read(&mut some).await?;
+        if client.read(&mut some).await? == 0 {
+            return Ok(());
+        }
         client.write_all(answer.as_bytes()).await?;
         return Ok(());
     }

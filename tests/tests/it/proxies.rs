@@ -39,7 +39,7 @@ async fn create_proxy(app: &TestApp, url: &str) -> Result<String> {
     Ok(proxy["id"].as_str().context("an id")?.to_owned())
 }
 
-async fn credits(app: &TestApp) -> Result<(u32, u32)> {
+async fn credits(app: &TestApp) -> Result<(u64, u64)> {
     let balance = Balance::of(&app.service.store().credits().lots(app.team.team).await?, Clock::system().now());
     Ok((balance.prepaid, balance.held))
 }
@@ -202,7 +202,8 @@ async fn page_whose_proxy_dies_while_it_is_loaded_is_no_image() -> Result<()> {
     // The second image is at another origin, which needs another connection.
     let (site, second) = (CountingSite::start().await?, app.site.url("/none.png"));
     let html = format!("<p>Text.<img src='{}' onload='new Image().src=`{second}`'>", site.url("/dot.svg"));
-    let failed = app.create_refused(json!({ "html": html, "proxy": id })).await?;
+    let body = json!({ "html": html, "base_url": app.site.url("/"), "proxy": id });
+    let failed = app.create_refused(body).await?;
     assert_eq!(failed.message, "The proxy \"Office\" could not be reached.");
     assert_eq!(credits(&app).await?, (9, 0));
     app.finish().await

@@ -77,11 +77,11 @@ impl ProxyUrl {
         }
         let port: u16 = port.parse().ok()?;
         address::check_port(port).ok()?;
-        // As in URLs of pages, so that a host has one form.
-        let url = Url::parse(&format!("http://{host}/")).ok()?;
-        if url.port().is_some() {
+        if host.contains(':') && !(host.starts_with('[') && host.ends_with(']')) {
             return None;
         }
+        // As in URLs of pages, so that a host has one form.
+        let url = Url::parse(&format!("http://{host}/")).ok()?;
         let host = match url.host()? {
             Host::Ipv4(address) => TargetHost::Address(address.into()),
             Host::Ipv6(address) => TargetHost::Address(address.into()),
@@ -167,6 +167,7 @@ mod tests {
             "http://proxy.example.com:22",
             "http://proxy.example.com:99999",
             "http://proxy.example.com:3128:3128",
+            "http://proxy.example.com:80:3128",
             "http://:3128",
             "http://proxy.example.com:3128/path",
             "http://proxy.example.com:3128?a=b",
