@@ -43,7 +43,7 @@ mod tests {
         let login = ProxyLogin { username: "me".into(), password: "hidden".into() };
         let sealed = seal(&vault, one, login.clone()).unwrap();
         assert!(!sealed.windows(6).any(|window| window == b"hidden"));
-        assert_eq!(unseal(&vault, one, &sealed), Ok(login));
+        assert_eq!(unseal(&vault, one, &sealed).unwrap(), login);
         assert!(unseal(&vault, other, &sealed).is_err());
         assert!(unseal(&Vault::new([8; 32]), one, &sealed).is_err());
     }
