@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A server of the team, through which pages can be loaded. Its user name and password are never returned. Further members may
-/// appear.
+/// A server of the team, through which pages can be loaded. Its user name and password are never returned. Further
+/// members may appear.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Proxy<'a> {
     /// Id of the proxy, for the capture option `proxy`.
@@ -28,8 +28,9 @@ pub struct Proxy<'a> {
     /// When a capture last used it, to the minute. Null: none has.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub last_used_at: Option<Cow<'a, str>>,
-    /// Why a capture last failed because of it: `not_public`, `unresolved`, `unreachable`, `timed_out`, `tls`, `not_a_proxy`,
-    /// `login`, `refused`, `site_unreached` or `broken`. Null: none has, since its URL or login was changed.
+    /// Why a capture last failed because of it: `not_public`, `unresolved`, `unreachable`, `timed_out`, `tls`,
+    /// `not_a_proxy`, `login`, `refused`, `site_unreached` or `broken`. Null: none has, since its URL or login was
+    /// changed.
     pub last_error: Option<Cow<'a, str>>,
     /// When that was.
     #[schema(value_type = Option<String>, format = DateTime)]

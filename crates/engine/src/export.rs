@@ -32,8 +32,8 @@ enum Stage {
 }
 
 /// The export of a team, on behalf of one of its owners: the team, its own limits, its members, invitations, keys,
-/// webhooks, proxies, monitors, credits, grabs and ledger. It is read in chunks on demand: a slow reader holds one chunk in memory
-/// and no database connection.
+/// webhooks, proxies, monitors, credits, grabs and ledger. It is read in chunks on demand: a slow reader holds one
+/// chunk in memory and no database connection.
 ///
 /// The stream ends with an error when the database fails; the file must not look complete then. A
 /// complete one ends with a line of the type `end`.

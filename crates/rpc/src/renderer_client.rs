@@ -469,8 +469,8 @@ fn task(grab_id: &str, options: Option<CaptureOptions>, budget: Duration, alone:
     Some(RenderTask { id, spec, budget, alone, stages, slot, domains: Arc::default(), proxy: None })
 }
 
-/// The task with the proxy that its page is loaded through. `None` if its spec names one and it cannot be read: such a page is
-/// never loaded directly.
+/// The task with the proxy that its page is loaded through. `None` if its spec names one and it cannot be read: such a
+/// page is never loaded directly.
 fn with_route(task: RenderTask, route: Option<WireRoute>) -> Option<RenderTask> {
     let route = match route {
         Some(WireRoute { name, url, username, password }) => {

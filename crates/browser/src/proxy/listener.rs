@@ -68,7 +68,8 @@ impl Listener {
         self.state.blocklist.get()
     }
 
-    /// Sets the proxy of the team that all connections of the grab go through, once. It must be set before the first request.
+    /// Sets the proxy of the team that all connections of the grab go through, once. It must be set before the first
+    /// request.
     pub(crate) fn set_upstream(&self, route: Arc<ProxyRoute>, tls: ClientTls) {
         // As for the blocklist.
         let _ = self.state.upstream.set(Upstream { route, tls });

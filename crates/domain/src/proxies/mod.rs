@@ -1,6 +1,7 @@
 //! Proxies of teams: servers through which the pages of a capture are loaded.
 //!
-//! `proxy_url` parses where a proxy is, `problem` lists why one does not work, and `registration` validates what callers send.
+//! `proxy_url` parses where a proxy is, `problem` lists why one does not work, and `registration` validates what
+//! callers send.
 
 mod problem;
 mod proxy_url;

@@ -80,8 +80,8 @@ impl ProxyProblem {
         }
     }
 
-    /// Whether the proxy certainly does not work for any site. Otherwise the site that was asked for may be the reason: many
-    /// proxies do not answer, or close the connection, where they cannot connect to a site.
+    /// Whether the proxy certainly does not work for any site. Otherwise the site that was asked for may be the reason:
+    /// many proxies do not answer, or close the connection, where they cannot connect to a site.
     pub const fn is_of_proxy(self) -> bool {
         match self {
             Self::NotPublic | Self::Unresolved | Self::Unreachable | Self::Tls | Self::NotAProxy | Self::Login => true,
@@ -94,7 +94,8 @@ impl ProxyProblem {
         format!("{PREFIX}{name}\" {}", self.predicate())
     }
 
-    /// The failure of a grab because of the proxy with this name. The caller has chosen the proxy, so the request is the cause.
+    /// The failure of a grab because of the proxy with this name. The caller has chosen the proxy, so the request is
+    /// the cause.
     pub fn failure(self, name: &str) -> Failure {
         let cause = match self {
             Self::SiteUnreached => ErrorCause::Target,

@@ -68,7 +68,8 @@ impl ProxyChange {
         self.username.is_some() || self.password.is_some()
     }
 
-    /// The user name and password after this change of these. A new user name keeps the password, unless there is a new one.
+    /// The user name and password after this change of these. A new user name keeps the password, unless there is a new
+    /// one.
     ///
     /// # Errors
     /// [`Fault::BadRequest`] when there is a password but no user name.

@@ -1,11 +1,11 @@
 //! Connections through the proxy of a team.
 //!
-//! `http_connect` and `socks5` ask the proxy for a connection, and `stream` is what results. What a proxy answers becomes a
-//! [`ProxyProblem`], and nothing else of it is kept.
+//! `http_connect` and `socks5` ask the proxy for a connection, and `stream` is what results. What a proxy answers
+//! becomes a [`ProxyProblem`], and nothing else of it is kept.
 //!
-//! *Invariant:* the proxy's own address is checked like that of a page, at each connection. The target's name is resolved and
-//! checked before the proxy is asked, and the proxy gets the checked address in place of the name, so that it cannot be used to
-//! reach what the guard refuses.
+//! *Invariant:* the proxy's own address is checked like that of a page, at each connection. The target's name is
+//! resolved and checked before the proxy is asked, and the proxy gets the checked address in place of the name, so that
+//! it cannot be used to reach what the guard refuses.
 
 mod http_connect;
 mod socks5;

@@ -17,8 +17,8 @@ use crate::targets;
 /// Creates a proxy. One of an app is deleted with its grant.
 ///
 /// # Errors
-/// [`Fault::BadRequest`] and [`Fault::SsrfDetected`], with the invalid member. [`Fault::Unauthorized`] when the grant of the app has
-/// ended in the meantime.
+/// [`Fault::BadRequest`] and [`Fault::SsrfDetected`], with the invalid member. [`Fault::Unauthorized`] when the grant
+/// of the app has ended in the meantime.
 #[tracing::instrument(name = "proxies.create", skip_all)]
 pub async fn create(core: &Core, caller: Caller, request: &ProxyRequest) -> Result<Proxy, Error> {
     check_enabled(core)?;
@@ -123,8 +123,8 @@ fn check_enabled(core: &Core) -> Result<(), Fault> {
     }
 }
 
-/// Looks the host up, and refuses private addresses. When the lookup fails, the proxy is accepted: it is checked again whenever it
-/// is used.
+/// Looks the host up, and refuses private addresses. When the lookup fails, the proxy is accepted: it is checked again
+/// whenever it is used.
 async fn check_host(core: &Core, url: &ProxyUrl) -> Result<(), Fault> {
     match targets::is_refused(core, url.host()).await {
         true => Err(url.not_public()),

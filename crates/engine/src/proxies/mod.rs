@@ -1,7 +1,7 @@
 //! Proxies of teams: servers through which pages are loaded.
 //!
-//! `manage` has the use-cases of callers. `login` encrypts user names and passwords. `route` checks the proxy that a capture names,
-//! reads what its renderer needs when it is rendered, and records failures.
+//! `manage` has the use-cases of callers. `login` encrypts user names and passwords. `route` checks the proxy that a
+//! capture names, reads what its renderer needs when it is rendered, and records failures.
 
 mod login;
 mod manage;

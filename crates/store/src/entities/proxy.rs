@@ -35,8 +35,8 @@ pub(crate) enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// Proxies visible to a caller: all of the team, or those that an app has created with its grant. Every read or change on
-/// behalf of a caller starts from this query.
+/// Proxies visible to a caller: all of the team, or those that an app has created with its grant. Every read or change
+/// on behalf of a caller starts from this query.
 pub(crate) fn scoped(team: TeamId, environment: Environment, grant: Option<GrantId>) -> Select<Entity> {
     let of_team = of_team(team, environment);
     match grant {

@@ -32,8 +32,8 @@ struct RemoveProxy {
 }
 
 impl Proxies<'_> {
-    /// Changes a proxy and returns it. `None` when the caller has no such proxy. Its last failure is forgotten, since it may work
-    /// now.
+    /// Changes a proxy and returns it. `None` when the caller has no such proxy. Its last failure is forgotten, since
+    /// it may work now.
     ///
     /// # Errors
     /// Database errors only.

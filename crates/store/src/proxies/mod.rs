@@ -1,7 +1,7 @@
 //! Proxies of teams, through which pages are loaded.
 //!
-//! `create`, `change` and `queries` are for callers. `usage` reads what a renderer needs, and records when a proxy was used and
-//! that it failed.
+//! `create`, `change` and `queries` are for callers. `usage` reads what a renderer needs, and records when a proxy was
+//! used and that it failed.
 
 mod change;
 mod create;

@@ -273,7 +273,8 @@ async fn live_credits(web: &Web, at: &TeamContext) -> Result<u32, Problem> {
     Ok(here.map_or(0, |membership| membership.live_credits))
 }
 
-/// The content that this service cannot leave out, because it has no filter list for it, and the option for proxies if it has none.
+/// The content that this service cannot leave out, because it has no filter list for it, and the option for proxies if
+/// it has none.
 fn unavailable(web: &Web) -> Vec<&'static str> {
     let listed = web.core.listed_contents();
     let lacks = |of: &BlockedContent| of.needs_list() && !listed.contains(of);

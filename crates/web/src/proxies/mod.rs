@@ -40,7 +40,8 @@ impl TeamContext {
         self.path(&format!("{PAGE}/{proxy}/{page}"))
     }
 
-    /// Finds the team's proxy in either environment, and the caller for that environment. Counts against its rate limit.
+    /// Finds the team's proxy in either environment, and the caller for that environment. Counts against its rate
+    /// limit.
     ///
     /// # Errors
     /// When the team has no such proxy, or has reached its rate limit, and when the service has no proxies.

@@ -9,8 +9,8 @@ use crate::page::error::CaptureError;
 use crate::page::findings::verdict::{self, Unreached};
 use crate::page::load::navigate;
 
-/// The outcome, with a failure that names the proxy if that is the reason. A page that lost its proxy while it was loaded is not
-/// complete, so it is a failure, too.
+/// The outcome, with a failure that names the proxy if that is the reason. A page that lost its proxy while it was
+/// loaded is not complete, so it is a failure, too.
 pub(in crate::page) fn judge(
     context: &CaptureContext<'_>,
     captured: Result<Capture, CaptureError>,
