@@ -1,7 +1,7 @@
 //! `grab`, the command line client of grabd.
 //!
-//! Each command has its own file: `capture/`, `list.rs`, `read.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`, `monitor.rs`, `proxy.rs`,
-//! `diff.rs`, `baseline.rs`, `config.rs`,
+//! Each command has its own file: `capture/`, `list.rs`, `read.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`,
+//! `monitor.rs`, `proxy.rs`, `diff.rs`, `baseline.rs`, `config.rs`,
 //! `auth.rs`, `login/`. To add one,
 //! add a variant in `args.rs` and a match arm in [`run`]. Machine-readable output goes to stdout, messages for the user
 //! to stderr.
