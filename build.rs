@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     "grabd/v1/access.proto",
     "grabd/v1/errors.proto",
     "grabd/v1/grabs.proto",
@@ -11,6 +11,7 @@ const FILES: [&str; 9] = [
     "grabd/v1/monitors.proto",
     "grabd/v1/usage.proto",
     "grabd/v1/pricing.proto",
+    "grabd/v1/proxies.proto",
     "grabd/v1/webhooks.proto",
     "grabd/internal/v1/renderer.proto",
 ];

@@ -32,11 +32,13 @@ REQUESTS = [
     ("UpdateWebhookRequest", "UpdateWebhookOptions", []),
     ("CreateMonitorRequest", "CreateMonitorOptions", ["capture"]),
     ("UpdateMonitorRequest", "UpdateMonitorOptions", ["capture"]),
+    ("CreateProxyRequest", "CreateProxyOptions", []),
+    ("UpdateProxyRequest", "UpdateProxyOptions", []),
 ]
 # What the service responds with.
 RESPONSES = [
     "Grab", "GrabList", "GrabText", "Batch", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList", "MonitorRun",
-    "Monitor", "MonitorList", "MonitorRunList",
+    "Monitor", "MonitorList", "MonitorRunList", "Proxy", "ProxyList",
 ]
 # Better names of nested objects than their path gives.
 NAMES = {

@@ -42,6 +42,7 @@ mod m0035_roles;
 mod m0036_monitors;
 mod m0038_evidence_keys;
 mod m0039_identity_keys;
+mod m0040_proxies;
 
 /// All steps, in the order they are applied.
 #[derive(Debug)]
@@ -123,4 +124,5 @@ steps![
     m0036_monitors: MayContinue,
     m0038_evidence_keys: MayContinue,
     m0039_identity_keys: MayContinue,
+    m0040_proxies: MayContinue,
 ];

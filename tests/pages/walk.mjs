@@ -134,7 +134,7 @@ await exchange(origin, client, returned[0], callback, request);
 // An app that asks for more has a box for it, which the person may tick.
 await authorize(client, { scope: "grabs manage" });
 await audit("consent-manage", 200);
-const box = page.getByRole("checkbox", { name: /^Use webhooks and delete images/ });
+const box = page.getByRole("checkbox", { name: /^Use webhooks and proxies, and delete images/ });
 assert.ok(!(await box.isChecked()));
 await box.check();
 await page.$$eval("[name=place]", (choices) => choices.forEach((choice) => (choice.checked = false)));

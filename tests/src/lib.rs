@@ -6,7 +6,8 @@
 //! gives a service a host name, or interrupts its connections, [`scenario`] captures hostile pages and reports the results,
 //! [`process_tree`] measures processes, [`cpu_share`] limits them, [`leftovers`] checks what a stopped service left behind,
 //! and [`programs`] runs third-party programs. [`visitor`] uses the web pages without a browser. [`s3_server`] is an object
-//! store, [`postgres_server`] a database server with a standby, and [`scripted_renderer`] a renderer without a browser.
+//! store, [`proxy_server`] a proxy, [`postgres_server`] a database server with a standby, and [`scripted_renderer`] a
+//! renderer without a browser.
 //!
 //! *Invariant:* nothing that ships depends on this package.
 
@@ -28,6 +29,7 @@ pub mod pixels;
 pub mod postgres_server;
 pub mod process_tree;
 pub mod programs;
+pub mod proxy_server;
 pub mod receiver;
 pub mod s3_server;
 pub mod scenario;

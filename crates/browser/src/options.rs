@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use grabd_egress::ClientTls;
 use grabd_memory::MemoryBudget;
 
 use crate::FilterLists;
@@ -73,6 +74,8 @@ pub struct Options {
     pub process_limit: u32,
     /// The lists by which ads and trackers are blocked.
     pub lists: Arc<FilterLists>,
+    /// For proxies of teams that are spoken to over TLS.
+    pub proxy_tls: ClientTls,
 }
 
 impl Options {
@@ -103,6 +106,7 @@ impl Options {
             respect_opt_out: false,
             process_limit: 1000,
             lists: Arc::default(),
+            proxy_tls: ClientTls::default(),
         }
     }
 }

@@ -10,6 +10,7 @@ use grabd_api::words::text_formats;
 pub(crate) use crate::format::Format;
 use crate::monitor_args::MonitorCommand;
 use crate::options::OptionArgs;
+use crate::proxy_args::ProxyCommand;
 use crate::share::share;
 use crate::verify::VerifyArgs;
 
@@ -202,6 +203,9 @@ pub(crate) enum Command {
     /// Watch pages: capture them by a schedule, and report when they change
     #[command(subcommand)]
     Monitor(MonitorCommand),
+    /// Manage proxies, through which pages can be loaded
+    #[command(subcommand)]
+    Proxy(ProxyCommand),
     /// Print shell completions
     Completions {
         /// The shell

@@ -237,6 +237,9 @@ impl Failure {
                 "not_found" if error.message.starts_with("No monitor") => {
                     "Monitors belong to one team and one environment. `grab monitor list` shows those you can access."
                 }
+                "not_found" if error.message.starts_with("No proxy") => {
+                    "Proxies belong to one team and one environment. `grab proxy list` shows those you can access."
+                }
                 "not_found" if error.message.starts_with("No webhook") => {
                     "Webhooks belong to one team and one environment. `grab webhooks list` shows those you can access."
                 }

@@ -1,7 +1,7 @@
 //! `grab`, the command line client of grabd.
 //!
-//! Each command has its own file: `capture/`, `list.rs`, `read.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`, `monitor.rs`, `diff.rs`, `baseline.rs`, `config.rs`,
-//! `auth.rs`, `login/`, `verify.rs`. To add one,
+//! Each command has its own file: `capture/`, `list.rs`, `read.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`,
+//! `monitor.rs`, `proxy.rs`, `diff.rs`, `baseline.rs`, `config.rs`, `auth.rs`, `login/`, `verify.rs`. To add one,
 //! add a variant in `args.rs` and a match arm in [`run`]. Machine-readable output goes to stdout, messages for the user
 //! to stderr.
 //!
@@ -25,6 +25,8 @@ mod monitor;
 mod monitor_args;
 mod options;
 mod output;
+mod proxy;
+mod proxy_args;
 mod read;
 mod report;
 mod settings;
@@ -118,6 +120,7 @@ async fn run(args: &Args) -> Result<Exit, Failure> {
         Some(Command::Logout) => login::logout(&settings).await,
         Some(Command::Auth(AuthCommand::Status)) => auth::status(&api, &settings, json).await,
         Some(Command::Monitor(command)) => monitor::run(&api, json, &command).await,
+        Some(Command::Proxy(command)) => proxy::run(&api, json, &command).await,
         Some(Command::Webhooks(command)) => webhooks::run(&api, json, &command).await,
         Some(
             Command::Completions { .. } | Command::Man | Command::Config { .. } | Command::Link(_) | Command::Verify(_),

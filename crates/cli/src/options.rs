@@ -54,6 +54,7 @@ impl FromArgMatches for OptionArgs {
             | Kind::RequestFailure
             | Kind::PageRanges
             | Kind::GrabId
+            | Kind::ProxyId
             | Kind::Rectangle => matches.get_one::<Value>(option.name).cloned(),
         };
         Ok(Self(options().filter_map(|option| Some((option.name, value(option)?))).collect()))
@@ -108,7 +109,7 @@ fn flag(option: &'static CaptureOption) -> Arg {
         Kind::Statuses { .. } => "STATUS,…",
         Kind::RequestFailure => "STATUS",
         Kind::Rectangle => "X,Y,WIDTH,HEIGHT",
-        Kind::GrabId => "ID",
+        Kind::GrabId | Kind::ProxyId => "ID",
     };
     arg.value_name(value_name).allow_hyphen_values(true).value_parser(parse)
 }
@@ -149,6 +150,7 @@ fn help(option: &CaptureOption) -> String {
         | Kind::RequestFailure
         | Kind::PageRanges
         | Kind::GrabId
+        | Kind::ProxyId
         | Kind::Rectangle => None,
     };
     let has_default = !option.default.is_empty() && option.kind != Kind::Flag;

@@ -46,7 +46,7 @@ impl AuditVisibility {
 
 impl AuditAction {
     /// All actions, in the order of the filter.
-    pub const ALL: [Self; 57] = [
+    pub const ALL: [Self; 61] = [
         owners("team.create", "Team created"),
         owners("team.rename", "Team renamed"),
         operators("team.delete", "Team deleted"),
@@ -72,6 +72,10 @@ impl AuditAction {
         owners("monitor.resume", "Monitor resumed"),
         owners("monitor.accept", "Baseline of a monitor accepted"),
         owners("monitor.delete", "Monitor deleted"),
+        owners("proxy.create", "Proxy created"),
+        owners("proxy.change", "Proxy changed"),
+        owners("proxy.password", "Password of a proxy replaced"),
+        owners("proxy.delete", "Proxy deleted"),
         without_operator("credits.grant", "Credits granted"),
         owners("subscription.cancel", "Subscription cancelled"),
         owners("payment.refunded", "Payment refunded"),

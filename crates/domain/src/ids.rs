@@ -94,6 +94,10 @@ id! {
     EndpointId
 }
 id! {
+    /// A proxy of a team. The id is not secret.
+    ProxyId
+}
+id! {
     /// A webhook delivery: one message to one endpoint.
     DeliveryId
 }

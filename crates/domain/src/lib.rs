@@ -29,6 +29,7 @@ pub mod permissions;
 pub mod pricing;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod properties;
+pub mod proxies;
 pub mod render;
 pub mod storage;
 pub mod target;

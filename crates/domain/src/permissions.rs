@@ -27,7 +27,7 @@ pub enum Permission {
     ConnectApps,
     /// Invite and remove members, and change their roles.
     ManageMembers,
-    /// Rename, export and delete the team, and see its audit trail.
+    /// Rename, export and delete the team, manage its proxies, and see its audit trail.
     ManageTeam,
 }
 

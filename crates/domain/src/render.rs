@@ -13,6 +13,7 @@ use crate::domains::DomainRules;
 use crate::grabs::{Failure, RenderMetadata, SlicePlace, Stage, StepImage, ViewportSize};
 use crate::identity::SignatureFields;
 use crate::ids::GrabId;
+use crate::proxies::ProxyRoute;
 
 /// One attempt at a grab.
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ pub struct RenderTask {
     pub domains: Arc<DomainRules>,
     /// Signs requests for documents.
     pub signer: RequestSigner,
+    /// The proxy of the team that the page is loaded through. `None`: connections are direct.
+    pub proxy: Option<Arc<ProxyRoute>>,
 }
 
 impl RenderTask {

@@ -36,7 +36,7 @@ pub(crate) async fn dial(addresses: &[IpAddr], port: u16, limit: Duration) -> Re
 
 /// Alternates IPv4 and IPv6, IPv4 first: servers without an IPv6 route are common, servers without an IPv4 route are
 /// not.
-fn interleave(addresses: &[IpAddr]) -> Vec<IpAddr> {
+pub(crate) fn interleave(addresses: &[IpAddr]) -> Vec<IpAddr> {
     let (mut v4, mut v6) =
         (addresses.iter().filter(|address| address.is_ipv4()), addresses.iter().filter(|address| address.is_ipv6()));
     let mut ordered = Vec::with_capacity(addresses.len());

@@ -4,6 +4,7 @@ use std::io;
 use std::net::IpAddr;
 
 use grabd_domain::address::AddressError;
+use grabd_domain::proxies::ProxyProblem;
 
 /// Why a host was not resolved or connected to. For logs, metrics and attribution; never shown to callers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,6 +32,9 @@ pub enum EgressError {
     /// The lookup or the connection timed out.
     #[error("timed out")]
     TimedOut,
+    /// The target is allowed, but the proxy that the connection was to go through did not make it.
+    #[error("the proxy failed: {}", .0.as_str())]
+    Proxy(ProxyProblem),
 }
 
 impl EgressError {
@@ -38,7 +42,7 @@ impl EgressError {
     pub fn is_refused(&self) -> bool {
         match self {
             Self::Address { .. } | Self::Name | Self::Port => true,
-            Self::Unresolved | Self::ConnectFailed(_) | Self::TimedOut => false,
+            Self::Unresolved | Self::ConnectFailed(_) | Self::TimedOut | Self::Proxy(_) => false,
         }
     }
 
@@ -57,6 +61,7 @@ impl EgressError {
             Self::Unresolved => "unresolved",
             Self::ConnectFailed(_) => "connect_failed",
             Self::TimedOut => "timed_out",
+            Self::Proxy(_) => "proxy",
         }
     }
 }

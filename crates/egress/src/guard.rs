@@ -102,12 +102,17 @@ impl Guard {
     /// # Errors
     /// Any [`EgressError`].
     pub async fn connect(&self, host: &TargetHost, port: u16) -> Result<TcpStream, EgressError> {
-        let connected = async {
+        let addresses = self.check_target(host, port).await?;
+        dial(&addresses, port, self.inner.connect_timeout).await
+    }
+
+    /// Resolves `host`, and checks the port and all of its addresses, without connecting.
+    pub(crate) async fn check_target(&self, host: &TargetHost, port: u16) -> Result<Vec<IpAddr>, EgressError> {
+        let checked = async {
             address::check_port(port).map_err(|_| EgressError::Port)?;
-            let addresses = self.look_up(host).await?;
-            dial(&addresses, port, self.inner.connect_timeout).await
+            self.look_up(host).await
         };
-        connected.await.inspect_err(|error| self.inner.refused.record(error))
+        checked.await.inspect_err(|error| self.inner.refused.record(error))
     }
 
     /// Checks that the host of `url` is public, without looking up names.

@@ -32,8 +32,8 @@ enum Stage {
 }
 
 /// The export of a team, on behalf of one of its owners: the team, its own limits, its members, invitations, keys,
-/// webhooks, monitors, credits, grabs and ledger. It is read in chunks on demand: a slow reader holds one chunk in memory and no database
-/// connection.
+/// webhooks, proxies, monitors, credits, grabs and ledger. It is read in chunks on demand: a slow reader holds one
+/// chunk in memory and no database connection.
 ///
 /// The stream ends with an error when the database fails; the file must not look complete then. A
 /// complete one ends with a line of the type `end`.
@@ -132,6 +132,13 @@ async fn head(store: &Store, team: TeamId, now: Timestamp) -> Result<Vec<Value>,
         }
     }
     for environment in [Environment::Live, Environment::Test] {
+        for proxy in store.proxies().list(team, environment, None).await? {
+            lines.push(json!({
+                "type": "proxy", "id": proxy.id.to_string(), "environment": environment.as_str(), "name": proxy.name,
+                "url": proxy.url.to_string(), "has_login": proxy.has_login, "created_at": proxy.created_at.to_string(),
+                "last_used_at": proxy.last_used_at.map(|at| at.to_string()),
+            }));
+        }
         add_monitors(store, team, environment, &mut lines).await?;
     }
     for lot in store.credits().lots(team).await? {

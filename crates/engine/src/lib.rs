@@ -1,7 +1,7 @@
 //! The use-cases of grabd, and the background workers.
 //!
-//! A use-case is a folder named after its noun (`grabs/`, `accounts/`, `oauth/`, `billing/`, `webhooks/`, `monitors/`, `mail/`,
-//! `operator/`, `trail/`) with one file per verb.
+//! A use-case is a folder named after its noun (`grabs/`, `accounts/`, `oauth/`, `billing/`, `webhooks/`, `monitors/`,
+//! `proxies/`, `mail/`, `operator/`, `trail/`) with one file per verb.
 //!
 //! *Invariant:* this crate has no HTTP or gRPC interface, no browser and no SQL. Its use-cases are called by the gRPC
 //! services of `grabd-rpc`, whose clients are REST and MCP, and by the web pages, with a
@@ -39,6 +39,7 @@ pub mod operator;
 pub mod outgoing;
 pub mod placeholder;
 pub mod pricing;
+pub mod proxies;
 mod queue;
 pub mod random;
 pub mod renderers;

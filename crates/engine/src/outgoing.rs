@@ -5,13 +5,14 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt;
-use grabd_domain::target::{TargetHost, TargetUrl};
-use grabd_egress::{EgressError, Guard};
+use grabd_domain::target::TargetUrl;
+/// Why the client cannot be built.
+pub use grabd_egress::TlsError as Error;
+use grabd_egress::{ClientTls, EgressError, Guard};
 use http::header::HOST;
 use http::response::Parts;
 use http::{Request, Uri};
@@ -20,11 +21,6 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 /// Maximum size of a response head.
 const HEAD_BYTES: usize = 16 << 10;
@@ -32,18 +28,7 @@ const HEAD_BYTES: usize = 16 << 10;
 /// HTTP/1.1 client. Cheap to clone.
 #[derive(Clone)]
 pub struct OutgoingClient {
-    tls: TlsConnector,
-}
-
-/// Why the client cannot be built.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The extra certificates are invalid.
-    #[error("the certificates cannot be read")]
-    Roots(#[source] io::Error),
-    /// The TLS library does not support the required protocol versions.
-    #[error("TLS cannot be set up")]
-    Tls(#[source] tokio_rustls::rustls::Error),
+    tls: ClientTls,
 }
 
 /// Why a request got no response.
@@ -72,21 +57,7 @@ impl OutgoingClient {
     /// # Errors
     /// When the extra certificates are invalid.
     pub fn new(extra_roots: &[u8]) -> Result<Self, Error> {
-        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        for certificate in CertificateDer::pem_slice_iter(extra_roots) {
-            let certificate = certificate.map_err(|error| Error::Roots(io::Error::other(error)))?;
-            roots.add(certificate).map_err(|error| Error::Roots(io::Error::other(error)))?;
-        }
-        if !extra_roots.is_empty() && roots.len() == webpki_roots::TLS_SERVER_ROOTS.len() {
-            return Err(Error::Roots(io::Error::other("it contains no certificate")));
-        }
-        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(Error::Tls)?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { tls: TlsConnector::from(Arc::new(config)) })
+        Ok(Self { tls: ClientTls::new(extra_roots)? })
     }
 
     /// Sends one request within the time limit and passes the response to `read`. The host is resolved and its
@@ -115,13 +86,7 @@ impl OutgoingClient {
             if !url.is_https() {
                 return send_on(stream, request, read).await;
             }
-            let name = match host {
-                TargetHost::Address(address) => ServerName::IpAddress(address.into()),
-                TargetHost::Name(name) => {
-                    ServerName::try_from(name).map_err(|error| RequestError::Tls(io::Error::other(error)))?
-                }
-            };
-            send_on(self.tls.connect(name, stream).await.map_err(RequestError::Tls)?, request, read).await
+            send_on(self.tls.connect(host, stream).await.map_err(RequestError::Tls)?, request, read).await
         };
         timeout(limit, exchange).await.unwrap_or(Err(RequestError::TimedOut(limit)))
     }

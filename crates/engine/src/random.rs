@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{
     ApiRequestId, DeliveryId, EndpointId, GrabId, GrantId, InvitationId, KeyId, LeaseToken, MonitorId, NodeId,
-    PasskeyId, SessionId, TeamId, UserId,
+    PasskeyId, ProxyId, SessionId, TeamId, UserId,
 };
 use rand::TryRng;
 use rand::rngs::SysRng;
@@ -89,6 +89,11 @@ pub fn passkey_id(now: Timestamp) -> PasskeyId {
 /// New endpoint id.
 pub fn endpoint_id(now: Timestamp) -> EndpointId {
     EndpointId(v7(now))
+}
+
+/// New proxy id.
+pub fn proxy_id(now: Timestamp) -> ProxyId {
+    ProxyId(v7(now))
 }
 
 /// New monitor id.

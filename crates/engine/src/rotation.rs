@@ -105,6 +105,20 @@ pub async fn reseal(store: &Store, vault: &Vault) -> Result<Resealed, grabd_stor
     }
     let mut after = None;
     loop {
+        let proxies = store.vault().list_sealed_proxies(after, BATCH).await?;
+        let Some((last, _)) = proxies.last() else { break };
+        after = Some(*last);
+        for (proxy, sealed) in proxies {
+            match vault.reseal(&sealed, proxy.0.as_bytes()) {
+                Ok(None) => {}
+                // `false`: it was changed meanwhile.
+                Ok(Some(new)) => done.changed += u64::from(store.vault().reseal_proxy(proxy, sealed, new).await?),
+                Err(_) => done.unreadable += 1,
+            }
+        }
+    }
+    let mut after = None;
+    loop {
         let jobs = store.vault().list_sealed_jobs(after, JOB_BATCH).await?;
         let Some((last, _)) = jobs.last() else { return Ok(done) };
         after = Some(*last);
@@ -154,11 +168,13 @@ async fn reseal_endpoint(
 mod tests {
     use grabd_domain::Timestamp;
     use grabd_domain::accounts::Email;
-    use grabd_domain::credentials::Environment;
-    use grabd_domain::ids::{EndpointId, TeamId, UserId};
+    use grabd_domain::credentials::{Environment, Principal};
+    use grabd_domain::ids::{EndpointId, ProxyId, TeamId, UserId};
+    use grabd_domain::proxies::ProxyUrl;
     use grabd_domain::target::TargetUrl;
     use grabd_domain::webhooks::{Creator, Events, Registration};
     use grabd_store::accounts::{InitialTeam, NewSecondFactor, NewTeam, NewUser};
+    use grabd_store::proxies::NewProxyRow;
     use grabd_store::webhooks::NewEndpoint;
     use uuid::Uuid;
 
@@ -250,6 +266,33 @@ mod tests {
             let factor = store.accounts().find_second_factor(user).await.unwrap().unwrap();
             assert_eq!(vault.unseal(&factor.secret.unwrap(), user.0.as_bytes()).unwrap(), user.0.as_bytes());
             assert_eq!((factor.last_step, factor.recovery_codes), (1, 1));
+        }
+    }
+
+    #[tokio::test]
+    async fn logins_of_proxies_are_encrypted_with_the_new_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("secrets.key");
+        let store = Store::open("sqlite::memory:").await.unwrap();
+        store.migrate().await.unwrap();
+        let vault = Vault::open(&path).unwrap();
+        let team = TeamId(Uuid::from_u128(9));
+        store.accounts().create_team(NewTeam { id: team, name: "A team".into(), now: NOW }).await.unwrap();
+        for (number, has_login) in [(1, true), (2, false), (3, true)] {
+            let id = ProxyId(Uuid::from_u128(number));
+            let (environment, creator) = (Environment::Live, Principal::User(UserId(id.0)));
+            let url = ProxyUrl::parse("http://proxy.example.com:3128").unwrap();
+            let login = has_login.then(|| vault.seal(id.0.as_bytes(), id.0.as_bytes()));
+            let new = NewProxyRow { id, team, environment, creator, name: "Office".into(), url, login, now: NOW };
+            store.proxies().create(new).await.unwrap();
+        }
+        assert!(begin_rotation(&path).unwrap());
+        let done = reseal(&store, &Vault::open(&path).unwrap()).await.unwrap();
+        assert_eq!(done, Resealed { changed: 2, unreadable: 0 });
+        end_rotation(&path).unwrap();
+        let vault = Vault::open(&path).unwrap();
+        for (id, login) in store.vault().list_sealed_proxies(None, 9).await.unwrap() {
+            assert_eq!(vault.unseal(&login, id.0.as_bytes()).unwrap(), id.0.as_bytes());
         }
     }
 

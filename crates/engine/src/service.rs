@@ -101,6 +101,8 @@ pub struct Operations {
     pub identity: Option<AgentUrl>,
     /// The authority that adds time stamps to evidence. `None`: evidence has none.
     pub evidence_timestamp_url: Option<TargetUrl>,
+    /// Whether teams can have proxies and use them.
+    pub has_proxies: bool,
 }
 
 impl Settings {
@@ -129,6 +131,7 @@ impl Default for Operations {
             monitors: MonitorLimits::default(),
             identity: None,
             evidence_timestamp_url: None,
+            has_proxies: true,
         }
     }
 }
@@ -336,6 +339,11 @@ impl Core {
     /// The content that captures can be kept free of, because the operator has a filter list for it.
     pub fn listed_contents(&self) -> &[BlockedContent] {
         &self.settings.operations.listed_contents
+    }
+
+    /// Whether teams can have proxies and use them.
+    pub fn has_proxies(&self) -> bool {
+        self.settings.operations.has_proxies
     }
 
     /// Maximum size of an image file in bytes. A grab with a larger one fails.

@@ -28,12 +28,20 @@ pub(crate) async fn check_host(core: &Core, url: &TargetUrl) -> Result<(), Fault
         // Checked with the URL.
         return Ok(());
     }
-    match core.guard.resolve(&host).await {
+    if !is_refused(core, &host).await {
+        return Ok(());
+    }
+    let allowed = "a URL whose host has public addresses only";
+    Err(Fault::SsrfDetected(Field::new("url", &format!("\"{host}\""), allowed)))
+}
+
+/// Looks a host up. Whether the guard refuses one of its addresses; if the lookup fails or times out, it does not.
+pub(crate) async fn is_refused(core: &Core, host: &TargetHost) -> bool {
+    match core.guard.resolve(host).await {
         Err(refusal) if refusal.is_refused() => {
             tracing::info!(host = %host, reason = refusal.reason(), "a URL was refused: its host is not public");
-            let allowed = "a URL whose host has public addresses only";
-            Err(Fault::SsrfDetected(Field::new("url", &format!("\"{host}\""), allowed)))
+            true
         }
-        Ok(_) | Err(_) => Ok(()),
+        Ok(_) | Err(_) => false,
     }
 }

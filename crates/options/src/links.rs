@@ -30,6 +30,7 @@ mod tests {
             "upload_url",
             "steps",
             "wait_for_expression",
+            "proxy",
         ];
         assert_eq!(names(LinkBar::Published), published);
         assert_eq!(names(LinkBar::OnlyImage), ["compare_to", "evidence"]);

@@ -54,7 +54,7 @@ impl Group {
 /// Why signed links cannot have an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkBar {
-    /// Links are made to be published, and the option is a secret, belongs to one, or is a program.
+    /// Links are made to be published, and the option is a secret, belongs to one, is a program, or names a proxy.
     Published,
     /// The answer of a link is only an image, to which the option adds nothing.
     OnlyImage,

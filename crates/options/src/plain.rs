@@ -100,7 +100,7 @@ impl CaptureOption {
             }
             Kind::Statuses { max } => format!("at most {max} of 4xx, 5xx and numbers such as 404"),
             Kind::RequestFailure => "4xx, 5xx, failed or a number such as 404".to_owned(),
-            Kind::Object { .. } | Kind::PageRanges | Kind::GrabId => such_as("a text"),
+            Kind::Object { .. } | Kind::PageRanges | Kind::GrabId | Kind::ProxyId => such_as("a text"),
         }
     }
 }

@@ -23,7 +23,8 @@ impl Kind {
             | Self::Locale
             | Self::RequestFailure
             | Self::PageRanges
-            | Self::GrabId => Some(Value::Text(text.trim().to_owned())),
+            | Self::GrabId
+            | Self::ProxyId => Some(Value::Text(text.trim().to_owned())),
             Self::Text { .. } => Some(Value::Text(text.to_owned())),
             Self::Statuses { .. } => {
                 let statuses = text.split([',', '\n', ' ', '\r']).filter(|status| !status.is_empty());
@@ -105,6 +106,7 @@ impl Kind {
             | Self::RequestFailure
             | Self::PageRanges
             | Self::GrabId
+            | Self::ProxyId
             | Self::Chars { .. } => None,
         }
     }

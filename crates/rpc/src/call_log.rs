@@ -37,10 +37,14 @@ fn success_status(path: &str) -> Option<u16> {
         | "WebhookService/UpdateWebhook"
         | "WebhookService/RotateWebhookSecret"
         | "MonitorService/UpdateMonitor"
+        | "ProxyService/UpdateProxy"
         | "MonitorService/AcceptBaseline" => Some(OK),
-        "WebhookService/CreateWebhook" | "MonitorService/CreateMonitor" => Some(CREATED),
+        "WebhookService/CreateWebhook" | "MonitorService/CreateMonitor" | "ProxyService/CreateProxy" => Some(CREATED),
         "WebhookService/TestWebhook" | "WebhookService/RedeliverWebhook" => Some(ACCEPTED),
-        "GrabService/DeleteGrab" | "WebhookService/DeleteWebhook" | "MonitorService/DeleteMonitor" => Some(NO_CONTENT),
+        "GrabService/DeleteGrab"
+        | "WebhookService/DeleteWebhook"
+        | "MonitorService/DeleteMonitor"
+        | "ProxyService/DeleteProxy" => Some(NO_CONTENT),
         _ => None,
     }
 }

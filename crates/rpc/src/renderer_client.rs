@@ -12,6 +12,7 @@ use grabd_domain::domains::DomainRules;
 use grabd_domain::grabs::Stages;
 use grabd_domain::identity::{AgentUrl, SigningIdentity, SigningKey};
 use grabd_domain::limits::LEASE_MARGIN;
+use grabd_domain::proxies::{ProxyLogin, ProxyRoute, ProxyUrl};
 use grabd_domain::render::{Capture, RenderTask, Renderer, RendererStatus, RequestSigner, SlotHold, StageReporter};
 use grabd_engine::clock::Clock;
 use grabd_engine::identity;
@@ -22,8 +23,8 @@ use grabd_proto::internal::v1::finish_request::Result as FinishResult;
 use grabd_proto::internal::v1::renderer_service_client::RendererServiceClient;
 use grabd_proto::internal::v1::{
     Assignment, AssignmentStage, AttachRequest, BrokenSession, Condition as WireCondition, DomainRules as WireRules,
-    Draining, Hello, Ready, Released, SigningIdentity as WireIdentity, SlotFreed, UploadHeader,
-    UploadTarget as WireTarget,
+    Draining, Hello, ProxyRoute as WireRoute, Ready, Released, SigningIdentity as WireIdentity, SlotFreed,
+    UploadHeader, UploadTarget as WireTarget,
 };
 use grabd_proto::options;
 use grabd_proto::v1::CaptureOptions;
@@ -404,9 +405,21 @@ async fn run_assignment<T, R>(
     <T::ResponseBody as HttpBody>::Error: Into<StdError> + Send,
     R: Renderer,
 {
-    let Assignment { grab_id, lease_token, options, budget, alone, margin, upload, .. } = assignment;
+    let Assignment {
+        grab_id,
+        lease_token,
+        options,
+        budget,
+        alone,
+        margin,
+        upload,
+        session_id: _,
+        domain_rules: _,
+        proxy,
+        signing_identity: _,
+    } = assignment;
     let budget = budget.and_then(|budget| Duration::try_from(budget).ok()).unwrap_or_default();
-    let task = task(&grab_id, options, budget, alone).map(complete);
+    let task = task(&grab_id, options, budget, alone).and_then(|task| with_route(task, proxy)).map(complete);
     let margin = margin.and_then(|margin| Duration::try_from(margin).ok()).unwrap_or(LEASE_MARGIN);
     let received = Instant::now();
     let lease_ends = received + budget + margin;
@@ -479,11 +492,27 @@ fn task(grab_id: &str, options: Option<CaptureOptions>, budget: Duration, alone:
     let spec = CaptureSpec::restore(&options::decode(options?, Vec::new()))?;
     let (id, stages, slot) = (grab_id.parse().ok()?, StageReporter::default(), SlotHold::default());
     let (domains, signer) = (Arc::default(), RequestSigner::default());
-    Some(RenderTask { id, spec, budget, alone, stages, slot, domains, signer })
+    Some(RenderTask { id, spec, budget, alone, stages, slot, domains, signer, proxy: None })
+}
+
+/// The task with the proxy that its page is loaded through. `None` if its spec names one and it cannot be read: such a
+/// page is never loaded directly.
+fn with_route(task: RenderTask, route: Option<WireRoute>) -> Option<RenderTask> {
+    let route = match route {
+        Some(WireRoute { name, url, username, password }) => {
+            let login = username.map(|username| ProxyLogin { username, password: password.unwrap_or_default() });
+            Some(Arc::new(ProxyRoute { name, url: ProxyUrl::restore(&url)?, login }))
+        }
+        None => None,
+    };
+    (task.spec.proxy.is_some() == route.is_some()).then_some(RenderTask { proxy: route, ..task })
 }
 
 #[cfg(test)]
 mod tests {
+    use grabd_domain::capture::CaptureRequest;
+    use uuid::Uuid;
+
     use super::*;
 
     fn with_key(agent: &str, seed: &'static [u8]) -> Assignment {
@@ -513,5 +542,26 @@ mod tests {
         }
         settings.apply(&mut with_key("https://grabs.example.com", &[2; 32]));
         assert!(signed_with(&settings, 2));
+    }
+
+    #[test]
+    fn page_with_a_proxy_is_never_loaded_without_it() {
+        let of = |proxy: Option<&str>, route| {
+            let url = Some("https://example.com/".to_owned());
+            let request = CaptureRequest { url, proxy: proxy.map(str::to_owned), ..CaptureRequest::default() };
+            let (options, _) = options::encode(&request);
+            let task = task(&Uuid::nil().to_string(), Some(options), Duration::from_secs(1), false).unwrap();
+            with_route(task, route)
+        };
+        let route = |url: &str| {
+            let (username, password) = (Some("me".to_owned()), Some("hidden".to_owned()));
+            Some(WireRoute { name: "Office".into(), url: url.into(), username, password })
+        };
+        let id = Some("01993e1c-7b1a-7000-8000-0123456789ab");
+        let task = of(id, route("socks5://8.8.8.8:1080")).unwrap();
+        assert_eq!(task.proxy.as_ref().unwrap().login.as_ref().unwrap().password, "hidden");
+        assert!(!format!("{task:?}").contains("hidden"), "{task:?}");
+        assert!(of(id, None).is_none() && of(id, route("socks4://8.8.8.8:1080")).is_none());
+        assert!(of(None, None).unwrap().proxy.is_none() && of(None, route("socks5://8.8.8.8:1080")).is_none());
     }
 }

@@ -11,6 +11,7 @@ use grabd_domain::grabs::{Failure, FailureReason, SlicePlace, StepImage, Viewpor
 use grabd_domain::identity::SigningIdentity;
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::limits::shortened;
+use grabd_domain::proxies::ProxyRoute;
 use grabd_domain::render::RendererStatus;
 use grabd_engine::Core;
 use grabd_engine::renderers::{
@@ -25,7 +26,8 @@ use grabd_proto::internal::v1::renderer_service_server::RendererService;
 use grabd_proto::internal::v1::{
     Assignment, AssignmentStage, AttachRequest, AttachResponse, Cancel, Condition as WireCondition,
     DomainRules as WireRules, FileHeader, FinishPictureRequest, FinishPictureResponse, FinishRequest, FinishResponse,
-    Hello, PageFailure, Picture, PictureHeader, Released, Returned, SigningIdentity as WireIdentity, SliceHeader,
+    Hello, PageFailure, Picture, PictureHeader, ProxyRoute as WireRoute, Released, Returned,
+    SigningIdentity as WireIdentity, SliceHeader,
     StepImageHeader, UploadHeader, UploadTarget as WireTarget, ViewportHeader,
 };
 use grabd_proto::options;
@@ -292,6 +294,7 @@ async fn to_response(
                 session_id: session.to_string(),
                 domain_rules: update.rules,
                 signing_identity: update.identity,
+                proxy: lease.proxy.as_deref().map(wire_route),
             }))
         }
         SessionMessage::Cancel(token) => Outgoing::Cancel(Cancel { lease_token: token.to_string() }),
@@ -300,6 +303,11 @@ async fn to_response(
         }
     };
     AttachResponse { message: Some(message) }
+}
+
+fn wire_route(ProxyRoute { name, url, login }: &ProxyRoute) -> WireRoute {
+    let (username, password) = login.as_ref().map(|login| (login.username.clone(), login.password.clone())).unzip();
+    WireRoute { name: name.clone(), url: url.to_string(), username, password }
 }
 
 fn wire_target(UploadTarget { url, headers, valid }: UploadTarget, max_bytes: u64) -> WireTarget {

@@ -39,6 +39,11 @@ pub(crate) fn needed(path: &str) -> Option<Needed> {
         | "UsageService/GetUsage"
         | "PricingService/GetPricing" => Needed::Scope(Scope::Read),
         "GrabService/DeleteGrab"
+        | "ProxyService/CreateProxy"
+        | "ProxyService/GetProxy"
+        | "ProxyService/ListProxies"
+        | "ProxyService/UpdateProxy"
+        | "ProxyService/DeleteProxy"
         | "WebhookService/CreateWebhook"
         | "WebhookService/GetWebhook"
         | "WebhookService/ListWebhooks"
@@ -95,7 +100,7 @@ mod tests {
     }
 
     /// What each RPC needs, written a second time: a change of a decision must be made twice.
-    const TABLE: [(&str, &str); 29] = [
+    const TABLE: [(&str, &str); 34] = [
         ("AccessService/Authenticate", ""),
         ("AccessService/TakeRequest", ""),
         ("GrabService/BatchCreateGrabs", "create"),
@@ -115,6 +120,11 @@ mod tests {
         ("MonitorService/ListMonitors", "read"),
         ("MonitorService/UpdateMonitor", "create"),
         ("PricingService/GetPricing", "read"),
+        ("ProxyService/CreateProxy", "manage"),
+        ("ProxyService/DeleteProxy", "manage"),
+        ("ProxyService/GetProxy", "manage"),
+        ("ProxyService/ListProxies", "manage"),
+        ("ProxyService/UpdateProxy", "manage"),
         ("UsageService/GetUsage", "read"),
         ("WebhookService/CreateWebhook", "manage"),
         ("WebhookService/DeleteWebhook", "manage"),

@@ -1,6 +1,6 @@
 //! Replaces encrypted secrets by the same ones, encrypted with another key.
 
-use grabd_domain::ids::{EndpointId, GrabId, KeyId, MonitorId, UserId};
+use grabd_domain::ids::{EndpointId, GrabId, KeyId, MonitorId, ProxyId, UserId};
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::Result;
 use crate::areas::Vault;
 use crate::database::{Transaction, Tx};
-use crate::entities::{api_key, evidence_key, job_secrets, monitor, second_factor, webhook_endpoint};
+use crate::entities::{api_key, evidence_key, job_secrets, monitor, proxy, second_factor, webhook_endpoint};
 
 /// The encrypted secrets of a webhook endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,12 @@ struct ResealLinkSecret {
 
 struct ResealMonitor {
     monitor: MonitorId,
+    old: Vec<u8>,
+    new: Vec<u8>,
+}
+
+struct ResealProxy {
+    proxy: ProxyId,
     old: Vec<u8>,
     new: Vec<u8>,
 }
@@ -165,6 +171,35 @@ impl Vault<'_> {
         self.store.database.write(ResealEvidenceKey { id, old, new }).await
     }
 
+    /// Up to `limit` proxies of all teams with an encrypted login after an id, ordered by id.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn list_sealed_proxies(self, after: Option<ProxyId>, limit: u32) -> Result<Vec<(ProxyId, Vec<u8>)>> {
+        let mut query = proxy::Entity::find()
+            .select_only()
+            .columns([proxy::Column::Id, proxy::Column::Login])
+            .filter(proxy::Column::Login.is_not_null());
+        if let Some(after) = after {
+            query = query.filter(proxy::Column::Id.gt(after.0));
+        }
+        let rows: Vec<(Uuid, Vec<u8>)> = query
+            .order_by_asc(proxy::Column::Id)
+            .limit(u64::from(limit))
+            .into_tuple()
+            .all(self.store.database.reader())
+            .await?;
+        Ok(rows.into_iter().map(|(proxy, sealed)| (ProxyId(proxy), sealed)).collect())
+    }
+
+    /// Replaces the login of a proxy. `false` when it is not `old` any more.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn reseal_proxy(self, proxy: ProxyId, old: Vec<u8>, new: Vec<u8>) -> Result<bool> {
+        self.store.database.write(ResealProxy { proxy, old, new }).await
+    }
+
     /// Up to `limit` secrets of authenticator apps after a user's id, ordered by id.
     ///
     /// # Errors
@@ -280,6 +315,20 @@ impl Transaction for ResealMonitor {
             .col_expr(monitor::Column::Secrets, Expr::value(self.new.clone()))
             .filter(monitor::Column::Id.eq(self.monitor.0))
             .filter(monitor::Column::Secrets.eq(self.old.clone()))
+            .exec(tx)
+            .await?;
+        Ok(changed.rows_affected > 0)
+    }
+}
+
+impl Transaction for ResealProxy {
+    type Outcome = bool;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        let changed = proxy::Entity::update_many()
+            .col_expr(proxy::Column::Login, Expr::value(self.new.clone()))
+            .filter(proxy::Column::Id.eq(self.proxy.0))
+            .filter(proxy::Column::Login.eq(self.old.clone()))
             .exec(tx)
             .await?;
         Ok(changed.rows_affected > 0)

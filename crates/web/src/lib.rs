@@ -44,6 +44,7 @@ mod operator;
 mod page;
 mod paths;
 mod problem;
+mod proxies;
 mod qr;
 mod rate_limits;
 mod requests;

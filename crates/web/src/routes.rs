@@ -17,8 +17,8 @@ use crate::problem::Problem;
 use crate::response::{self, FORM, READ, WRITE};
 use crate::state::{Options, Web};
 use crate::{
-    account, apps, billing, connect, docs, grabs, invitation, keys, monitors, oauth, operator, paths, requests,
-    samples, sign_in, start, teams, webhooks,
+    account, apps, billing, connect, docs, grabs, invitation, keys, monitors, oauth, operator, paths, proxies,
+    requests, samples, sign_in, start, teams, webhooks,
 };
 
 /// The router of the web app and the OAuth endpoints.
@@ -256,6 +256,31 @@ fn routes_of_teams() -> Vec<Route> {
         (webhooks::TEST.to_owned(), WRITE, Access::With(Permission::ManageWebhooks), post(webhooks::send::test)),
         (webhooks::DELIVERY.to_owned(), READ, Access::With(Permission::ManageWebhooks), get(webhooks::delivery::show)),
         (webhooks::AGAIN.to_owned(), WRITE, Access::With(Permission::ManageWebhooks), post(webhooks::send::again)),
+        (proxies::LIST.to_owned(), READ, Access::With(Permission::ManageTeam), get(proxies::list::show)),
+        (
+            proxies::NEW.to_owned(),
+            FORM,
+            Access::With(Permission::ManageTeam),
+            get(proxies::create::show).post(proxies::create::submit),
+        ),
+        (
+            proxies::CHANGE.to_owned(),
+            FORM,
+            Access::With(Permission::ManageTeam),
+            get(proxies::change::show).post(proxies::change::submit),
+        ),
+        (
+            proxies::LOGIN.to_owned(),
+            FORM,
+            Access::With(Permission::ManageTeam),
+            get(proxies::login::show).post(proxies::login::submit),
+        ),
+        (
+            proxies::DELETE.to_owned(),
+            FORM,
+            Access::With(Permission::ManageTeam),
+            get(proxies::delete::show).post(proxies::delete::submit),
+        ),
         (billing::PAGE.to_owned(), READ, Access::With(Permission::ViewUsage), get(billing::show::show)),
         (billing::LEDGER.to_owned(), READ, Access::With(Permission::ViewUsage), get(billing::ledger::show)),
         (billing::EXPORT.to_owned(), READ, Access::With(Permission::ViewUsage), get(billing::export::download)),

@@ -578,6 +578,12 @@ export interface CaptureOptions {
    * docs/EVIDENCE.md describes it. Not in signed links. Default: `false`. Example: `true`.
    */
   evidence?: boolean | undefined;
+  /**
+   * Id of a proxy of the same team and environment, through which the page is loaded. Everything that the page requests
+   * goes through it. docs/PROXIES.md describes proxies. The capture fails, without charge, if the proxy does not work.
+   * Not in signed links. Example: `"01993e1c-7b1a-7000-8000-0123456789ab"`.
+   */
+  proxy?: string | undefined;
 }
 
 /** The webhook to register. Unknown members are ignored. */
@@ -690,6 +696,36 @@ export interface UpdateMonitorOptions {
   keep?: number | undefined;
   /** Whether it is paused. The end of a pause begins its schedule now. */
   paused?: boolean | undefined;
+}
+
+/** The proxy to create. Unknown members are ignored. */
+export interface CreateProxyOptions {
+  /** A name, for people. Messages of failed captures have it. Example: `"Office in Vienna"`. */
+  name: string;
+  /**
+   * Where the proxy is: scheme, public host and port, without a user name. Example: `"http://proxy.example.com:3128"`.
+   */
+  url: string;
+  /** User name. It is never returned. */
+  username?: string | undefined;
+  /** Password. It is never returned, and only used with a user name. */
+  password?: string | undefined;
+}
+
+/** The members to change. Unknown members are ignored. */
+export interface UpdateProxyOptions {
+  /** A name, for people. Messages of failed captures have it. Example: `"Office in Vienna"`. */
+  name?: string | undefined;
+  /**
+   * Where the proxy is: scheme, public host and port, without a user name. Example: `"http://proxy.example.com:3128"`.
+   */
+  url?: string | undefined;
+  /**
+   * The new user name. Without `password`, the password stays. Empty: the proxy has no user name and password any more.
+   */
+  username?: string | undefined;
+  /** The new password. Without `username`, the user name stays. */
+  password?: string | undefined;
 }
 
 /**
@@ -1353,6 +1389,43 @@ export interface MonitorRunList {
   has_more: boolean;
 }
 
+/**
+ * A server of the team, through which pages can be loaded. Its user name and password are never returned. Further
+ * members may appear.
+ */
+export interface Proxy {
+  /** Id of the proxy, for the capture option `proxy`. */
+  id: string;
+  /** Its name, for people. Messages of failed captures have it. */
+  name: string;
+  /** Where it is: `http://HOST:PORT`, `https://HOST:PORT` or `socks5://HOST:PORT`. */
+  url: string;
+  /** Whether it has a user name and password. */
+  has_login: boolean;
+  /** Time of creation. RFC 3339. */
+  created_at: string;
+  /** Time of the last change. RFC 3339. */
+  updated_at: string;
+  /** When a capture last used it, to the minute. Null: none has. RFC 3339. */
+  last_used_at?: string | null | undefined;
+  /**
+   * Why a capture last failed because of it: `not_public`, `unresolved`, `unreachable`, `timed_out`, `tls`,
+   * `not_a_proxy`, `login`, `refused`, `site_unreached` or `broken`. Null: none has, since its URL or login was
+   * changed.
+   */
+  last_error?: string | null | undefined;
+  /** When that was. RFC 3339. */
+  last_error_at?: string | null | undefined;
+}
+
+/** The proxies of the key's team and environment, newest first; 20 at most. */
+export interface ProxyList {
+  /** The proxies. */
+  data: Proxy[];
+  /** Always false. */
+  has_more: boolean;
+}
+
 /** The names of all capture options. */
 export const CAPTURE_OPTIONS: readonly string[] = [
   "width",
@@ -1423,6 +1496,7 @@ export const CAPTURE_OPTIONS: readonly string[] = [
   "freeze_all",
   "vision",
   "evidence",
+  "proxy",
 ];
 
 /** Every error code of the REST API. */

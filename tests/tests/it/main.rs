@@ -46,6 +46,7 @@ mod opt_out;
 mod packages;
 mod pages;
 mod phash;
+mod proxies;
 mod reading;
 mod reuse;
 mod sdk;

@@ -18,7 +18,7 @@ use crate::page::findings::{extract, metadata, report, verdict};
 use crate::page::load::clock::TimeMode;
 use crate::page::load::settle::{self, Ready, Settled};
 use crate::page::load::watch::{Document, Excess, Gone, REQUESTER_WAIT, WatchState};
-use crate::page::load::{navigate, outside, pdf_target, workers};
+use crate::page::load::{navigate, outside, pdf_target, through_proxy, workers};
 use crate::page::picture::shown::ImageSize;
 use crate::page::picture::{area, looks, shot, slices, viewports};
 use crate::page::tab::Tab;
@@ -53,7 +53,7 @@ pub(crate) async fn capture(
         tab.watch.start_failing(&task.spec.conditions.fail_on_request);
     }
     let mut events = std::pin::pin!(handle_events(&context));
-    tokio::select! {
+    let captured = tokio::select! {
         biased;
         ended = &mut events => Err(ended),
         captured = take_steps(&context) => match captured {
@@ -64,7 +64,8 @@ pub(crate) async fn capture(
             captured => captured,
         },
         ended = context.clock.run() => Err(ended),
-    }
+    };
+    through_proxy::judge(&context, captured)
 }
 
 /// The failure of a document of which nothing came but its header fields.

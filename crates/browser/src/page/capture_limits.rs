@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use grabd_egress::ClientTls;
 use grabd_memory::MemoryBudget;
 
 use crate::FilterLists;
@@ -22,4 +23,6 @@ pub(crate) struct Limits {
     pub(crate) respect_opt_out: bool,
     /// The lists by which ads and trackers are blocked.
     pub(crate) lists: Arc<FilterLists>,
+    /// For proxies of teams that are spoken to over TLS.
+    pub(crate) proxy_tls: ClientTls,
 }

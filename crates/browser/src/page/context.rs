@@ -97,6 +97,9 @@ impl<'a> CaptureContext<'a> {
         let load_limit = LOAD_LIMIT + budget.saturating_sub(RENDER_BUDGET);
         let load_by = now + load_limit.min(budget / 2);
         let capture_by = now + (budget - SHOT_RESERVE.min(budget / 4));
+        if let Some(route) = &task.proxy {
+            tab.listener.set_upstream(route.clone(), limits.proxy_tls.clone());
+        }
         if let Some(blocklist) = Blocklist::new(&spec.blocking, &limits.lists, spec.url.as_str()) {
             tab.listener.set_blocklist(blocklist);
         }

@@ -4,6 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use grabd_domain::proxies::{ProxyProblem, ProxyRoute};
+use grabd_egress::ClientTls;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -12,7 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::connection;
 use super::listener_limits::Limits;
-use super::state::{ListenerState, Mode};
+use super::state::{ListenerState, Mode, Upstream};
 use super::unreached::UnreachedTarget;
 use crate::blocklists::Blocklist;
 
@@ -64,6 +66,23 @@ impl Listener {
     /// What the grab blocks. `None` if that is nothing.
     pub(crate) fn blocklist(&self) -> Option<&Arc<Blocklist>> {
         self.state.blocklist.get()
+    }
+
+    /// Sets the proxy of the team that all connections of the grab go through, once. It must be set before the first
+    /// request.
+    pub(crate) fn set_upstream(&self, route: Arc<ProxyRoute>, tls: ClientTls) {
+        // As for the blocklist.
+        let _ = self.state.upstream.set(Upstream { route, tls });
+    }
+
+    /// The proxy that the connections of the grab go through. `None`: they are direct.
+    pub(crate) fn upstream(&self) -> Option<&ProxyRoute> {
+        self.state.upstream.get().map(|upstream| &*upstream.route)
+    }
+
+    /// What was wrong with that proxy itself when it was last used. `None`: it worked.
+    pub(crate) fn upstream_problem(&self) -> Option<ProxyProblem> {
+        self.state.upstream_problem()
     }
 
     /// Bytes to and from the browser so far.

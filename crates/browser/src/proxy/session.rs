@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use grabd_egress::EgressStream;
 use http_body_util::{Either, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
-use tokio::net::TcpStream;
 
 use super::state::ListenerState;
 use super::target::{Destination, Malformed};
@@ -40,7 +40,7 @@ pub(super) struct Origin {
 pub(super) struct Session {
     pub(super) state: Arc<ListenerState>,
     origin: Mutex<Option<Origin>>,
-    tunnel: Mutex<Option<TcpStream>>,
+    tunnel: Mutex<Option<EgressStream>>,
 }
 
 impl Session {
@@ -56,11 +56,11 @@ impl Session {
         self.origin.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    pub(super) fn set_tunnel(&self, upstream: TcpStream) {
+    pub(super) fn set_tunnel(&self, upstream: EgressStream) {
         *self.tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(upstream);
     }
 
-    pub(super) fn take_tunnel(&self) -> Option<TcpStream> {
+    pub(super) fn take_tunnel(&self) -> Option<EgressStream> {
         self.tunnel.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

@@ -1,10 +1,11 @@
 //! The state that all connections of one listener share.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use grabd_domain::address::AddressError;
-use grabd_egress::{EgressError, Guard};
+use grabd_domain::proxies::{ProxyProblem, ProxyRoute};
+use grabd_egress::{ClientTls, EgressError, EgressStream, Guard, Tunnel};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -23,8 +24,18 @@ pub(super) struct ListenerState {
     pub(super) meter: Arc<Meter>,
     pub(super) unreached: UnreachedTargets,
     pub(super) blocklist: OnceLock<Arc<Blocklist>>,
+    /// The proxy of the team that all connections go through. Unset: they are direct.
+    pub(super) upstream: OnceLock<Upstream>,
+    /// What was wrong with that proxy when it was last used. `None`: it worked.
+    upstream_problem: Mutex<Option<ProxyProblem>>,
     tasks: TaskTracker,
     closed: CancellationToken,
+}
+
+/// A proxy of the team.
+pub(super) struct Upstream {
+    pub(super) route: Arc<ProxyRoute>,
+    pub(super) tls: ClientTls,
 }
 
 /// How requests are handled.
@@ -59,6 +70,8 @@ impl ListenerState {
             meter: Arc::new(Meter::new(limits.bytes, closed.clone())),
             unreached: UnreachedTargets::default(),
             blocklist: OnceLock::new(),
+            upstream: OnceLock::new(),
+            upstream_problem: Mutex::default(),
             tasks,
             closed,
         }
@@ -71,15 +84,50 @@ impl ListenerState {
     }
 
     /// Connects to `destination` through the guard. Failures are recorded.
-    pub(super) async fn dial(&self, destination: &Destination) -> Result<TcpStream, EgressError> {
-        let outcome = match &self.mode {
-            Mode::Guarded(guard) => guard
+    pub(super) async fn dial(&self, destination: &Destination) -> Result<EgressStream, EgressError> {
+        let outcome = match (&self.mode, self.upstream.get()) {
+            (Mode::Guarded(guard), None) => guard
                 .connect(&destination.host, destination.port)
                 .await
-                .and_then(|stream| self.check_not_own_address(stream)),
-            Mode::Deny => Err(EgressError::Name),
+                .and_then(|stream| self.check_not_own_address(stream))
+                .map(EgressStream::Plain),
+            (Mode::Guarded(guard), Some(upstream)) => self.dial_through(guard, upstream, destination).await,
+            (Mode::Deny, _) => Err(EgressError::Name),
         };
         outcome.inspect_err(|refusal| self.unreached.record(self.mode.requester(), self.port(), destination, refusal))
+    }
+
+    async fn dial_through(
+        &self,
+        guard: &Guard,
+        Upstream { route, tls }: &Upstream,
+        destination: &Destination,
+    ) -> Result<EgressStream, EgressError> {
+        let tunnel = Tunnel { route, tls, own: self.address.ip() };
+        let dialed = tunnel.connect(guard, &destination.host, destination.port).await;
+        match &dialed {
+            Ok(_) => self.note_upstream(None),
+            Err(EgressError::Proxy(problem)) => self.note_upstream(Some(*problem).filter(|one| one.is_of_proxy())),
+            // The proxy was not asked.
+            Err(
+                EgressError::Address { .. }
+                | EgressError::Name
+                | EgressError::Port
+                | EgressError::Unresolved
+                | EgressError::ConnectFailed(_)
+                | EgressError::TimedOut,
+            ) => {}
+        }
+        dialed
+    }
+
+    fn note_upstream(&self, problem: Option<ProxyProblem>) {
+        *self.upstream_problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+    }
+
+    /// What was wrong with the proxy of the team when it was last used. `None`: it worked, or was not used.
+    pub(super) fn upstream_problem(&self) -> Option<ProxyProblem> {
+        *self.upstream_problem.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Prevents a loop where the operator allows loopback: a request to the proxy itself.

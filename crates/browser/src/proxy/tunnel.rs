@@ -3,12 +3,11 @@
 use std::io;
 
 use bytes::Bytes;
-use grabd_egress::EgressError;
+use grabd_egress::{EgressError, EgressStream};
 use http::header::CONNECTION;
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::{Either, Empty};
 use tokio::io::{AsyncWriteExt, copy_bidirectional_with_sizes};
-use tokio::net::TcpStream;
 
 use super::meter::MeteredStream;
 use super::session::{Body, Session};
@@ -29,7 +28,9 @@ pub(super) async fn respond(session: &Session, destination: &Destination) -> Res
             Response::new(Either::Right(Empty::new()))
         }
         Err(EgressError::Address { .. } | EgressError::Name | EgressError::Port) => refused(),
-        Err(EgressError::Unresolved | EgressError::ConnectFailed(_)) => error_response(StatusCode::BAD_GATEWAY),
+        Err(EgressError::Unresolved | EgressError::ConnectFailed(_) | EgressError::Proxy(_)) => {
+            error_response(StatusCode::BAD_GATEWAY)
+        }
         Err(EgressError::TimedOut) => error_response(StatusCode::GATEWAY_TIMEOUT),
     }
 }
@@ -39,7 +40,7 @@ pub(super) fn refused() -> Response<Body> {
 }
 
 /// Copies bytes until both directions have ended independently. `early` is what followed the request.
-pub(super) async fn run(mut client: MeteredStream, early: &Bytes, mut upstream: TcpStream) {
+pub(super) async fn run(mut client: MeteredStream, early: &Bytes, mut upstream: EgressStream) {
     let ended: io::Result<()> = async {
         upstream.write_all(early).await?;
         copy_bidirectional_with_sizes(&mut client, &mut upstream, BUFFER_UP, BUFFER_DOWN).await?;

@@ -93,6 +93,7 @@ impl Shared {
                 memory: options.memory,
                 respect_opt_out: options.respect_opt_out,
                 lists: options.lists,
+                proxy_tls: options.proxy_tls,
             },
             restarts: Mutex::default(),
             running: Mutex::default(),

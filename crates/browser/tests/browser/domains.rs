@@ -59,6 +59,7 @@ fn own_html(body: &str) -> RenderTask {
         slot: SlotHold::default(),
         domains: rules(DomainRule::Allow),
         signer: RequestSigner::default(),
+        proxy: None,
     }
 }
 

@@ -331,6 +331,7 @@ fn own_document(html: &str, base_url: &str) -> RenderTask {
         slot: SlotHold::default(),
         domains: Arc::default(),
         signer: RequestSigner::default(),
+        proxy: None,
     }
 }
 

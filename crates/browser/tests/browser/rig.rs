@@ -126,6 +126,7 @@ pub(crate) fn task(request: CaptureRequest) -> RenderTask {
         slot: SlotHold::default(),
         domains: Arc::default(),
         signer: RequestSigner::default(),
+        proxy: None,
     }
 }
 

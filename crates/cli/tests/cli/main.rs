@@ -7,6 +7,7 @@ mod login;
 mod many;
 mod monitor;
 mod one;
+mod proxy;
 mod rig;
 mod settings;
 mod verify;

@@ -54,7 +54,7 @@ pub use self::stored::LONG_OPTION_BYTES;
 pub use self::thumbnail::{Thumbnail, ThumbnailFit};
 pub use self::viewport::Viewport;
 use crate::faults::{Fault, Field};
-use crate::ids::GrabId;
+use crate::ids::{GrabId, ProxyId};
 use crate::limits;
 use crate::target::TargetUrl;
 
@@ -141,6 +141,8 @@ pub struct CaptureSpec {
     pub pdf_page: u32,
     /// Make a signed package about the capture.
     pub evidence: bool,
+    /// The proxy of the team that the page is loaded through.
+    pub proxy: Option<ProxyId>,
     /// Long options that are no longer kept: their names, and the SHA-256 of their values. Empty unless it was stored.
     pub omitted: BTreeMap<String, String>,
     /// Names of members of the request that are no options. They do not change the image.
@@ -301,6 +303,7 @@ impl CaptureSpec {
             freeze_all,
             vision: _,
             evidence,
+            proxy,
             unparsed: _,
             unknown,
         } = request;
@@ -372,6 +375,7 @@ impl CaptureSpec {
             },
             pdf_page: u32::try_from(pdf_page.unwrap_or(1)).ok()?,
             evidence: evidence.unwrap_or(false),
+            proxy: proxy.as_deref().map(str::parse).transpose().ok()?,
             omitted: BTreeMap::new(),
             unknown: unknown::shortened(unknown.iter().map(String::as_str)),
         })
@@ -460,6 +464,7 @@ impl CaptureSpec {
             thumbnail,
             pdf_page,
             evidence,
+            proxy,
             omitted: _,
             unknown: _,
         } = self;
@@ -539,6 +544,7 @@ impl CaptureSpec {
             freeze_all: (*freeze == Freeze::All).then_some(true),
             vision: appearance.vision.map(|vision| vision.as_str().to_owned()),
             evidence: evidence.then_some(true),
+            proxy: proxy.map(|proxy| proxy.to_string()),
             unparsed: Vec::new(),
             unknown: Vec::new(),
         }

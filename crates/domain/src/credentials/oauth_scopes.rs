@@ -11,7 +11,7 @@ use super::{Scope, Scopes};
 pub enum OauthScope {
     /// Create, list and read grabs, and read the team's credit balance.
     Grabs,
-    /// Everything else that an app may do: create webhooks of its own, and delete images.
+    /// Everything else that an app may do: create webhooks and proxies of its own, and delete images.
     Manage,
 }
 

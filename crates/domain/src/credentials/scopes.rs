@@ -10,7 +10,7 @@ pub enum Scope {
     Read,
     /// Create grabs.
     Create,
-    /// Manage webhooks, and delete images.
+    /// Manage webhooks and proxies, and delete images.
     Manage,
 }
 

@@ -89,6 +89,7 @@ fn members_that_links_cannot_have_are_named() {
         ("url=a&script=1", "script"),
         ("url=a&base_url=https://b.example/", "base_url"),
         ("url=a&wait_for_expression=1", "wait_for_expression"),
+        ("url=a&proxy=01993e1c-7b1a-7000-8000-0123456789ab", "proxy"),
         ("url=a&compare_to=01993e1c-7b1a-7000-8000-0123456789ab", "compare_to"),
         ("url=a&sig=b", "query"),
     ] {

@@ -226,6 +226,7 @@ fn of_option(option: &CaptureOption) -> Parameter {
         | Kind::RequestFailure
         | Kind::PageRanges
         | Kind::GrabId
+        | Kind::ProxyId
         | Kind::Chars { .. } => options::schema(option),
         // In a query, these are text.
         Kind::Selectors { .. }

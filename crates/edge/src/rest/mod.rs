@@ -37,6 +37,7 @@ mod pricing;
 mod pricing_packets;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod properties;
+mod proxies;
 mod query;
 pub(crate) mod rate_limit_headers;
 mod read;

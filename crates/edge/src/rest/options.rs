@@ -60,7 +60,8 @@ fn read_value(kind: Kind, member: &RawValue) -> Option<Option<Value>> {
         | Kind::Locale
         | Kind::Chars { .. }
         | Kind::PageRanges
-        | Kind::GrabId => json::string(member).map(Value::Text).map(Some),
+        | Kind::GrabId
+        | Kind::ProxyId => json::string(member).map(Value::Text).map(Some),
         Kind::Selector => json::nullable_string(member).map(|text| text.map(Value::Text)),
         Kind::Selectors { .. } | Kind::Words(_) | Kind::Patterns { .. } => {
             json::strings(member).map(Value::Texts).map(Some)
@@ -144,7 +145,7 @@ fn schema_of(kind: Kind, description: &str, default: &str, example: &str) -> Sch
         Kind::Text { .. } | Kind::TimeZone | Kind::Locale | Kind::PageRanges => {
             common(text().min_length(Some(1)).max_length(kind.max_chars()))
         }
-        Kind::GrabId => common(text().format(Some(SchemaFormat::Custom("uuid".to_owned())))),
+        Kind::GrabId | Kind::ProxyId => common(text().format(Some(SchemaFormat::Custom("uuid".to_owned())))),
         Kind::Chars { min, max, .. } => common(text().min_length(Some(min)).max_length(Some(max))),
         Kind::Selectors { max } | Kind::Patterns { max } => {
             list(Schema::from(Object::from(selector(kind))).into(), max).into()

@@ -12,8 +12,8 @@ use super::error::ApiError;
 use super::methods::allow_methods;
 use super::state::{Edge, Options};
 use super::{
-    batch, create, delete, docs, events, fetch, links, list, monitors, openapi, paths, pricing, read, request_layer,
-    usage, webhooks,
+    batch, create, delete, docs, events, fetch, links, list, monitors, openapi, paths, pricing, proxies, read,
+    request_layer, usage, webhooks,
 };
 use crate::transport::Transport;
 
@@ -61,6 +61,12 @@ pub(super) fn routes() -> Vec<Route> {
         ("/v1/webhooks/{id}/test", "POST, OPTIONS", post(webhooks::test)),
         ("/v1/webhooks/{id}/deliveries", "GET, HEAD, OPTIONS", get(webhooks::deliveries)),
         ("/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver", "POST, OPTIONS", post(webhooks::redeliver)),
+        ("/v1/proxies", "GET, HEAD, POST, OPTIONS", get(proxies::list).post(proxies::create)),
+        (
+            "/v1/proxies/{id}",
+            "GET, HEAD, PATCH, DELETE, OPTIONS",
+            get(proxies::fetch).patch(proxies::update).delete(proxies::delete),
+        ),
         (paths::LINKS, "GET, HEAD, OPTIONS", get(links::open)),
         ("/v1/usage", "GET, HEAD, OPTIONS", get(usage::usage)),
         (paths::PRICING, "GET, HEAD, OPTIONS", get(pricing::pricing)),

@@ -1,6 +1,7 @@
 //! Tests of the guard with a real resolver and real sockets.
 
 mod dns;
+mod tunnel;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

@@ -23,7 +23,7 @@ use crate::failpoints::{self, Step};
 use crate::queue::watchers::Subscription;
 use crate::queue::{self, Lease, Reservation, lease_loop, secrets, sweep};
 use crate::service::Core;
-use crate::{random, storage, targets};
+use crate::{proxies, random, storage, targets};
 
 /// Creates a grab, once for each idempotency key. A failed capture is an `Ok` with a failed grab.
 ///
@@ -104,6 +104,7 @@ pub(crate) async fn validate(
     }
     let named = |fault: Fault| if spec.has_own_document() { fault.renamed("base_url") } else { fault };
     targets::check_page_url(core, &spec.url).map_err(named)?;
+    proxies::check(core, caller, &spec).await?;
     upload::check(core, &spec)?;
     compare::check(core, caller, &spec, only_of).await?;
     if let Some(result) = cached::find(core, caller, &spec, only_of, record.as_ref()).await? {
@@ -190,6 +191,11 @@ pub(super) async fn submit(
         }
         Class::Async => (None, None),
     };
+    let proxy = match &slot {
+        Some(_) => proxies::route(core, caller.team, &spec).await.map_err(|error| error.into_error(&spec))?,
+        // Read when it is leased.
+        None => None,
+    };
     let ceiling = storage::live_ceiling(core, caller.team, payer).await?;
     let token = random::lease_token();
     let lease = slot.as_ref().map(|slot| NewLease {
@@ -221,7 +227,7 @@ pub(super) async fn submit(
         (Created::Leased { upload_key }, Some(slot)) => {
             let budget = lease_loop::budget(now, deadline_at, &spec);
             let spec = spec.clone();
-            let lease = Lease { grab: id, token, upload_key, spec, budget, attempt: 1, payer, since: now };
+            let lease = Lease { grab: id, token, upload_key, spec, proxy, budget, attempt: 1, payer, since: now };
             core.queue.request_spans.remember(id);
             assign(core, slot, lease).await;
             (1, State::Processing)

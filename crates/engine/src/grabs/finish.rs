@@ -21,6 +21,7 @@ use crate::admission::{self, SlotUse};
 use crate::failpoints::{self, Step};
 use crate::image_digest::ImageDigest;
 use crate::metrics::ImageWay;
+use crate::proxies;
 use crate::queue::{self, EvidenceStep, sweep};
 use crate::random;
 use crate::service::Core;
@@ -300,6 +301,7 @@ pub(crate) async fn finish(
     if let Some(lease) = lease {
         admission::slot_used(core, lease, used).await;
     }
+    proxies::record_failure(core, &grab).await;
     queue::record_end(core, grab);
     Ok(true)
 }

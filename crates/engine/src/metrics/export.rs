@@ -23,6 +23,7 @@ impl Core {
             monitor_runs,
             monitors_overdue,
             evidence_timestamps,
+            proxy_failures,
             payments,
             waiting,
             watched,
@@ -72,6 +73,8 @@ impl Core {
         registry.register_with_unit("images_floor", help, Unit::Bytes, images_floor.clone());
         let help = "How long the oldest grab that waits for a slot has waited; 0 if none waits";
         registry.register_with_unit("grabs_oldest_waiting", help, Unit::Seconds, oldest_waiting.clone());
+        let help = "Grabs that failed because of the proxy of their team, by reason";
+        registry.register("proxy_failures", help, proxy_failures.clone());
         registry.register("monitor_runs", "Runs of monitors that have ended, by outcome", monitor_runs.clone());
         let help = "How long the monitor that is due longest has been due; 0 if none is";
         registry.register_with_unit("monitors_overdue", help, Unit::Seconds, monitors_overdue.clone());

@@ -8,6 +8,7 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Class, FailureReason, Grab, State};
 use grabd_domain::monitor::RunOutcome;
+use grabd_domain::proxies::ProxyProblem;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -26,6 +27,7 @@ pub(crate) struct Metrics {
     monitor_runs: Family<OutcomeLabel, Counter>,
     monitors_overdue: Gauge,
     evidence_timestamps: Family<ResultLabel, Counter>,
+    proxy_failures: Family<ReasonLabel, Counter>,
     payments: Family<ResultLabel, Counter>,
     waiting: Family<ModeLabel, Gauge>,
     watched: Gauge,
@@ -136,6 +138,7 @@ impl Default for Metrics {
             monitor_runs: Family::default(),
             monitors_overdue: Gauge::default(),
             evidence_timestamps: Family::default(),
+            proxy_failures: Family::default(),
             payments: Family::default(),
             waiting: Family::default(),
             watched: Gauge::default(),
@@ -211,6 +214,9 @@ impl Metrics {
         }
         for result in TIMESTAMP_RESULTS {
             drop(self.evidence_timestamps.get_or_create(&ResultLabel { result }));
+        }
+        for problem in ProxyProblem::ALL {
+            drop(self.proxy_failures.get_or_create(&ReasonLabel { reason: problem.as_str() }));
         }
         for result in PAYMENT_RESULTS {
             drop(self.payments.get_or_create(&ResultLabel { result }));
@@ -288,6 +294,11 @@ impl Metrics {
         self.evidence_timestamps
             .get_or_create(&ResultLabel { result: if is_received { received } else { failed } })
             .inc();
+    }
+
+    /// Counts a grab that failed because of the proxy of its team.
+    pub(crate) fn proxy_failed(&self, problem: ProxyProblem) {
+        self.proxy_failures.get_or_create(&ReasonLabel { reason: problem.as_str() }).inc();
     }
 
     /// Counts a message that was given up.

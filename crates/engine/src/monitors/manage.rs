@@ -15,7 +15,7 @@ use super::secrets;
 use crate::error::Error;
 use crate::list_parameters::{invalid_cursor, parse_typed_limit};
 use crate::service::Core;
-use crate::{random, targets};
+use crate::{proxies, random, targets};
 
 const CURSOR: &str = "the id of a monitor";
 
@@ -39,7 +39,7 @@ pub struct ListRequest {
 pub async fn create(core: &Core, caller: Caller, request: &MonitorRequest) -> Result<Monitor, Error> {
     let limits = core.settings.operations.monitors;
     let spec = MonitorSpec::parse(request, limits.shortest)?;
-    check_capture(core, &spec.capture).await?;
+    check_capture(core, caller, &spec.capture).await?;
     let now = core.clock.now();
     let id = random::monitor_id(now);
     let Caller { team, environment, principal } = caller;
@@ -107,7 +107,7 @@ pub async fn change(core: &Core, caller: Caller, id: MonitorId, request: &Monito
     let change = MonitorChange::parse(request, &current.spec, core.settings.operations.monitors.shortest)?;
     let secrets = match &change.capture {
         Some(capture) => {
-            check_capture(core, capture).await?;
+            check_capture(core, caller, capture).await?;
             let sealed = secrets::seal(&core.vault, id, capture)?;
             check_size(capture, sealed.as_deref())?;
             sealed
@@ -182,8 +182,9 @@ fn too_many_runs(keep: u32, left: u64) -> Fault {
 }
 
 /// Makes those checks of the create of a grab that do not depend on the time.
-async fn check_capture(core: &Core, capture: &CaptureSpec) -> Result<(), Error> {
+async fn check_capture(core: &Core, caller: Caller, capture: &CaptureSpec) -> Result<(), Error> {
     capture.blocking.check_lists(&core.settings.operations.listed_contents)?;
+    proxies::check(core, caller, capture).await?;
     // Nothing is requested from the URL of a caller's document.
     if capture.has_own_document() {
         return Ok(());

@@ -193,6 +193,7 @@ async fn render_reports_a_page_that_responded_at_once() {
         slot: SlotHold::default(),
         domains: Arc::default(),
         signer: RequestSigner::default(),
+        proxy: None,
     };
     let Capture { image, metadata, .. } = placeholder.render(task).await.unwrap();
     assert_eq!(image, placeholder.draw(&spec).await.unwrap());

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use grabd_domain::Timestamp;
 use grabd_domain::capture::CaptureSpec;
-use grabd_domain::grabs::Class;
-use grabd_domain::ids::SessionId;
-use grabd_store::grabs::{LeaseRequest, LeasedJob};
+use grabd_domain::grabs::{Class, Failure, RenderMetadata};
+use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
+use grabd_store::grabs::{EndedGrab, FailGrab, FailureSource, LeaseRequest, LeasedJob};
 
 use super::secrets::unseal;
 use super::{Lease, OpenSlots, Reservation, hints};
 use crate::failpoints::{self, Step};
+use crate::proxies::{self, RouteError};
 use crate::random;
 use crate::service::Core;
 
@@ -118,17 +119,26 @@ async fn lease_for_session(
 
 async fn assign(core: &Core, slot: Reservation<'_>, job: LeasedJob) {
     let now = core.clock.now();
-    let LeasedJob { grab, token, upload_key, spec, secrets, deadline_at, attempt, payer, .. } = job;
+    let LeasedJob { grab, team, token, upload_key, spec, secrets, deadline_at, attempt, payer, .. } = job;
     let Some(spec) = unseal(&core.vault, grab, spec, secrets.as_deref()) else {
         tracing::error!(grab.id = %grab, "the secret options of a grab cannot be decrypted: is it the right key file?");
         super::sweep::release(core, grab, token, "its secret options could not be decrypted").await;
         return;
     };
+    let proxy = match proxies::route(core, team, &spec).await {
+        Ok(proxy) => proxy,
+        Err(RouteError::Gone(failure)) => return fail(core, grab, token, failure).await,
+        Err(RouteError::Unread(error)) => {
+            tracing::error!(%error, grab.id = %grab, "the proxy of a grab could not be read");
+            super::sweep::release(core, grab, token, "its proxy could not be read").await;
+            return;
+        }
+    };
     if core.cluster.is_some() && payer.has_paid {
         core.queue.admission.note_paying(now);
     }
     let budget = budget(now, deadline_at, &spec);
-    let lease = Lease { grab, token, upload_key, spec, budget, attempt, payer, since: now };
+    let lease = Lease { grab, token, upload_key, spec, proxy, budget, attempt, payer, since: now };
     if slot.assign(lease).is_err() || failpoints::reach(core, Step::Assigned, Some((grab, token))).await.is_err() {
         super::sweep::release(core, grab, token, "the session was gone").await;
         return;
@@ -138,6 +148,16 @@ async fn assign(core: &Core, slot: Reservation<'_>, job: LeasedJob) {
         && let Err(error) = hints::publish(core, vec![grab]).await
     {
         tracing::warn!(%error, grab.id = %grab, "a watched grab could not be read");
+    }
+}
+
+/// Ends a grab that cannot be rendered. If that fails, its lease expires, and it is tried again.
+async fn fail(core: &Core, grab: GrabId, token: LeaseToken, failure: Failure) {
+    let (source, metadata) = (FailureSource::Lease(token), RenderMetadata::default());
+    match core.store.grabs().fail(FailGrab { grab, source, failure, metadata, now: core.clock.now() }).await {
+        Ok(Some(EndedGrab { grab })) => super::record_end(core, grab),
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, grab.id = %grab, "a grab could not be ended; its lease will expire"),
     }
 }
 

@@ -190,7 +190,8 @@ fn no_answer(error: &RequestError) -> DeliveryError {
         RequestError::Connection(refusal) => match refusal {
             EgressError::Address { .. } | EgressError::Name | EgressError::Port => DeliveryError::Refused,
             EgressError::Unresolved => DeliveryError::Unresolved,
-            EgressError::ConnectFailed(_) => DeliveryError::Unreachable,
+            // Messages go through no proxy.
+            EgressError::ConnectFailed(_) | EgressError::Proxy(_) => DeliveryError::Unreachable,
             EgressError::TimedOut => DeliveryError::TimedOut,
         },
         RequestError::Tls(_) => DeliveryError::Tls,

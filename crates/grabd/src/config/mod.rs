@@ -38,6 +38,7 @@ mod origin;
 mod overrides;
 mod pricing;
 mod problems;
+mod proxies;
 mod renderer;
 mod retention;
 mod role;
@@ -73,6 +74,7 @@ pub use monitors::Monitors;
 pub use oauth::OAuth;
 pub use pricing::Pricing;
 pub use problems::Problems;
+pub use proxies::Proxies;
 pub use renderer::Renderer;
 pub use retention::Retention;
 pub use role::ProcessRole;
@@ -118,6 +120,7 @@ pub struct Config {
     pub webhooks: Webhooks,
     pub monitors: Monitors,
     pub evidence: Evidence,
+    pub proxies: Proxies,
     pub secrets: Secrets,
     pub security: Security,
     pub pricing: Pricing,

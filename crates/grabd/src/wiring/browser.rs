@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use grabd_browser::{BrowserUser, Chromium, FilterLists, FrameMode, ListReport, find_executable};
-use grabd_egress::Guard;
+use grabd_egress::{ClientTls, Guard};
 use grabd_memory::MemoryBudget;
 
 use crate::config::Config;
@@ -68,7 +68,18 @@ pub fn browser_options(config: &Config, memory: MemoryBudget, launcher: Option<&
         user_agent_token: browser.user_agent.trim().to_owned(),
         respect_opt_out: config.abuse.respect_opt_out,
         lists: Arc::default(),
+        proxy_tls: ClientTls::default(),
     }
+}
+
+/// TLS with proxies of teams.
+fn proxy_tls(config: &Config) -> anyhow::Result<ClientTls> {
+    let ca_file = &config.proxies.ca_file;
+    if ca_file.as_os_str().is_empty() {
+        return Ok(ClientTls::default());
+    }
+    let read = || format!("proxies.ca_file {}", ca_file.display());
+    ClientTls::new(&std::fs::read(ca_file).with_context(read)?).with_context(read)
 }
 
 /// The configured browser program, or the first one found. `None` leaves the error message to the browser crate.
@@ -102,6 +113,7 @@ pub async fn browser(
     let (record, earlier) = RunDirRecord::begin(&config.data_dir, &options.run_dir)?;
     options.former_run_dirs = earlier;
     options.lists = Arc::new(lists);
+    options.proxy_tls = proxy_tls(config)?;
     let chromium =
         Chromium::start(options, guard).await.context("the browser cannot start; `grabd doctor` says more")?;
     if let Err(error) = record.commit() {

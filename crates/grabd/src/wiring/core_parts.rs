@@ -79,6 +79,7 @@ pub async fn start_core(
                 monitors: config.monitors.limits(),
                 identity: config.agent(),
                 evidence_timestamp_url: config.evidence.timestamp_url(),
+                has_proxies: config.proxies.enabled,
                 ..operations(&config.abuse, &config.audit)
             },
         },

@@ -53,7 +53,7 @@ const PAGES_CHARS: usize = 100;
 const MAX_PAGE: u16 = 9999;
 
 /// The characters of the id of a grab: a UUID (RFC 9562, section 4) with its hyphens.
-const GRAB_ID_CHARS: usize = 36;
+const ID_CHARS: usize = 36;
 
 /// The type of an option, with its bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -170,6 +170,8 @@ pub enum Kind {
     PageRanges,
     /// The id of a grab. Whether there is such a grab is checked by who has the grabs.
     GrabId,
+    /// The id of a proxy. Whether there is such a proxy is checked by who has the proxies.
+    ProxyId,
 }
 
 /// A member of an object.
@@ -247,6 +249,7 @@ impl Kind {
                  to {RECTANGLE_MAX_SIDE}"
             ),
             Self::GrabId => "the id of a grab, such as \"01993e1c-7b1a-7000-8000-0123456789ab\"".to_owned(),
+            Self::ProxyId => "the id of a proxy, such as \"01993e1c-7b1a-7000-8000-0123456789ab\"".to_owned(),
         }
     }
 
@@ -257,7 +260,7 @@ impl Kind {
             Self::Text { max, .. } => Some(*max),
             Self::TimeZone | Self::Locale => Some(NAME_CHARS),
             Self::PageRanges => Some(PAGES_CHARS),
-            Self::GrabId => Some(GRAB_ID_CHARS),
+            Self::GrabId | Self::ProxyId => Some(ID_CHARS),
             Self::Patterns { .. } => Some(PATTERN_CHARS),
             Self::Chars { max, .. } => Some(*max),
             Self::Headers { max_chars, .. } | Self::Labels { max_chars, .. } => Some(*max_chars),
@@ -322,7 +325,7 @@ impl Kind {
             }
             (Self::RequestFailure, Value::Text(text)) => text == NO_ANSWER || is_failure_status(text),
             (Self::PageRanges, Value::Text(text)) => are_page_ranges(text),
-            (Self::GrabId, Value::Text(text)) => is_grab_id(text),
+            (Self::GrabId | Self::ProxyId, Value::Text(text)) => is_id(text),
             (Self::Rectangle, Value::Rectangle(Rectangle { x, y, width, height })) => {
                 [x, y].into_iter().all(|start| (0..=RECTANGLE_MAX_START).contains(start))
                     && [width, height].into_iter().all(|side| (1..=RECTANGLE_MAX_SIDE).contains(side))
@@ -420,12 +423,12 @@ fn are_page_ranges(text: &str) -> bool {
 }
 
 /// Whether it has the form of the id of a grab.
-fn is_grab_id(text: &str) -> bool {
+fn is_id(text: &str) -> bool {
     let is_right = |(at, byte): (usize, u8)| match at {
         8 | 13 | 18 | 23 => byte == b'-',
         _ => byte.is_ascii_hexdigit(),
     };
-    text.len() == GRAB_ID_CHARS && text.bytes().enumerate().all(is_right)
+    text.len() == ID_CHARS && text.bytes().enumerate().all(is_right)
 }
 
 /// Whether it has the form of a language tag. A language of two or three letters, and further parts of up to eight letters and

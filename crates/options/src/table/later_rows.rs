@@ -365,6 +365,19 @@ macro_rules! later_rows {
                 excludes: &["html", "mask"],
                 link_bar: Some(LinkBar::OnlyImage)
             }
+            /// The proxy that the page is loaded through.
+            proxy: String = {
+                kind: Kind::ProxyId,
+                group: Group::Network,
+                form: FormDetails { if_empty: "None", tag: "proxy", ..FORM },
+                label: "Proxy",
+                brief: "Id of a proxy of the team to load the page through.",
+                help: "Id of a proxy of the same team and environment, through which the page is loaded.",
+                description: "Everything that the page requests goes through it. docs/PROXIES.md describes proxies. The capture fails, \
+                              without charge, if the proxy does not work. Not in signed links.",
+                example: "\"01993e1c-7b1a-7000-8000-0123456789ab\"",
+                link_bar: Some(LinkBar::Published)
+            }
         }
     };
 }

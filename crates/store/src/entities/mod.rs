@@ -40,6 +40,7 @@ pub(crate) mod passkey;
 pub(crate) mod password_reset;
 pub(crate) mod payment_receipt;
 pub(crate) mod payment_reversal;
+pub(crate) mod proxy;
 pub(crate) mod purge_mark;
 pub(crate) mod rate_cell;
 pub(crate) mod recovery_code;

@@ -19,8 +19,8 @@ use crate::audit::AuditEvent;
 use crate::codes::{self, OPEN, SUSPENDED};
 use crate::database::{Transaction, Tx};
 use crate::entities::{
-    api_key, api_request, audit, delivery, erasure, grab, grab_tally, idem, image_gc, invitation, lot, member, team,
-    team_limit, team_storage, user, webhook_endpoint,
+    api_key, api_request, audit, delivery, erasure, grab, grab_tally, idem, image_gc, invitation, lot, member, proxy,
+    team, team_limit, team_storage, user, webhook_endpoint,
 };
 use crate::grabs::images::bulk_deletion;
 use crate::monitors::{erase_monitors, stop_monitors};
@@ -209,6 +209,7 @@ async fn delete_team(tx: &Tx, team: Uuid, now: Timestamp) -> Result<()> {
         .await?;
     api_key::Entity::delete_many().filter(api_key::Column::TeamId.eq(team)).exec(tx).await?;
     team_limit::Entity::delete_many().filter(team_limit::Column::TeamId.eq(team)).exec(tx).await?;
+    proxy::Entity::delete_many().filter(proxy::Column::TeamId.eq(team)).exec(tx).await?;
     // Invitations, and grants with their codes and tokens, are deleted by cascade.
     member::Entity::delete_many().filter(member::Column::TeamId.eq(team)).exec(tx).await?;
     // Monitors are locked before endpoints, as when a run is finished.

@@ -14,7 +14,7 @@ use crate::areas::Retention;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
 use crate::entities::{
-    api_key, email_verification, grab, grab_tally, invitation, ledger, lot, member, oauth_grant, password_reset,
+    api_key, email_verification, grab, grab_tally, invitation, ledger, lot, member, oauth_grant, password_reset, proxy,
     session, team, team_limit, user, webhook_endpoint,
 };
 use crate::{Result, codes};
@@ -191,6 +191,7 @@ impl ExpireUser {
             || any(db, grab_tally::Entity::find().filter(grab_tally::Column::TeamId.eq(id))).await?
             || any(db, self.keys_in_use().filter(api_key::Column::TeamId.eq(id))).await?
             || any(db, webhook_endpoint::Entity::find().filter(webhook_endpoint::Column::TeamId.eq(id))).await?
+            || any(db, proxy::Entity::find().filter(proxy::Column::TeamId.eq(id))).await?
             || any(db, invitation::Entity::find().filter(invitation::Column::TeamId.eq(id))).await?
             || any(db, oauth_grant::Entity::find().filter(oauth_grant::Column::TeamId.eq(id))).await?
             || any(db, team_limit::Entity::find().filter(team_limit::Column::TeamId.eq(id))).await?)

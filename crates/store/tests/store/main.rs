@@ -38,6 +38,7 @@ mod operator_plans;
 mod passkeys;
 mod placeholder;
 mod postgres;
+mod proxies;
 mod races;
 mod release;
 mod requests;

@@ -2,6 +2,7 @@
 
 mod exchange;
 mod monitors;
+mod proxies;
 mod purge;
 mod races;
 mod refresh;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::{DEVICE_LIFE, DEVICES, Email, Role, VERIFICATION_LIFE, VERIFICATIONS};
 use grabd_domain::credentials::{Environment, Scopes};
-use grabd_domain::ids::{InvitationId, KeyId, MonitorId, TeamId, UserId};
+use grabd_domain::ids::{InvitationId, KeyId, MonitorId, ProxyId, TeamId, UserId};
 use grabd_domain::monitor::MonitorState;
 use grabd_domain::teams::INVITATION_LIFE;
 use grabd_store::Store;
@@ -16,6 +16,7 @@ use grabd_store::monitors::{CreateMonitorOutcome, MonitorRef};
 
 use crate::harness::{NOW, TestDb, on_both};
 use crate::monitors::{new_monitor, spec};
+use crate::proxies::new_proxy;
 
 const LATER: Timestamp = Timestamp::from_ms(NOW.as_ms() + 1000);
 const MOMENT: Duration = Duration::from_millis(1);
@@ -100,12 +101,15 @@ on_both! {
         let (ada, team) = stranger(db, "ada@example.com").await;
         let key = prepare_access(db, ada, team).await;
         db.store.accounts().create_verification([7; 32], ada, NOW + VERIFICATION_LIFE).await.unwrap();
+        db.store.proxies().create(new_proxy(ProxyId(db.id()), team)).await.unwrap();
         let expired = NOW + VERIFICATION_LIFE;
         assert_eq!(db.store.accounts().take_over_account([7; 32], "new".into(), expired).await.unwrap(), None);
         assert_eq!(db.store.accounts().take_over_account([7; 32], "new".into(), LATER).await.unwrap(), Some(ada));
         assert_eq!(verified_at(&db.store, ada).await, Some(LATER));
         assert_eq!(password(&db.store, "ada@example.com").await, "new");
         assert_no_access(&db.store, ada, key).await;
+        // Somebody else would read what captures send.
+        assert_eq!(db.store.proxies().list(team, Environment::Live, None).await.unwrap(), []);
         assert_eq!(db.store.accounts().take_over_account([7; 32], "again".into(), LATER).await.unwrap(), None);
         assert_eq!(password(&db.store, "ada@example.com").await, "new");
     }

@@ -77,6 +77,7 @@ pub(super) const SOURCES: &[Source] = &[
         GUIDES,
         "Pages that are captured by a schedule, and alerts when they change."
     ),
+    source!("docs/PROXIES.md", "proxies", GUIDES, "Pages that are loaded through a server of yours."),
     source!("docs/MCP.md", "mcp", GUIDES, "Screenshots for assistants and agents."),
     source!("docs/CONNECTING.md", "connecting", GUIDES, "Sign-in of apps by OAuth."),
     source!("docs/GRPC.md", "grpc", GUIDES, "The same services over gRPC, for callers inside your network."),

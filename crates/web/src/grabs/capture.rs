@@ -14,7 +14,7 @@ use grabd_engine::{accounts, random};
 use http::StatusCode;
 
 use super::no_credits::NoCredits;
-use super::options::{self, Input, Options};
+use super::options::{self, Input, Options, PROXY};
 use super::result::{self, PART_FIELD, RESULT, Refusal};
 use super::snippets::{self, Snippet};
 use crate::environments::{ENVIRONMENT, ENVIRONMENTS};
@@ -273,11 +273,13 @@ async fn live_credits(web: &Web, at: &TeamContext) -> Result<u32, Problem> {
     Ok(here.map_or(0, |membership| membership.live_credits))
 }
 
-/// The content that this service cannot leave out, because it has no filter list for it.
+/// The content that this service cannot leave out, because it has no filter list for it, and the option for proxies if
+/// it has none.
 fn unavailable(web: &Web) -> Vec<&'static str> {
     let listed = web.core.listed_contents();
     let lacks = |of: &BlockedContent| of.needs_list() && !listed.contains(of);
-    BlockedContent::ALL.into_iter().filter(lacks).map(BlockedContent::as_str).collect()
+    let contents = BlockedContent::ALL.into_iter().filter(lacks).map(BlockedContent::as_str);
+    contents.chain((!web.core.has_proxies()).then_some(PROXY)).collect()
 }
 
 /// The hint of the switch.

@@ -65,7 +65,7 @@ const fn describe(scope: Scope) -> (&'static str, &'static str) {
     match scope {
         Scope::Read => ("Read", "See captures, their images, monitors and the usage."),
         Scope::Create => ("Create", "Capture pages, and create, change and delete monitors."),
-        Scope::Manage => ("Manage", "Manage webhooks, which receive captures, and delete images."),
+        Scope::Manage => ("Manage", "Manage webhooks, which receive captures, and proxies, and delete images."),
     }
 }
 

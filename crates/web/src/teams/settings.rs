@@ -25,6 +25,7 @@ struct SettingsPage<'a> {
     team_name: &'a str,
     path: String,
     is_renamed: bool,
+    has_proxies: bool,
     name: Field,
     errors: &'a [FieldError],
 }
@@ -68,6 +69,7 @@ impl SettingsView<'_> {
             team_name: &team.name,
             path: paths::team(team.team),
             is_renamed,
+            has_proxies: web.core.has_proxies(),
             name: name_field("Team name", "", None, errors).with_value(name.unwrap_or(&team.name)),
             errors,
         };

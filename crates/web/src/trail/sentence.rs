@@ -75,6 +75,13 @@ impl Sentence<'_> {
             action if action.starts_with("member.") => self.member(action, detail),
             action if action.starts_with("key.") => self.key(action, detail),
             action if action.starts_with("monitor.") => self.monitor(action, detail),
+            "proxy.create" => {
+                self.quoted(" created the proxy ", detail);
+                self.about_team(" of ");
+            }
+            "proxy.change" => self.about_team(" changed a proxy of "),
+            "proxy.password" => self.about_team(" replaced the password of a proxy of "),
+            "proxy.delete" => self.about_team(" deleted a proxy of "),
             "webhook.secret" => self.about_team(" replaced the secret of a webhook of "),
             "credits.grant" => self.grant(detail),
             "subscription.cancel" => self.about_team(" cancelled the subscription of "),

@@ -1499,6 +1499,20 @@ export const OTHER_OPTIONS: INodeProperties[] = [
     }
   },
   {
+    "displayName": "Proxy",
+    "name": "proxy",
+    "type": "string",
+    "default": "",
+    "description": "Id of a proxy of the same team and environment, through which the page is loaded. Everything that the page requests goes through it. The capture fails, without charge, if the proxy does not work. Not in signed links.",
+    "placeholder": "e.g. 01993e1c-7b1a-7000-8000-0123456789ab",
+    "routing": {
+      "send": {
+        "type": "body",
+        "property": "proxy"
+      }
+    }
+  },
+  {
     "displayName": "Quality",
     "name": "quality",
     "type": "number",

@@ -26,6 +26,7 @@ __all__ = [
     "ComparisonSource",
     "Cookie",
     "CreateMonitorOptions",
+    "CreateProxyOptions",
     "CreateWebhookOptions",
     "Credits",
     "CreditsExhaustedError",
@@ -77,6 +78,8 @@ __all__ = [
     "Prices",
     "Pricing",
     "PricingTier",
+    "Proxy",
+    "ProxyList",
     "QueueLimitExceededError",
     "RateLimitExceededError",
     "RenderBlockedError",
@@ -89,6 +92,7 @@ __all__ = [
     "Thumbnail",
     "UnauthorizedError",
     "UpdateMonitorOptions",
+    "UpdateProxyOptions",
     "UpdateWebhookOptions",
     "Usage",
     "Viewport",
@@ -665,6 +669,11 @@ class CaptureOptions(TypedDict, total=False):
     offline. The capture fails, without charge, if it cannot be made. With test keys, it says that it is a test.
     docs/EVIDENCE.md describes it. Not in signed links. Default: `false`. Example: `true`.
     """
+    proxy: str
+    """Id of a proxy of the same team and environment, through which the page is loaded. Everything that the page
+    requests goes through it. docs/PROXIES.md describes proxies. The capture fails, without charge, if the proxy does
+    not work. Not in signed links. Example: `"01993e1c-7b1a-7000-8000-0123456789ab"`.
+    """
 
 
 class CreateWebhookOptions(TypedDict, total=False):
@@ -781,6 +790,43 @@ class UpdateMonitorOptions(TypedDict, total=False):
     """How many runs are kept. From 1 to 1000. Default: `100`."""
     paused: bool
     """Whether it is paused. The end of a pause begins its schedule now."""
+
+
+class _CreateProxyOptionsRequired(TypedDict):
+    """The proxy to create. Unknown members are ignored."""
+
+    name: str
+    """A name, for people. Messages of failed captures have it. Example: `"Office in Vienna"`."""
+    url: str
+    """Where the proxy is: scheme, public host and port, without a user name. Example:
+    `"http://proxy.example.com:3128"`.
+    """
+
+
+class CreateProxyOptions(_CreateProxyOptionsRequired, total=False):
+    """The proxy to create. Unknown members are ignored."""
+
+    username: str
+    """User name. It is never returned."""
+    password: str
+    """Password. It is never returned, and only used with a user name."""
+
+
+class UpdateProxyOptions(TypedDict, total=False):
+    """The members to change. Unknown members are ignored."""
+
+    name: str
+    """A name, for people. Messages of failed captures have it. Example: `"Office in Vienna"`."""
+    url: str
+    """Where the proxy is: scheme, public host and port, without a user name. Example:
+    `"http://proxy.example.com:3128"`.
+    """
+    username: str
+    """The new user name. Without `password`, the password stays. Empty: the proxy has no user name and password any
+    more.
+    """
+    password: str
+    """The new password. Without `username`, the user name stays."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1614,6 +1660,49 @@ class MonitorRunList(Model):
     }
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Proxy(Model):
+    """A server of the team, through which pages can be loaded. Its user name and password are never returned. Further
+    members may appear.
+    """
+
+    id: str
+    """Id of the proxy, for the capture option `proxy`."""
+    name: str
+    """Its name, for people. Messages of failed captures have it."""
+    url: str
+    """Where it is: `http://HOST:PORT`, `https://HOST:PORT` or `socks5://HOST:PORT`."""
+    has_login: bool
+    """Whether it has a user name and password."""
+    created_at: str
+    """Time of creation. RFC 3339."""
+    updated_at: str
+    """Time of the last change. RFC 3339."""
+    last_used_at: str | None = None
+    """When a capture last used it, to the minute. Null: none has. RFC 3339."""
+    last_error: str | None = None
+    """Why a capture last failed because of it: `not_public`, `unresolved`, `unreachable`, `timed_out`, `tls`,
+    `not_a_proxy`, `login`, `refused`, `site_unreached` or `broken`. Null: none has, since its URL or login was
+    changed.
+    """
+    last_error_at: str | None = None
+    """When that was. RFC 3339."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ProxyList(Model):
+    """The proxies of the key's team and environment, newest first; 20 at most."""
+
+    data: tuple[Proxy, ...]
+    """The proxies."""
+    has_more: bool
+    """Always false."""
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "data": Proxy,
+    }
+
+
 CAPTURE_OPTIONS: frozenset[str] = frozenset(
     {
         "width",
@@ -1684,6 +1773,7 @@ CAPTURE_OPTIONS: frozenset[str] = frozenset(
         "freeze_all",
         "vision",
         "evidence",
+        "proxy",
     }
 )
 """The names of all capture options."""

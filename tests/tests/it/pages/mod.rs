@@ -30,6 +30,7 @@ mod one_grab;
 mod operator;
 mod operator_lists;
 mod passkeys;
+mod proxies;
 mod purchases;
 mod requests;
 mod roles;

@@ -13,7 +13,7 @@ use super::webhooks::create_webhook;
 type Row = (&'static str, &'static str, &'static str);
 
 /// All routes of a team.
-const ROUTES: [Row; 81] = [
+const ROUTES: [Row; 90] = [
     ("GET", "/teams/{team}", "omvb"),
     ("GET", "/teams/{team}/people", "omvb"),
     ("GET", "/teams/{team}/leave", "omvb"),
@@ -81,6 +81,15 @@ const ROUTES: [Row; 81] = [
     ("POST", "/teams/{team}/webhooks/{webhook}/test", "om"),
     ("GET", "/teams/{team}/webhooks/{webhook}/deliveries/{delivery}", "om"),
     ("POST", "/teams/{team}/webhooks/{webhook}/deliveries/{delivery}/again", "om"),
+    ("GET", "/teams/{team}/proxies", "o"),
+    ("GET", "/teams/{team}/proxies/new", "o"),
+    ("POST", "/teams/{team}/proxies/new", "o"),
+    ("GET", "/teams/{team}/proxies/{proxy}/change", "o"),
+    ("POST", "/teams/{team}/proxies/{proxy}/change", "o"),
+    ("GET", "/teams/{team}/proxies/{proxy}/login", "o"),
+    ("POST", "/teams/{team}/proxies/{proxy}/login", "o"),
+    ("GET", "/teams/{team}/proxies/{proxy}/delete", "o"),
+    ("POST", "/teams/{team}/proxies/{proxy}/delete", "o"),
     ("GET", "/teams/{team}/settings", "o"),
     ("GET", "/teams/{team}/name", "o"),
     ("POST", "/teams/{team}/name", "o"),
@@ -202,7 +211,8 @@ async fn each_role_may_use_exactly_its_routes() -> Result<()> {
             }
             // Forms are submitted for a capture that does not exist, so that none is deleted.
             let of_grab = if method == "GET" { &*grab } else { UNKNOWN };
-            let parameters = ["{key}", "{monitor}", "{webhook}", "{delivery}", "{request}", "{invitation}", "{user}"];
+            let parameters =
+                ["{key}", "{monitor}", "{proxy}", "{webhook}", "{delivery}", "{request}", "{invitation}", "{user}"];
             let called = route.replace("/teams/{team}", &path).replace("{grab}", of_grab);
             let called = parameters.into_iter().fold(called, |called, id| called.replace(id, UNKNOWN));
             let answer = match method {

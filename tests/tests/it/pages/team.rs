@@ -8,12 +8,13 @@ use grabd_engine::clock::Clock;
 use grabd_tests::harness::TestApp;
 
 use super::monitors::create_monitor;
+use super::proxies::create_proxy;
 use super::visitor::{PageResponse, Visitor, start_app};
 use super::webhooks::{create_webhook, submit};
 
 /// All routes of a team, and whether they take forms. `{grab}` is a grab of the team, `{monitor}` one of its monitors,
-/// `{webhook}` one of its webhooks, and `{delivery}` a message sent to it.
-const ROUTES: [(&str, bool); 47] = [
+/// `{proxy}` one of its proxies, `{webhook}` one of its webhooks, and `{delivery}` a message sent to it.
+const ROUTES: [(&str, bool); 56] = [
     ("billing", false),
     ("billing/ledger", false),
     ("billing/ledger.csv", false),
@@ -43,6 +44,15 @@ const ROUTES: [(&str, bool); 47] = [
     ("monitors/{monitor}/accept", true),
     ("monitors/{monitor}/delete", false),
     ("monitors/{monitor}/delete", true),
+    ("proxies", false),
+    ("proxies/new", false),
+    ("proxies/new", true),
+    ("proxies/{proxy}/change", false),
+    ("proxies/{proxy}/change", true),
+    ("proxies/{proxy}/login", false),
+    ("proxies/{proxy}/login", true),
+    ("proxies/{proxy}/delete", false),
+    ("proxies/{proxy}/delete", true),
     ("requests", false),
     ("webhooks", false),
     ("webhooks/new", false),
@@ -106,6 +116,7 @@ async fn team_pages_are_not_found_for_non_members() -> Result<()> {
     let (webhook, delivery) = (last(&webhook_page), last(sent.location().trim_end_matches("?sent")));
     let monitor_page = create_monitor(&mut ada, hers, &[("url", "https://secret.example/")]).await?;
     let monitor = last(&monitor_page);
+    let proxy = create_proxy(&mut ada, hers, "test").await?;
     let unknown = "01993e1c-7b1a-7000-8000-0123456789ab".to_owned();
     let form_token = eve.get(&format!("/teams/{eves}/capture")).await?.hidden_field("form_token")?;
     let form = [
@@ -119,7 +130,13 @@ async fn team_pages_are_not_found_for_non_members() -> Result<()> {
     for (route, is_form) in ROUTES {
         // With the ids of the owner's objects, or with another id.
         let path = |team: &str, other: Option<&str>| {
-            let own = [("{grab}", &grab), ("{monitor}", &monitor), ("{webhook}", &webhook), ("{delivery}", &delivery)];
+            let own = [
+                ("{grab}", &grab),
+                ("{monitor}", &monitor),
+                ("{proxy}", &proxy),
+                ("{webhook}", &webhook),
+                ("{delivery}", &delivery),
+            ];
             let replaced = |path: String, (name, id): (&str, &String)| path.replace(name, other.unwrap_or(id));
             format!("/teams/{team}/{}", own.into_iter().fold(route.to_owned(), replaced))
         };

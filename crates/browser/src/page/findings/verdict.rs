@@ -3,6 +3,7 @@
 
 use grabd_domain::capture::{StatusDecision, StatusPolicy};
 use grabd_domain::grabs::{Failure, FailureReason};
+use grabd_domain::proxies::ProxyProblem;
 use url::Url;
 
 use crate::page::load::watch::{Document, Navigation};
@@ -25,6 +26,8 @@ pub(in crate::page) enum Unreached {
     NotConnected,
     /// The lookup or the connection timed out.
     TimedOut,
+    /// The proxy of the team did not connect to it.
+    ByProxy(ProxyProblem),
 }
 
 /// Checks the current document. `unreached_reason` looks up the failed connections to a host and port.
@@ -121,6 +124,8 @@ pub(in crate::page) fn unreached_failure(
         Some(Unreached::Unresolved) => "ERR_NAME_NOT_RESOLVED",
         Some(Unreached::NotConnected) => "ERR_CONNECTION_REFUSED",
         Some(Unreached::TimedOut) => "ERR_TIMED_OUT",
+        // Replaced by a message that names the proxy.
+        Some(Unreached::ByProxy(_)) => "ERR_TUNNEL_CONNECTION_FAILED",
         None => error.map_or("", |error| error.strip_prefix("net::").unwrap_or(error)),
     };
     if error == "ERR_INVALID_AUTH_CREDENTIALS" {
@@ -129,7 +134,18 @@ pub(in crate::page) fn unreached_failure(
     Failure::new(FailureReason::RenderFailed, describe(error))
 }
 
-fn look_up(url: &str, unreached_reason: impl Fn(&str, u16) -> Option<Unreached>) -> Option<Unreached> {
+/// Whether the failure is that of a connection that ended too early, or of an answer that cannot be read.
+pub(in crate::page) fn is_of_broken_connection(failure: &Failure) -> bool {
+    let errors = ["ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "ERR_TUNNEL_CONNECTION_FAILED", "ERR_CONTENT_"];
+    failure.reason == FailureReason::RenderFailed
+        && errors.into_iter().map(describe).chain([NO_CONTENT]).any(|message| message == failure.message)
+}
+
+/// Why the connection to the host of `url` was not made. `None` if it was.
+pub(in crate::page) fn look_up(
+    url: &str,
+    unreached_reason: impl Fn(&str, u16) -> Option<Unreached>,
+) -> Option<Unreached> {
     let url = Url::parse(url).ok()?;
     let host = url.host_str()?.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
     unreached_reason(host, url.port_or_known_default()?)

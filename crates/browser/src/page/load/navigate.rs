@@ -263,8 +263,13 @@ fn refused_or(context: &CaptureContext<'_>, url: &str, failure: Failure) -> Capt
     }
 }
 
+/// The URL of the navigation that just failed, after redirects.
+pub(in crate::page) fn last_url(context: &CaptureContext<'_>) -> String {
+    last_navigation(context, None).url
+}
+
 /// Looks up why the proxy did not reach a target.
-fn unreached_reason(context: &CaptureContext<'_>) -> impl Fn(&str, u16) -> Option<Unreached> {
+pub(in crate::page) fn unreached_reason(context: &CaptureContext<'_>) -> impl Fn(&str, u16) -> Option<Unreached> {
     |host, port| {
         let listener = &context.tab.listener;
         if listener.was_refused(host, port) {
@@ -276,6 +281,7 @@ fn unreached_reason(context: &CaptureContext<'_>) -> impl Fn(&str, u16) -> Optio
             EgressError::Unresolved => Unreached::Unresolved,
             EgressError::ConnectFailed(_) => Unreached::NotConnected,
             EgressError::TimedOut => Unreached::TimedOut,
+            EgressError::Proxy(problem) => Unreached::ByProxy(problem),
         })
     }
 }

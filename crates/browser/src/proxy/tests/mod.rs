@@ -5,6 +5,7 @@ mod plain;
 mod refusals;
 mod sockets;
 mod tunnel;
+mod upstream;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};

@@ -21,7 +21,9 @@ use utoipa::openapi::{
     ServerBuilder,
 };
 
-use super::{batch, create, delete, events, fetch, links, list, monitors, pricing as prices, read, usage, webhooks};
+use super::{
+    batch, create, delete, events, fetch, links, list, monitors, pricing as prices, proxies, read, usage, webhooks,
+};
 use parts::path;
 use security::{BEARER, OAUTH, SIGNATURE, bearer, oauth, signature};
 
@@ -33,13 +35,14 @@ pub(super) const ROOT: &str = "/v1";
 const ABOUT: &str = include_str!("about.md");
 
 /// Groups of operations in the order of their documentation.
-const TAGS: [(&str, &str); 4] = [
+const TAGS: [(&str, &str); 5] = [
     (tags::GRABS, "A grab is one capture of a web page: its request, its state and its image."),
     (tags::MONITORS, "A monitor captures a page by a schedule, compares it with a baseline, and reports changes."),
     (
         tags::WEBHOOKS,
         "Signed messages to your URL: asynchronous live grabs have ended, pages have changed, credits are low.",
     ),
+    (tags::PROXIES, "Servers of yours, through which pages can be loaded."),
     (tags::ACCOUNT, "Balance, pricing, and this API reference."),
 ];
 
@@ -96,6 +99,15 @@ fn operations() -> Vec<(&'static str, PathItem)> {
         path("/webhooks/{id}/test", [(Post, webhooks::test_operation())]),
         path("/webhooks/{id}/deliveries", [(Get, webhooks::deliveries_operation())]),
         path("/webhooks/{id}/deliveries/{delivery_id}/redeliver", [(Post, webhooks::redeliver_operation())]),
+        path("/proxies", [(Post, proxies::create_operation()), (Get, proxies::list_operation())]),
+        path(
+            "/proxies/{id}",
+            [
+                (Get, proxies::fetch_operation()),
+                (Patch, proxies::update_operation()),
+                (Delete, proxies::delete_operation()),
+            ],
+        ),
         path("/usage", [(Get, usage::operation())]),
         path("/pricing", [(Get, prices::operation())]),
         path("/openapi.json", [(Get, description::operation())]),
@@ -131,6 +143,10 @@ fn components(origin: &str, auth_url: &str) -> ComponentsBuilder {
         .schema_from::<webhooks::WebhookList<'_>>()
         .schema_from::<webhooks::Delivery<'_>>()
         .schema_from::<webhooks::DeliveryList<'_>>()
+        .schema("CreateProxyRequest", proxies::create_proxy())
+        .schema("UpdateProxyRequest", proxies::update_proxy())
+        .schema_from::<grabd_api::Proxy<'_>>()
+        .schema_from::<grabd_api::ProxyList<'_>>()
         .schema("Pricing", pricing::packet())
         .schema("Error", errors::schema());
     let components =

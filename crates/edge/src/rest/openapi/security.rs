@@ -31,7 +31,7 @@ pub(super) fn oauth(base_url: &str, auth_url: &str) -> SecurityScheme {
             GRABS,
             "Capture pages, also by a schedule, list and read captures, and read the credit balance, for one team.",
         ),
-        (MANAGE, "Create webhooks, which end with the app's access, and delete images."),
+        (MANAGE, "Create webhooks and proxies, which end with the app's access, and delete images."),
     ]);
     let authorize_url = format!("{auth_url}/oauth/authorize");
     let flow = AuthorizationCode::with_refresh_url(authorize_url, token_url.clone(), scopes, token_url);

@@ -6,5 +6,7 @@ pub(in super::super) const GRABS: &str = "Grabs";
 pub(in super::super) const MONITORS: &str = "Monitors";
 /// Webhooks, and the messages that they receive.
 pub(in super::super) const WEBHOOKS: &str = "Webhooks";
+/// Proxies of teams.
+pub(in super::super) const PROXIES: &str = "Proxies";
 /// Balance, pricing and the document itself.
 pub(in super::super) const ACCOUNT: &str = "Account";

@@ -92,13 +92,14 @@ fn error_objects_have_a_code_and_a_message_only() {
 }
 
 #[test]
-fn webhooks_and_deletion_of_grabs_need_the_scope_manage_and_everything_else_grabs() {
+fn webhooks_proxies_and_deletion_of_grabs_need_the_scope_manage_and_everything_else_grabs() {
     let document = json();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let schemes = operation["security"].as_array().unwrap();
             let Some(scopes) = schemes.iter().find_map(|scheme| scheme.get(OAUTH)) else { continue };
-            let manages = path.starts_with("/webhooks") || (path.starts_with("/grabs") && method == "delete");
+            let is_managed = ["/webhooks", "/proxies"].into_iter().any(|managed| path.starts_with(managed));
+            let manages = is_managed || (path.starts_with("/grabs") && method == "delete");
             assert_eq!(*scopes, serde_json::json!([if manages { "manage" } else { "grabs" }]), "{method} {path}");
         }
     }

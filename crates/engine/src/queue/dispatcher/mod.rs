@@ -1,6 +1,7 @@
 //! Renderer sessions, their idle slots, and the leases they hold.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use grabd_domain::Timestamp;
@@ -9,6 +10,7 @@ use grabd_domain::capture::{CaptureSpec, FileKind, Viewport};
 use grabd_domain::grabs::{ImageKey, Stage, Stages};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::limits::LEASE_MARGIN;
+use grabd_domain::proxies::ProxyRoute;
 use grabd_domain::render::RendererStatus;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, mpsc};
@@ -166,6 +168,8 @@ pub struct Lease {
     pub(crate) upload_key: ImageKey,
     /// What to capture, including its secret options.
     pub spec: CaptureSpec,
+    /// The proxy of the team that the page is loaded through, with its login.
+    pub proxy: Option<Arc<ProxyRoute>>,
     /// Time limit of the attempt.
     pub budget: Duration,
     /// Number of the attempt, from 1.

@@ -19,6 +19,7 @@ fn stages_are_accepted_once_from_the_session_that_holds_the_lease() {
         token,
         upload_key: ImageKey::new(1, "png"),
         spec: CaptureSpec::parse(&request).unwrap(),
+        proxy: None,
         budget: Duration::from_secs(1),
         attempt: 3,
         payer: Payer::of_team(random::team_id(now)),

@@ -13,6 +13,7 @@ fn lease() -> Lease {
         token: random::lease_token(),
         upload_key: ImageKey::new(1, "png"),
         spec: CaptureSpec::parse(&request).unwrap(),
+        proxy: None,
         budget: Duration::from_secs(1),
         attempt: 1,
         payer: free(1),

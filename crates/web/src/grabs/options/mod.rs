@@ -115,6 +115,9 @@ const NOT_IN_FORM: [&str; 2] = ["html", "base_url"];
 /// The option for content that is left out.
 const BLOCK: &str = "block";
 
+/// The option for the proxy of the team.
+pub(crate) const PROXY: &str = "proxy";
+
 /// Options whose values are long.
 const WIDE: [&str; 5] = ["css", "script", "headers", "cookies", "steps"];
 
@@ -124,7 +127,7 @@ fn in_form() -> impl Iterator<Item = &'static CaptureOption> {
 
 impl Options {
     /// The fields with the values of a form or query, and their errors. Content that this service cannot leave out is only
-    /// offered if it was chosen before.
+    /// offered if it was chosen before, and so is the option for proxies where there are none.
     pub(crate) fn of(input: &Form, errors: &[FieldError], unavailable: &[&str]) -> Self {
         let error = |name: &str| {
             let own = errors.iter().find(|field_error| field_error.field == name);
@@ -144,6 +147,8 @@ impl Options {
         let groups = Group::ALL.into_iter().map(|group| {
             let options = in_form().filter(|option| option.group == group && option.name != "url");
             let options = options.filter(|option| option.form.rank == 0);
+            let options = options
+                .filter(|option| option.name != PROXY || !unavailable.contains(&PROXY) || !input.get(PROXY).is_empty());
             OptionGroup::of(group.title(), options.map(field_of).collect())
         });
         Self {
@@ -208,7 +213,7 @@ fn field(option: &CaptureOption, form: &Form, error: Option<String>) -> OptionFi
         }
         Kind::Url => (hint(), Input::Line { max_length: limits::URL_BYTES }),
         Kind::RequestFailure => (hint(), Input::Line { max_length: STATUS_CHARS }),
-        Kind::Selector | Kind::TimeZone | Kind::Locale | Kind::PageRanges | Kind::GrabId => {
+        Kind::Selector | Kind::TimeZone | Kind::Locale | Kind::PageRanges | Kind::GrabId | Kind::ProxyId => {
             (hint(), Input::Line { max_length: option.kind.max_chars().unwrap_or_default() })
         }
         Kind::Text { max, is_multiline: false } => (hint(), Input::Line { max_length: max }),
