@@ -27,8 +27,8 @@ use grabd_proto::internal::v1::{
     Assignment, AssignmentStage, AttachRequest, AttachResponse, Cancel, Condition as WireCondition,
     DomainRules as WireRules, FileHeader, FinishPictureRequest, FinishPictureResponse, FinishRequest, FinishResponse,
     Hello, PageFailure, Picture, PictureHeader, ProxyRoute as WireRoute, Released, Returned,
-    SigningIdentity as WireIdentity, SliceHeader,
-    StepImageHeader, UploadHeader, UploadTarget as WireTarget, ViewportHeader,
+    SigningIdentity as WireIdentity, SliceHeader, StepImageHeader, UploadHeader, UploadTarget as WireTarget,
+    ViewportHeader,
 };
 use grabd_proto::options;
 use tokio::time::{MissedTickBehavior, timeout};

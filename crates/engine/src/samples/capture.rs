@@ -114,7 +114,8 @@ async fn render(core: &Core, sample: Sample) -> Result<SampleImage, SampleError>
     let (stages, is_free) = (StageReporter::default(), CancellationToken::new());
     let (hold, domains) = (SlotHold::new(is_free.clone().drop_guard()), core.grabs.domains.current());
     let signer = identity::signer(core.signing_identity(), core.clock.clone());
-    let task = RenderTask { id, spec, budget: TIME_LIMIT, alone: false, stages, slot: hold, domains, signer, proxy: None };
+    let task =
+        RenderTask { id, spec, budget: TIME_LIMIT, alone: false, stages, slot: hold, domains, signer, proxy: None };
     let rendered = render(task).await;
     // A sample that is late is no harm.
     let _ = timeout(TIME_LIMIT, is_free.cancelled()).await;
