@@ -16,6 +16,7 @@ mod config;
 mod diff;
 mod failure;
 mod format;
+mod html;
 mod http;
 mod link;
 mod list;
@@ -29,6 +30,7 @@ mod report;
 mod settings;
 mod share;
 mod usage;
+mod values;
 mod watch;
 mod webhooks;
 
