@@ -11,6 +11,7 @@ pub(crate) use crate::format::Format;
 use crate::monitor_args::MonitorCommand;
 use crate::options::OptionArgs;
 use crate::share::share;
+use crate::site_args::SiteArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,6 +22,7 @@ Examples:
   grab --async --wait 120 https://example.com   queue the capture and wait for it
   grab --also pdf,markdown https://example.com  save a PDF and Markdown beside the image
   grab --html invoice.html -o invoice.png       capture a local HTML document
+  grab site https://example.com --max-pages 20  many pages of a site, found by their links
 
 Exit codes:
   0  success                        4  no credits left
@@ -198,6 +200,8 @@ pub(crate) enum Command {
     /// Watch pages: capture them by a schedule, and report when they change
     #[command(subcommand)]
     Monitor(MonitorCommand),
+    /// Capture many pages of a site, found by its links or its sitemap, and save them with a contact sheet
+    Site(Box<SiteArgs>),
     /// Print shell completions
     Completions {
         /// The shell
@@ -384,7 +388,7 @@ pub(crate) enum WebhookCommand {
         /// URL that receives the messages
         url: String,
         /// Events to send: grab.done, grab.failed, grab.changed, monitor.changed, monitor.failed, monitor.recovered,
-        /// credits.low or * for all
+        /// site.finished, credits.low or * for all
         #[arg(long = "event", value_name = "EVENT", default_value = "*")]
         events: Vec<String>,
         /// Description

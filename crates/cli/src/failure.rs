@@ -235,6 +235,9 @@ impl Failure {
                 "not_found" if error.message.starts_with("No monitor") => {
                     "Monitors belong to one team and one environment. `grab monitor list` shows those you can access."
                 }
+                "not_found" if error.message.starts_with("No site") => {
+                    "Jobs that capture sites belong to one team and one environment. `grab site list` shows those you can access."
+                }
                 "not_found" if error.message.starts_with("No webhook") => {
                     "Webhooks belong to one team and one environment. `grab webhooks list` shows those you can access."
                 }

@@ -5,7 +5,8 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;ma
     .tag{border-radius:4px;padding:.1rem .5rem;margin-right:.5rem;font-size:.875rem;background:#e7e9ec}\
     .changed{background:#b3261e;color:#fff}.failed,.new{background:#6b4f00;color:#fff}\
     .images{display:grid;grid-template-columns:repeat(auto-fit,minmax(16rem,1fr));gap:1rem}figure{margin:0}\
-    figcaption{font-size:.875rem}img{max-width:100%;height:auto;border:1px solid #c7cbd1}\
+    figcaption{font-size:.875rem}img{max-width:100%;height:auto;border:1px solid #c7cbd1}a{color:inherit}\
+    .sheet img{width:100%;aspect-ratio:16/10;object-fit:cover;object-position:top}.sheet figcaption{overflow-wrap:anywhere}\
     @media(prefers-color-scheme:dark){body{color:#e8eaed;background:#16181b}.tag{background:#33373d}}";
 
 /// A page. The title and the body are HTML.

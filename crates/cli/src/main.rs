@@ -1,6 +1,6 @@
 //! `grab`, the command line client of grabd.
 //!
-//! Each command has its own file: `capture/`, `list.rs`, `read.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`, `monitor.rs`, `diff.rs`, `baseline.rs`, `config.rs`,
+//! Each command has its own file: `capture/`, `list.rs`, `read.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`, `monitor.rs`, `site/`, `diff.rs`, `baseline.rs`, `config.rs`,
 //! `auth.rs`, `login/`. To add one,
 //! add a variant in `args.rs` and a match arm in [`run`]. Machine-readable output goes to stdout, messages for the user
 //! to stderr.
@@ -29,6 +29,8 @@ mod read;
 mod report;
 mod settings;
 mod share;
+mod site;
+mod site_args;
 mod usage;
 mod values;
 mod watch;
@@ -117,6 +119,7 @@ async fn run(args: &Args) -> Result<Exit, Failure> {
         Some(Command::Logout) => login::logout(&settings).await,
         Some(Command::Auth(AuthCommand::Status)) => auth::status(&api, &settings, json).await,
         Some(Command::Monitor(command)) => monitor::run(&api, json, &command).await,
+        Some(Command::Site(args)) => site::run(&api, connection, &args).await,
         Some(Command::Webhooks(command)) => webhooks::run(&api, json, &command).await,
         Some(Command::Completions { .. } | Command::Man | Command::Config { .. } | Command::Link(_)) => Ok(Exit::Done),
     }
