@@ -21,8 +21,8 @@ use crate::values::text;
 /// How many images are downloaded at the same time.
 const DOWNLOADS: usize = 4;
 
-/// The most pages of a job.
-const MAX_PAGES: u32 = 1000;
+/// More pages than the list of a job has.
+const MAX_PAGES: u32 = 10_000;
 
 /// Options whose files are saved beside the images.
 const FILE_OPTIONS: [&str; 4] = ["also", "slice_height", "thumbnail", "viewports"];

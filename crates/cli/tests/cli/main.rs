@@ -9,4 +9,5 @@ mod monitor;
 mod one;
 mod rig;
 mod settings;
+mod site;
 mod webhooks;
