@@ -29,6 +29,7 @@ pub mod pricing;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod properties;
 pub mod render;
+pub mod site;
 pub mod storage;
 pub mod target;
 pub mod team_limits;

@@ -1,0 +1,31 @@
+//! Sites: jobs that capture many pages of one site.
+//!
+//! `request` parses what callers send, `address` brings addresses to one form and says which are of the same site, `pattern` says
+//! which are chosen, `robots` reads a robots.txt, `sitemap` reads a sitemap, and `record` has the job and its pages. `glob` matches
+//! patterns with `*`.
+
+mod address;
+mod glob;
+mod pattern;
+mod record;
+mod request;
+mod robots;
+mod sitemap;
+
+pub use self::address::{ADDRESS_BYTES, Scope, normal_address};
+pub use self::pattern::{MAX_PATTERNS, PATTERN_CHARS, Pattern};
+pub use self::record::{PageCounts, PageState, Site, SiteError, SitePage, SiteState, SkipReason};
+pub use self::request::{MAX_DEPTH, MAX_PAGES, NAME_CHARS, REQUESTS_PER_MINUTE, SiteRequest, SiteSpec, Source};
+pub use self::robots::{MAX_CRAWL_DELAY, ROBOTS_BYTES, Robots};
+pub use self::sitemap::{MAX_ENTRIES, SITEMAP_BYTES, Sitemap, SitemapError};
+
+/// Jobs of a team in an environment that have not ended, unless the operator sets another number.
+pub const OPEN_SITES: u32 = 5;
+/// Kept jobs of a team in an environment. The oldest ones that have ended are deleted for new ones.
+pub const KEPT_SITES: u32 = 100;
+/// Grabs of a job that are open at the same time.
+pub const OPEN_GRABS: u32 = 5;
+/// Addresses of a job that are listed, although they are not captured. Further ones are left out.
+pub const LISTED_SKIPPED: u32 = 500;
+/// Sitemaps that a job reads at most.
+pub const MAX_SITEMAPS: u32 = 100;
