@@ -116,7 +116,11 @@ fn sources(input: &Form) -> Vec<Choice> {
     let chosen = input.get(SOURCE);
     let choice = |value, name, about| Choice { value, name, about, is_chosen: value == chosen };
     vec![
-        choice(LINKS, "By links", "Begins with the start page, and follows the links of each page to others of the site."),
+        choice(
+            LINKS,
+            "By links",
+            "Begins with the start page, and follows the links of each page to others of the site.",
+        ),
         choice(SITEMAP, "By a sitemap", "The address is that of a sitemap, or of a list of addresses in a text file."),
     ]
 }

@@ -62,8 +62,11 @@ impl Fields {
             MAX_DEPTH.start(),
             MAX_DEPTH.end()
         );
-        let requests =
-            format!("From {} to {}. How fast the site is asked.", REQUESTS_PER_MINUTE.start(), REQUESTS_PER_MINUTE.end());
+        let requests = format!(
+            "From {} to {}. How fast the site is asked.",
+            REQUESTS_PER_MINUTE.start(),
+            REQUESTS_PER_MINUTE.end()
+        );
         let include = "Patterns of path and query, one on each line, such as /docs/*. Empty: all pages of the site.";
         let exclude = "Patterns of pages that are not captured, even if they are included.";
         Self {

@@ -187,7 +187,10 @@ mod tests {
     fn counts_are_words() {
         let some = PageCounts { found: 9, skipped: 0, captured: 5, failed: 1, waiting: 3 };
         assert_eq!(counts_text(some), "9 pages found: 5 captured, 1 failed, 3 waiting");
-        assert_eq!(counts_text(PageCounts { found: 1, waiting: 1, ..PageCounts::default() }), "1 page found: 1 waiting");
+        assert_eq!(
+            counts_text(PageCounts { found: 1, waiting: 1, ..PageCounts::default() }),
+            "1 page found: 1 waiting"
+        );
         assert_eq!(counts_text(PageCounts::default()), "0 pages found");
     }
 

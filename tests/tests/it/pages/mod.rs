@@ -36,6 +36,7 @@ mod roles;
 mod second_factor;
 mod secrets;
 mod sessions;
+mod sites;
 mod start_page;
 mod suspension;
 pub(crate) mod team;

@@ -263,7 +263,8 @@ async fn pages_offer_only_what_the_role_allows() -> Result<()> {
     let id = team_of(&app, "ada@example.com", 0).await?;
     let path = team.path.clone();
     let grab = placeholder(team.person("o")?, id, "https://example.com/").await?;
-    let all = ["grabs", "capture", "monitors", "sites", "keys", "webhooks", "requests", "billing", "people", "settings"];
+    let all =
+        ["grabs", "capture", "monitors", "sites", "keys", "webhooks", "requests", "billing", "people", "settings"];
     for (role, expected) in [
         ("o", &all[..]),
         ("m", &all[..9]),
