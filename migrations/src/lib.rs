@@ -40,6 +40,7 @@ mod m0033_payment_receipts;
 mod m0034_grab_creators;
 mod m0035_roles;
 mod m0036_monitors;
+mod m0037_sites;
 
 /// All steps, in the order they are applied.
 #[derive(Debug)]
@@ -119,4 +120,5 @@ steps![
     m0034_grab_creators: MayContinue,
     m0035_roles: MayContinue,
     m0036_monitors: MayContinue,
+    m0037_sites: MayContinue,
 ];

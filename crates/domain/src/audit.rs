@@ -46,7 +46,7 @@ impl AuditVisibility {
 
 impl AuditAction {
     /// All actions, in the order of the filter.
-    pub const ALL: [Self; 55] = [
+    pub const ALL: [Self; 58] = [
         owners("team.create", "Team created"),
         owners("team.rename", "Team renamed"),
         operators("team.delete", "Team deleted"),
@@ -72,6 +72,9 @@ impl AuditAction {
         owners("monitor.resume", "Monitor resumed"),
         owners("monitor.accept", "Baseline of a monitor accepted"),
         owners("monitor.delete", "Monitor deleted"),
+        owners("site.create", "Site job created"),
+        owners("site.cancel", "Site job canceled"),
+        owners("site.delete", "Site job deleted"),
         without_operator("credits.grant", "Credits granted"),
         owners("subscription.cancel", "Subscription cancelled"),
         owners("payment.refunded", "Payment refunded"),

@@ -1,6 +1,6 @@
 //! Persistent storage: teams, keys, people and their apps, credits, grabs and jobs in one database.
 //!
-//! - [`grabs`], [`credits`], [`accounts`], [`oauth`], [`webhooks`], [`monitors`], [`audit`], [`limits`], [`operator`], [`retention`],
+//! - [`grabs`], [`credits`], [`accounts`], [`oauth`], [`webhooks`], [`monitors`], [`sites`], [`audit`], [`limits`], [`operator`], [`retention`],
 //!   [`image_places`] and [`vault`] have one file per change, and their reads in `queries`. Each rule of the job path or of
 //!   the credits is the body of one `Transaction::apply`. Statements take their locks in this order: team, job, grab, team
 //!   storage, lot.
@@ -30,6 +30,7 @@ pub mod oauth;
 pub mod operator;
 pub mod requests;
 pub mod retention;
+pub mod sites;
 pub mod vault;
 pub mod webhooks;
 

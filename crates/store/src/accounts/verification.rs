@@ -20,6 +20,7 @@ use crate::entities::{
     api_key, device, email_verification, member, monitor, oauth_grant, oauth_ticket, password_reset, session, user,
     webhook_endpoint,
 };
+use crate::sites::cancel_sites;
 use crate::webhooks::cancel_pending;
 
 struct NewVerification {
@@ -174,7 +175,7 @@ pub(super) async fn verify(tx: &Tx, user: UserId, now: Timestamp) -> Result<bool
 
 /// Gives the account to the reader of its mail: verifies the address, sets the password, and voids all access that
 /// somebody else may have made before: sessions, devices, links, apps, and the keys and webhooks of teams without other
-/// members, whose monitors are paused.
+/// members, whose monitors are paused and whose site jobs are canceled.
 pub(super) async fn take_over(tx: &Tx, user: UserId, password_hash: &str, now: Timestamp) -> Result<()> {
     user::Entity::update_many()
         .col_expr(user::Column::PasswordHash, Expr::value(password_hash.to_owned()))
@@ -199,6 +200,7 @@ pub(super) async fn take_over(tx: &Tx, user: UserId, password_hash: &str, now: T
         .col_expr(monitor::Column::NextRunAt, Expr::value(Option::<i64>::None))
         .filter(monitor::Column::TeamId.is_in(teams.iter().copied()));
     monitors.exec(tx).await?;
+    cancel_sites(tx, &teams, now).await?;
     let endpoints = webhook_endpoint::Entity::find()
         .filter(webhook_endpoint::Column::TeamId.is_in(teams))
         .lock(LockType::Update)
