@@ -32,11 +32,12 @@ REQUESTS = [
     ("UpdateWebhookRequest", "UpdateWebhookOptions", []),
     ("CreateMonitorRequest", "CreateMonitorOptions", ["capture"]),
     ("UpdateMonitorRequest", "UpdateMonitorOptions", ["capture"]),
+    ("CreateSiteRequest", "CreateSiteOptions", ["url", "sitemap", "capture"]),
 ]
 # What the service responds with.
 RESPONSES = [
     "Grab", "GrabList", "GrabText", "Batch", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList", "MonitorRun",
-    "Monitor", "MonitorList", "MonitorRunList",
+    "Monitor", "MonitorList", "MonitorRunList", "SitePage", "Site", "SiteList", "SitePageList",
 ]
 # Better names of nested objects than their path gives.
 NAMES = {
@@ -60,6 +61,7 @@ NAMES = {
     "UpdateMonitorOptionsCompare": "MonitorCompareOptions",
     "CreateMonitorOptionsNotify": "MonitorNotifyOptions",
     "UpdateMonitorOptionsNotify": "MonitorNotifyOptions",
+    "SitePages": "SitePageCounts",
 }
 DESCRIPTIONS = {
     "BatchResult": "The result of one capture of a batch: its grab, or why none was created.",

@@ -65,9 +65,7 @@ pub(crate) async fn read_rows(api: &Api, path: &str, limit: u32) -> Result<Vec<V
         let has_more = body["has_more"].as_bool().unwrap_or(false);
         let page: Vec<Value> = body["data"].as_array_mut().map(std::mem::take).unwrap_or_default();
         left = left.saturating_sub(u32::try_from(page.len()).unwrap_or(u32::MAX));
-        // Pages of sites have no id.
-        let next = body["next"].as_str().or_else(|| page.last()?["id"].as_str());
-        let last = next.map(str::to_owned);
+        let last = page.last().and_then(cursor);
         rows.extend(page);
         if !has_more || last.is_none() || last == after {
             break;
@@ -75,6 +73,12 @@ pub(crate) async fn read_rows(api: &Api, path: &str, limit: u32) -> Result<Vec<V
         after = last;
     }
     Ok(rows)
+}
+
+/// What a list goes on after: the id of its last entry, or its number if it has none, as the pages of a site.
+fn cursor(entry: &Value) -> Option<String> {
+    let number = || entry["number"].as_u64().map(|number| number.to_string());
+    entry["id"].as_str().map(str::to_owned).or_else(number)
 }
 
 /// Prints the rows as a table, or each as a line of JSON.

@@ -575,7 +575,7 @@ export interface CaptureOptions {
 /** The webhook to register. Unknown members are ignored. */
 export interface CreateWebhookOptions {
   /** Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`. */
-  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "monitor.changed" | "monitor.failed" | "monitor.recovered" | "*")[] | undefined;
+  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "monitor.changed" | "monitor.failed" | "monitor.recovered" | "site.finished" | "*")[] | undefined;
   /** Free text. Default: `""`. */
   description?: string | undefined;
 }
@@ -585,7 +585,7 @@ export interface UpdateWebhookOptions {
   /** An https URL of a public host, without user name and password. Example: `"https://example.com/hooks/grabd"`. */
   url?: string | undefined;
   /** Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`. */
-  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "monitor.changed" | "monitor.failed" | "monitor.recovered" | "*")[] | undefined;
+  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "monitor.changed" | "monitor.failed" | "monitor.recovered" | "site.finished" | "*")[] | undefined;
   /** Free text. Default: `""`. */
   description?: string | undefined;
   /** `disabled` cancels pending deliveries; `enabled` clears earlier failures. */
@@ -682,6 +682,30 @@ export interface UpdateMonitorOptions {
   keep?: number | undefined;
   /** Whether it is paused. The end of a pause begins its schedule now. */
   paused?: boolean | undefined;
+}
+
+/** The site to capture. It needs either `url` or `sitemap`. Unknown members are refused. */
+export interface CreateSiteOptions {
+  /** The most pages that are captured. From 1 to 1000. Default: `50`. */
+  max_pages?: number | undefined;
+  /**
+   * How many links lead from the start page to a captured page at most. 0: only the start page. Not with `sitemap`.
+   * From 0 to 10. Default: `3`.
+   */
+  max_depth?: number | undefined;
+  /**
+   * Patterns of the path and query of captured pages. `*` stands for any characters. Default: all pages of the site. At
+   * most 20.
+   */
+  include?: readonly string[] | undefined;
+  /** Patterns of pages that are not captured, even if they are included. At most 20. */
+  exclude?: readonly string[] | undefined;
+  /** Whether robots.txt is followed. False only if the operator of the service allows it. Default: `true`. */
+  robots?: boolean | undefined;
+  /** How often each host of the site is asked for something. From 1 to 120. Default: `30`. */
+  requests_per_minute?: number | undefined;
+  /** A name, for people. Default: the host. */
+  name?: string | undefined;
 }
 
 /**
@@ -1342,6 +1366,112 @@ export interface MonitorRunList {
   /** The runs. */
   data: MonitorRun[];
   /** Whether there are older ones. */
+  has_more: boolean;
+}
+
+/** Why its capture failed. Null otherwise. */
+export interface SitePageError {
+  /** A code of the errors of this API, or `no_pages`. */
+  code: string;
+  /** What happened, for people. */
+  message: string;
+}
+
+/** A page of a job that captures a site. */
+export interface SitePage {
+  /** Its number within the job, from 1, in the order of discovery. */
+  number: number;
+  /** Its address. */
+  url: string;
+  /** How many links lead to it from the start page. */
+  depth: number;
+  /** The page or sitemap with its address. Null for the start page. */
+  found_on?: string | null | undefined;
+  state: "waiting" | "capturing" | "done" | "failed" | "skipped";
+  /** Why it is not captured. Null unless it is skipped. */
+  skipped_because?: "robots" | "other_site" | "excluded" | "not_html" | "max_pages" | "private_address" | "canceled" | "out_of_credits" | null | undefined;
+  /** Id of its grab. Null before there is one. */
+  grab_id?: string | null | undefined;
+  /** URL of its image. Null unless it is there. */
+  image_url?: string | null | undefined;
+  /** Why its capture failed. Null otherwise. */
+  error?: SitePageError | null | undefined;
+}
+
+/** Why it failed. Null otherwise. */
+export interface SiteError {
+  /** A code of the errors of this API, or `no_pages`. */
+  code: string;
+  /** What happened, for people. */
+  message: string;
+}
+
+/** How many pages are in which state. */
+export interface SitePageCounts {
+  /** All listed pages. */
+  found: number;
+  /** Those that are not captured. */
+  skipped: number;
+  /** Those that were captured. */
+  captured: number;
+  /** Those whose capture failed. */
+  failed: number;
+  /** Those that wait for their capture, or are being captured. */
+  waiting: number;
+}
+
+/** A job that captures many pages of one site. Further members may appear. */
+export interface Site {
+  /** Id of the job. Ids sort by creation time. */
+  id: string;
+  /** Whether its grabs are live. Those of jobs of test keys are placeholders, which spend no credits. */
+  live: boolean;
+  /** Its name, for people. */
+  name: string;
+  /** The start page. Null with `sitemap`. */
+  url?: string | null | undefined;
+  /** The sitemap. Null with `url`. */
+  sitemap?: string | null | undefined;
+  /** The capture options that differ from their defaults, without those whose values are never returned. */
+  capture: Record<string, unknown>;
+  /** The most pages that are captured. */
+  max_pages: number;
+  /** How many links lead from the start page to a captured page at most. Null with `sitemap`. */
+  max_depth?: number | null | undefined;
+  /** Patterns of captured pages. Empty: all pages of the site. */
+  include: string[];
+  /** Patterns of pages that are not captured. */
+  exclude: string[];
+  /** Whether robots.txt is followed. */
+  robots: boolean;
+  /** How often each host of the site is asked for something. */
+  requests_per_minute: number;
+  state: "discovering" | "capturing" | "done" | "canceled" | "failed" | "out_of_credits";
+  /** Why it failed. Null otherwise. */
+  error?: SiteError | null | undefined;
+  /** How many pages are in which state. */
+  pages: SitePageCounts;
+  /** Time of creation. RFC 3339. */
+  created_at: string;
+  /** Time of the last change of its state. RFC 3339. */
+  updated_at: string;
+  /** When the last of its captures ended. Null before. RFC 3339. */
+  finished_at?: string | null | undefined;
+}
+
+/** A page of the jobs that capture sites, newest first. */
+export interface SiteList {
+  /** The jobs. */
+  data: Site[];
+  /** Whether there are more. */
+  has_more: boolean;
+}
+
+/** A part of the list of pages of a job, in the order of discovery. */
+export interface SitePageList {
+  /** The pages. */
+  data: SitePage[];
+  /** Whether there are more. */
   has_more: boolean;
 }
 

@@ -204,7 +204,7 @@ mod tests {
             state,
             skipped_because,
             grab: None,
-            image_path: None,
+            image: None,
             error,
         };
         let skipped = PageView::of(&page(PageState::Skipped, Some(SkipReason::Robots), None));

@@ -26,6 +26,7 @@ __all__ = [
     "ComparisonSource",
     "Cookie",
     "CreateMonitorOptions",
+    "CreateSiteOptions",
     "CreateWebhookOptions",
     "Credits",
     "CreditsExhaustedError",
@@ -81,6 +82,13 @@ __all__ = [
     "RateLimitExceededError",
     "RenderBlockedError",
     "RenderFailedError",
+    "Site",
+    "SiteError",
+    "SiteList",
+    "SitePage",
+    "SitePageCounts",
+    "SitePageError",
+    "SitePageList",
     "SsrfDetectedError",
     "Step",
     "StepDrag",
@@ -663,7 +671,7 @@ class CaptureOptions(TypedDict, total=False):
 class CreateWebhookOptions(TypedDict, total=False):
     """The webhook to register. Unknown members are ignored."""
 
-    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "monitor.changed", "monitor.failed", "monitor.recovered", "*"]]
+    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "monitor.changed", "monitor.failed", "monitor.recovered", "site.finished", "*"]]
     """Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`."""
     description: str
     """Free text. Default: `""`."""
@@ -674,7 +682,7 @@ class UpdateWebhookOptions(TypedDict, total=False):
 
     url: str
     """An https URL of a public host, without user name and password. Example: `"https://example.com/hooks/grabd"`."""
-    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "monitor.changed", "monitor.failed", "monitor.recovered", "*"]]
+    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "monitor.changed", "monitor.failed", "monitor.recovered", "site.finished", "*"]]
     """Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`."""
     description: str
     """Free text. Default: `""`."""
@@ -774,6 +782,29 @@ class UpdateMonitorOptions(TypedDict, total=False):
     """How many runs are kept. From 1 to 1000. Default: `100`."""
     paused: bool
     """Whether it is paused. The end of a pause begins its schedule now."""
+
+
+class CreateSiteOptions(TypedDict, total=False):
+    """The site to capture. It needs either `url` or `sitemap`. Unknown members are refused."""
+
+    max_pages: int
+    """The most pages that are captured. From 1 to 1000. Default: `50`."""
+    max_depth: int
+    """How many links lead from the start page to a captured page at most. 0: only the start page. Not with `sitemap`.
+    From 0 to 10. Default: `3`.
+    """
+    include: Sequence[str]
+    """Patterns of the path and query of captured pages. `*` stands for any characters. Default: all pages of the site.
+    At most 20.
+    """
+    exclude: Sequence[str]
+    """Patterns of pages that are not captured, even if they are included. At most 20."""
+    robots: bool
+    """Whether robots.txt is followed. False only if the operator of the service allows it. Default: `true`."""
+    requests_per_minute: int
+    """How often each host of the site is asked for something. From 1 to 120. Default: `30`."""
+    name: str
+    """A name, for people. Default: the host."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1604,6 +1635,143 @@ class MonitorRunList(Model):
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "data": MonitorRun,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SitePageError(Model):
+    """Why its capture failed. Null otherwise."""
+
+    code: str
+    """A code of the errors of this API, or `no_pages`."""
+    message: str
+    """What happened, for people."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SitePage(Model):
+    """A page of a job that captures a site."""
+
+    number: int
+    """Its number within the job, from 1, in the order of discovery."""
+    url: str
+    """Its address."""
+    depth: int
+    """How many links lead to it from the start page."""
+    found_on: str | None = None
+    """The page or sitemap with its address. Null for the start page."""
+    state: Literal["waiting", "capturing", "done", "failed", "skipped"]
+    skipped_because: Literal["robots", "other_site", "excluded", "not_html", "max_pages", "private_address", "canceled", "out_of_credits"] | None = None
+    """Why it is not captured. Null unless it is skipped."""
+    grab_id: str | None = None
+    """Id of its grab. Null before there is one."""
+    image_url: str | None = None
+    """URL of its image. Null unless it is there."""
+    error: SitePageError | None = None
+    """Why its capture failed. Null otherwise."""
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "error": SitePageError,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SiteError(Model):
+    """Why it failed. Null otherwise."""
+
+    code: str
+    """A code of the errors of this API, or `no_pages`."""
+    message: str
+    """What happened, for people."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SitePageCounts(Model):
+    """How many pages are in which state."""
+
+    found: int
+    """All listed pages."""
+    skipped: int
+    """Those that are not captured."""
+    captured: int
+    """Those that were captured."""
+    failed: int
+    """Those whose capture failed."""
+    waiting: int
+    """Those that wait for their capture, or are being captured."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Site(Model):
+    """A job that captures many pages of one site. Further members may appear."""
+
+    id: str
+    """Id of the job. Ids sort by creation time."""
+    live: bool
+    """Whether its grabs are live. Those of jobs of test keys are placeholders, which spend no credits."""
+    name: str
+    """Its name, for people."""
+    url: str | None = None
+    """The start page. Null with `sitemap`."""
+    sitemap: str | None = None
+    """The sitemap. Null with `url`."""
+    capture: Mapping[str, object]
+    """The capture options that differ from their defaults, without those whose values are never returned."""
+    max_pages: int
+    """The most pages that are captured."""
+    max_depth: int | None = None
+    """How many links lead from the start page to a captured page at most. Null with `sitemap`."""
+    include: tuple[str, ...]
+    """Patterns of captured pages. Empty: all pages of the site."""
+    exclude: tuple[str, ...]
+    """Patterns of pages that are not captured."""
+    robots: bool
+    """Whether robots.txt is followed."""
+    requests_per_minute: int
+    """How often each host of the site is asked for something."""
+    state: Literal["discovering", "capturing", "done", "canceled", "failed", "out_of_credits"]
+    error: SiteError | None = None
+    """Why it failed. Null otherwise."""
+    pages: SitePageCounts
+    """How many pages are in which state."""
+    created_at: str
+    """Time of creation. RFC 3339."""
+    updated_at: str
+    """Time of the last change of its state. RFC 3339."""
+    finished_at: str | None = None
+    """When the last of its captures ended. Null before. RFC 3339."""
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "error": SiteError,
+        "pages": SitePageCounts,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SiteList(Model):
+    """A page of the jobs that capture sites, newest first."""
+
+    data: tuple[Site, ...]
+    """The jobs."""
+    has_more: bool
+    """Whether there are more."""
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "data": Site,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SitePageList(Model):
+    """A part of the list of pages of a job, in the order of discovery."""
+
+    data: tuple[SitePage, ...]
+    """The pages."""
+    has_more: bool
+    """Whether there are more."""
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "data": SitePage,
     }
 
 
