@@ -60,7 +60,7 @@ async fn site_is_captured_shown_downloaded_and_deleted() -> Result<()> {
     let url = app.site.url("/tiny");
     let fields = [("url", &*url), ("name", "Shop & <b>"), ("exclude", "/old/*\r\n\r\n*?print=*"), ("width", "800")];
     let path = create_site(&mut ada, team, &fields).await?;
-    let page = wait_for(&mut ada, &path, "class=\"state done\">Done<").await?;
+    let page = wait_for(&mut ada, &path, "All captures have ended.").await?;
     for words in ["Shop &#38; &#60;b&#62;", "1 page found: 1 captured", "/old/*, *?print=*", "All captures have ended."]
     {
         assert!(page.body.contains(words), "{words}: {}", page.body);
