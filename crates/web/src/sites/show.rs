@@ -82,7 +82,7 @@ pub(crate) async fn show(
     let last = listed.pages.last().filter(|_| listed.has_more);
     let template = JobPage {
         layout: Layout { script: is_open.then(|| web.assets.script.path.clone()), ..web.site_layout(&at) },
-        notice: notice(&query, is_open),
+        notice: notice(&query, view.can_cancel),
         list: at.path(PAGE),
         here,
         can_change: at.may(Permission::Capture),
@@ -101,10 +101,10 @@ pub(crate) async fn show(
 }
 
 /// The notice for the query parameter, if it is still true.
-fn notice(query: &Form, is_open: bool) -> &'static str {
+fn notice(query: &Form, can_cancel: bool) -> &'static str {
     if query.has("created") {
         "Job started. Its pages are found and captured."
-    } else if query.has("canceled") && !is_open {
+    } else if query.has("canceled") && !can_cancel {
         "Job canceled. Captures that have begun are finished."
     } else {
         ""

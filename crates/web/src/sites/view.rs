@@ -27,6 +27,9 @@ pub(super) struct SiteView {
     pub(super) sentence: String,
     /// How many pages are in which state, in words.
     pub(super) counts: String,
+    /// Whether pages are still found or captured.
+    pub(super) can_cancel: bool,
+    /// Whether something may still change: also captures of a canceled job that have begun.
     pub(super) is_open: bool,
     /// Pages whose captures have ended.
     pub(super) ended: u32,
@@ -77,7 +80,8 @@ impl SiteView {
             state,
             sentence: sentence(site),
             counts: counts_text(pages),
-            is_open: site.state.is_open(),
+            can_cancel: site.state.is_open(),
+            is_open: site.finished_at.is_none(),
             ended: pages.captured + pages.failed,
             chosen: pages.found.saturating_sub(pages.skipped).max(1),
             has_images: pages.captured > 0,
