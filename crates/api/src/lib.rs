@@ -14,6 +14,7 @@ mod grab;
 mod message;
 mod monitor;
 mod open_graph;
+mod site;
 mod stage;
 mod text;
 mod usage;
@@ -29,6 +30,7 @@ pub use monitor::{
     MonitorRunError, MonitorRunList, MonitorTextChange, MonitorTextCompare,
 };
 pub use open_graph::OpenGraph;
+pub use site::{Site, SiteError, SiteEvent, SiteList, SitePage, SitePageList, SitePages};
 pub use stage::StageReached;
 pub use text::GrabText;
 pub use usage::{Counts, Credits, Plan, Usage};

@@ -1,6 +1,6 @@
 //! The use-cases of grabd, and the background workers.
 //!
-//! A use-case is a folder named after its noun (`grabs/`, `accounts/`, `oauth/`, `billing/`, `webhooks/`, `monitors/`, `mail/`,
+//! A use-case is a folder named after its noun (`grabs/`, `accounts/`, `oauth/`, `billing/`, `webhooks/`, `monitors/`, `sites/`, `mail/`,
 //! `operator/`, `trail/`) with one file per verb.
 //!
 //! *Invariant:* this crate has no HTTP or gRPC interface, no browser and no SQL. Its use-cases are called by the gRPC
@@ -12,6 +12,7 @@ pub mod accounts;
 pub mod admission;
 mod api_grab;
 mod api_monitor;
+mod api_site;
 pub mod billing;
 pub mod bus;
 mod cache;
@@ -45,6 +46,7 @@ mod retention;
 pub mod rotation;
 pub mod samples;
 mod service;
+pub mod sites;
 mod storage;
 mod targets;
 pub mod trail;
@@ -54,6 +56,7 @@ mod workers;
 
 pub use crate::api_grab::grab_json;
 pub use crate::api_monitor::monitor_json;
+pub use crate::api_site::site_json;
 pub use crate::error::{Error, InternalError};
 pub use crate::failpoints::Failpoints;
 pub use crate::grabs::{Attachment, Image, ImageError};

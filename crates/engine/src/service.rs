@@ -43,6 +43,7 @@ use crate::queue::{CleanupProgress, Queue};
 use crate::requests::RequestQueue;
 use crate::retention::Retention;
 use crate::samples::state::Samples;
+use crate::sites::{SiteLimits, Sites};
 use crate::vault::Vault;
 use crate::webhooks::Webhooks;
 use crate::{admission, client_address};
@@ -95,6 +96,8 @@ pub struct Operations {
     pub sample_sites: Vec<TargetUrl>,
     /// Limits of monitors.
     pub monitors: MonitorLimits,
+    /// Limits of site jobs.
+    pub sites: SiteLimits,
 }
 
 impl Settings {
@@ -121,6 +124,7 @@ impl Default for Operations {
             links: ServiceLinks::default(),
             sample_sites: Vec::new(),
             monitors: MonitorLimits::default(),
+            sites: SiteLimits::default(),
         }
     }
 }
@@ -187,6 +191,7 @@ pub struct Core {
     pub(crate) vault: Vault,
     pub(crate) webhooks: Arc<Webhooks>,
     pub(crate) monitors: Arc<Monitors>,
+    pub(crate) sites: Arc<Sites>,
     pub(crate) requests: Arc<RequestQueue>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
@@ -248,6 +253,7 @@ impl Core {
             vault,
             webhooks: Arc::new(webhooks),
             monitors: Arc::default(),
+            sites: Arc::default(),
             requests: Arc::default(),
             store,
             guard,

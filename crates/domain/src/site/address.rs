@@ -21,6 +21,20 @@ pub fn normal_address(text: &str) -> Option<TargetUrl> {
     TargetUrl::parse(url.as_str()).ok()
 }
 
+/// The address in normal form that a reference on another one leads to, as that of a redirect. `None` as for [`normal_address`].
+pub fn joined_address(base: &TargetUrl, reference: &str) -> Option<TargetUrl> {
+    let joined = Url::parse(base.as_str()).ok()?.join(reference).ok()?;
+    normal_address(joined.as_str())
+}
+
+/// The scheme, the host and the port of an address.
+pub fn origin_of(url: &TargetUrl) -> String {
+    let path = path_and_query(url);
+    let text = url.as_str();
+    let text = text.split_once('#').map_or(text, |(text, _)| text);
+    text.strip_suffix(path).unwrap_or(text).to_owned()
+}
+
 /// The path and the query of an address.
 pub(super) fn path_and_query(url: &TargetUrl) -> &str {
     let text = url.as_str();
@@ -105,6 +119,23 @@ mod tests {
         ] {
             let (start, other) = (normal_address(start).unwrap(), normal_address(other).unwrap());
             assert_eq!(Scope::of(&start).contains(&other), expected, "{start} {other}");
+        }
+    }
+
+    #[test]
+    fn redirects_and_origins_are_those_of_the_address() {
+        let base = normal_address("https://example.com:8443/a/b?c#d").unwrap();
+        assert_eq!(origin_of(&base), "https://example.com:8443");
+        for (reference, expected) in [
+            ("/x", Some("https://example.com:8443/x")),
+            ("x?y#z", Some("https://example.com:8443/a/x?y")),
+            ("//example.org", Some("https://example.org/")),
+            ("http://example.org/", Some("http://example.org/")),
+            ("javascript:alert(1)", None),
+            ("https://a:b@example.com/", None),
+        ] {
+            let joined = joined_address(&base, reference);
+            assert_eq!(joined.as_ref().map(TargetUrl::as_str), expected, "{reference}");
         }
     }
 

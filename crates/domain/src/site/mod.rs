@@ -1,7 +1,7 @@
 //! Sites: jobs that capture many pages of one site.
 //!
 //! `request` parses what callers send, `address` brings addresses to one form and says which are of the same site, `pattern` says
-//! which are chosen, `robots` reads a robots.txt, `sitemap` reads a sitemap, and `record` has the job and its pages. `glob` matches
+//! which are chosen, `robots` reads a robots.txt, `sitemap` reads a sitemap, and `record` has the job and its pages, of which `skip_reason` says why some are not captured. `glob` matches
 //! patterns with `*`.
 
 mod address;
@@ -11,13 +11,15 @@ mod record;
 mod request;
 mod robots;
 mod sitemap;
+mod skip_reason;
 
-pub use self::address::{ADDRESS_BYTES, Scope, normal_address};
+pub use self::address::{ADDRESS_BYTES, Scope, joined_address, normal_address, origin_of};
 pub use self::pattern::{MAX_PATTERNS, PATTERN_CHARS, Pattern};
-pub use self::record::{PageCounts, PageState, Site, SiteError, SitePage, SiteState, SkipReason};
+pub use self::record::{PageCounts, PageState, Site, SiteError, SitePage, SiteState};
 pub use self::request::{MAX_DEPTH, MAX_PAGES, NAME_CHARS, REQUESTS_PER_MINUTE, SiteRequest, SiteSpec, Source};
 pub use self::robots::{MAX_CRAWL_DELAY, ROBOTS_BYTES, Robots};
 pub use self::sitemap::{MAX_ENTRIES, SITEMAP_BYTES, Sitemap, SitemapError};
+pub use self::skip_reason::SkipReason;
 
 /// Jobs of a team in an environment that have not ended, unless the operator sets another number.
 pub const OPEN_SITES: u32 = 5;

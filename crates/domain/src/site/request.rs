@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::address::{Scope, normal_address};
 use super::pattern::{MAX_PATTERNS, Pattern};
-use super::record::SkipReason;
+use super::skip_reason::SkipReason;
 use crate::capture::{CaptureRequest, CaptureSpec, Class, FileKind};
 use crate::faults::{Fault, Field};
 use crate::target::TargetUrl;

@@ -8,6 +8,7 @@ use grabd_domain::credentials::Environment;
 use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Class, FailureReason, Grab, State};
 use grabd_domain::monitor::RunOutcome;
+use grabd_domain::site::SiteState;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -25,6 +26,8 @@ pub(crate) struct Metrics {
     webhook_attempts: Family<ResultLabel, Counter>,
     monitor_runs: Family<OutcomeLabel, Counter>,
     monitors_overdue: Gauge,
+    sites: Family<SiteLabel, Counter>,
+    sites_overdue: Gauge,
     payments: Family<ResultLabel, Counter>,
     waiting: Family<ModeLabel, Gauge>,
     watched: Gauge,
@@ -115,6 +118,11 @@ struct OutcomeLabel {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SiteLabel {
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ResultLabel {
     result: &'static str,
 }
@@ -134,6 +142,8 @@ impl Default for Metrics {
             webhook_attempts: Family::default(),
             monitor_runs: Family::default(),
             monitors_overdue: Gauge::default(),
+            sites: Family::default(),
+            sites_overdue: Gauge::default(),
             payments: Family::default(),
             waiting: Family::default(),
             watched: Gauge::default(),
@@ -205,6 +215,9 @@ impl Metrics {
         for outcome in RunOutcome::ALL.into_iter().filter(|outcome| *outcome != RunOutcome::Running) {
             drop(self.monitor_runs.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }));
         }
+        for state in SiteState::ALL.into_iter().filter(|state| !state.is_open()) {
+            drop(self.sites.get_or_create(&SiteLabel { state: state.as_str() }));
+        }
         for result in PAYMENT_RESULTS {
             drop(self.payments.get_or_create(&ResultLabel { result }));
         }
@@ -273,6 +286,11 @@ impl Metrics {
     /// Counts a run of a monitor that has ended.
     pub(crate) fn run_ended(&self, outcome: RunOutcome) {
         self.monitor_runs.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
+    }
+
+    /// Counts a site job that has ended.
+    pub(crate) fn site_ended(&self, state: SiteState) {
+        self.sites.get_or_create(&SiteLabel { state: state.as_str() }).inc();
     }
 
     /// Counts a message that was given up.

@@ -1,10 +1,11 @@
 //! The message body: the event, and the grab as returned by `GET /v1/grabs/{id}`, the balance, or the
-//! monitor and its run.
+//! monitor and its run, or the site job.
 
-use grabd_api::{MessageData, MonitorEvent, MonitorRun, SLICE_KIND, TestedWebhook, WebhookMessage};
+use grabd_api::{MessageData, MonitorEvent, MonitorRun, SLICE_KIND, SiteEvent, TestedWebhook, WebhookMessage};
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::DeliveryId;
+use grabd_domain::site::Site;
 use grabd_domain::webhooks::{Event, message_id};
 use grabd_store::low_balance::LowBalance;
 use grabd_store::monitors::MonitorAlert;
@@ -12,6 +13,7 @@ use grabd_store::webhooks::MessageContent;
 
 use crate::api_grab::api_grab;
 use crate::api_monitor::{api_monitor, api_run};
+use crate::api_site::api_site;
 
 /// Documented maximum size of a message.
 const MAX_BYTES: usize = 20_000;
@@ -80,6 +82,24 @@ pub(crate) fn monitor_message(alert: &MonitorAlert, id: DeliveryId, at: Timestam
             return text;
         }
     }
+}
+
+/// Composes the message about a site job that has ended. If it would be too long, long options of its captures and its patterns are
+/// left out.
+pub(crate) fn site_message(site: &Site, id: DeliveryId, at: Timestamp) -> String {
+    let compose = |site: grabd_api::Site<'_>| {
+        let data = MessageData::Site(Box::new(SiteEvent { site }));
+        message(id, Event::SiteFinished, at, Environment::Live, data)
+    };
+    let whole = compose(api_site(site));
+    if whole.len() < MAX_BYTES {
+        return whole;
+    }
+    let mut shorter = api_site(site);
+    shorter.capture.clear();
+    shorter.include.clear();
+    shorter.exclude.clear();
+    compose(shorter)
 }
 
 fn message(id: DeliveryId, event: Event, at: Timestamp, environment: Environment, data: MessageData<'_>) -> String {
