@@ -37,10 +37,14 @@ fn success_status(path: &str) -> Option<u16> {
         | "WebhookService/UpdateWebhook"
         | "WebhookService/RotateWebhookSecret"
         | "MonitorService/UpdateMonitor"
-        | "MonitorService/AcceptBaseline" => Some(OK),
+        | "MonitorService/AcceptBaseline"
+        | "SiteService/CancelSite" => Some(OK),
         "WebhookService/CreateWebhook" | "MonitorService/CreateMonitor" => Some(CREATED),
-        "WebhookService/TestWebhook" | "WebhookService/RedeliverWebhook" => Some(ACCEPTED),
-        "GrabService/DeleteGrab" | "WebhookService/DeleteWebhook" | "MonitorService/DeleteMonitor" => Some(NO_CONTENT),
+        "WebhookService/TestWebhook" | "WebhookService/RedeliverWebhook" | "SiteService/CreateSite" => Some(ACCEPTED),
+        "GrabService/DeleteGrab"
+        | "WebhookService/DeleteWebhook"
+        | "MonitorService/DeleteMonitor"
+        | "SiteService/DeleteSite" => Some(NO_CONTENT),
         _ => None,
     }
 }

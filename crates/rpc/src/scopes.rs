@@ -28,7 +28,10 @@ pub(crate) fn needed(path: &str) -> Option<Needed> {
         | "MonitorService/CreateMonitor"
         | "MonitorService/UpdateMonitor"
         | "MonitorService/DeleteMonitor"
-        | "MonitorService/AcceptBaseline" => Needed::Scope(Scope::Create),
+        | "MonitorService/AcceptBaseline"
+        | "SiteService/CreateSite"
+        | "SiteService/CancelSite"
+        | "SiteService/DeleteSite" => Needed::Scope(Scope::Create),
         "GrabService/GetGrab"
         | "GrabService/ListGrabs"
         | "GrabService/WatchGrab"
@@ -36,6 +39,9 @@ pub(crate) fn needed(path: &str) -> Option<Needed> {
         | "MonitorService/GetMonitor"
         | "MonitorService/ListMonitors"
         | "MonitorService/ListMonitorRuns"
+        | "SiteService/GetSite"
+        | "SiteService/ListSites"
+        | "SiteService/ListSitePages"
         | "UsageService/GetUsage"
         | "PricingService/GetPricing" => Needed::Scope(Scope::Read),
         "GrabService/DeleteGrab"
@@ -95,7 +101,7 @@ mod tests {
     }
 
     /// What each RPC needs, written a second time: a change of a decision must be made twice.
-    const TABLE: [(&str, &str); 29] = [
+    const TABLE: [(&str, &str); 35] = [
         ("AccessService/Authenticate", ""),
         ("AccessService/TakeRequest", ""),
         ("GrabService/BatchCreateGrabs", "create"),
@@ -115,6 +121,12 @@ mod tests {
         ("MonitorService/ListMonitors", "read"),
         ("MonitorService/UpdateMonitor", "create"),
         ("PricingService/GetPricing", "read"),
+        ("SiteService/CancelSite", "create"),
+        ("SiteService/CreateSite", "create"),
+        ("SiteService/DeleteSite", "create"),
+        ("SiteService/GetSite", "read"),
+        ("SiteService/ListSitePages", "read"),
+        ("SiteService/ListSites", "read"),
         ("UsageService/GetUsage", "read"),
         ("WebhookService/CreateWebhook", "manage"),
         ("WebhookService/DeleteWebhook", "manage"),

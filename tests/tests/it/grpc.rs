@@ -232,12 +232,13 @@ async fn reflection_lists_public_services_and_each_has_a_health_status() -> Resu
         "LinkService",
         "MonitorService",
         "PricingService",
+        "SiteService",
         "UsageService",
         "WebhookService",
     ]
     .map(|name| format!("grabd.v1.{name}"));
-    assert_eq!(listed[..7], public);
-    assert_eq!(listed[7..], ["grpc.health.v1.Health"]);
+    assert_eq!(listed[..8], public);
+    assert_eq!(listed[8..], ["grpc.health.v1.Health"]);
 
     let mut health = HealthClient::new(channel);
     for service in public.into_iter().chain([String::new()]) {

@@ -44,6 +44,7 @@ mod secret;
 mod secrets;
 mod security;
 mod service;
+mod sites;
 mod webhooks;
 
 pub(crate) use abuse::operations;
@@ -78,6 +79,7 @@ pub use secret::Secret;
 pub use secrets::Secrets;
 pub use security::Security;
 pub use service::Service;
+pub use sites::Sites;
 pub use webhooks::Webhooks;
 
 use overrides::Overrides;
@@ -114,6 +116,7 @@ pub struct Config {
     pub mail: Mail,
     pub webhooks: Webhooks,
     pub monitors: Monitors,
+    pub sites: Sites,
     pub secrets: Secrets,
     pub security: Security,
     pub pricing: Pricing,
@@ -194,6 +197,7 @@ impl Config {
         self.egress.validate(&mut problems);
         self.limits.validate(&mut problems);
         self.monitors.validate(&mut problems);
+        self.sites.validate(&mut problems);
         self.abuse.validate(&mut problems);
         self.browser.validate(&mut problems);
         self.capture.validate(&mut problems);

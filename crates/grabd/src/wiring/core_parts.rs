@@ -77,6 +77,7 @@ pub async fn start_core(
                 sample_sites: config.samples.urls(),
                 links: config.service.links(),
                 monitors: config.monitors.limits(),
+                sites: config.sites.limits(),
                 ..operations(&config.abuse, &config.audit)
             },
         },
