@@ -684,25 +684,27 @@ export interface UpdateMonitorOptions {
   paused?: boolean | undefined;
 }
 
-/** The site to capture. It needs either `url` or `sitemap`. Unknown members are refused. */
+/** The job to create. It needs either `url` or `sitemap`. Unknown members are refused. */
 export interface CreateSiteOptions {
-  /** The most pages that are captured. From 1 to 1000. Default: `50`. */
+  /** The most pages that are captured. The operator may have set a smaller limit. From 1 to 1000. Default: `50`. */
   max_pages?: number | undefined;
   /**
-   * How many links lead from the start page to a captured page at most. 0: only the start page. Not with `sitemap`.
-   * From 0 to 10. Default: `3`.
+   * How many links lead from the start page to a captured page at most. 0: only that page is captured. Not with
+   * `sitemap`. From 0 to 10. Default: `3`.
    */
   max_depth?: number | undefined;
-  /**
-   * Patterns of the path and query of captured pages. `*` stands for any characters. Default: all pages of the site. At
-   * most 20.
-   */
+  /** Patterns of the addresses that are captured. Default: all are. At most 20. */
   include?: readonly string[] | undefined;
-  /** Patterns of pages that are not captured, even if they are included. At most 20. */
+  /** Patterns of the addresses that are not captured, even if they are included. At most 20. */
   exclude?: readonly string[] | undefined;
-  /** Whether robots.txt is followed. False only if the operator of the service allows it. Default: `true`. */
+  /**
+   * Whether the robots.txt of the site is followed. `false` is refused unless the operator allows it. Default: `true`.
+   */
   robots?: boolean | undefined;
-  /** How often each host of the site is asked for something. From 1 to 120. Default: `30`. */
+  /**
+   * How often the site is asked for a document or a page. A longer `Crawl-delay` of its robots.txt is followed. From 1
+   * to 120. Default: `30`.
+   */
   requests_per_minute?: number | undefined;
   /** A name, for people. Default: the host. */
   name?: string | undefined;
@@ -1183,7 +1185,7 @@ export interface Webhook {
   url: string;
   /**
    * Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, `monitor.changed`,
-   * `monitor.failed`, `monitor.recovered`, or `*` for all.
+   * `monitor.failed`, `monitor.recovered`, `site.finished`, or `*` for all.
    */
   events: string[];
   /** Free text. */
@@ -1369,7 +1371,7 @@ export interface MonitorRunList {
   has_more: boolean;
 }
 
-/** Why its capture failed. Null otherwise. */
+/** Why a job or a page failed. */
 export interface SitePageError {
   /** A code of the errors of this API, or `no_pages`. */
   code: string;
@@ -1377,28 +1379,31 @@ export interface SitePageError {
   message: string;
 }
 
-/** A page of a job that captures a site. */
+/** A page of a job. */
 export interface SitePage {
   /** Its number within the job, from 1, in the order of discovery. */
   number: number;
-  /** Its address. */
+  /** Its address, without a fragment. */
   url: string;
-  /** How many links lead to it from the start page. */
+  /** How many links lead to it from the start page. 0 for the start page, and for pages of a sitemap. */
   depth: number;
-  /** The page or sitemap with its address. Null for the start page. */
+  /** Address of the page or the sitemap on which it was found. Null for the start page. */
   found_on?: string | null | undefined;
   state: "waiting" | "capturing" | "done" | "failed" | "skipped";
-  /** Why it is not captured. Null unless it is skipped. */
-  skipped_because?: "robots" | "other_site" | "excluded" | "not_html" | "max_pages" | "private_address" | "canceled" | "out_of_credits" | null | undefined;
+  /**
+   * Why it is not captured: `robots`, `other_site`, `excluded`, `not_html`, `max_pages`, `private_address`, `canceled`
+   * or `out_of_credits`. Null unless it is skipped.
+   */
+  skipped_because?: string | null | undefined;
   /** Id of its grab. Null before there is one. */
   grab_id?: string | null | undefined;
-  /** URL of its image. Null unless it is there. */
+  /** URL of its image. Null before it is captured, and after the image was deleted. */
   image_url?: string | null | undefined;
   /** Why its capture failed. Null otherwise. */
   error?: SitePageError | null | undefined;
 }
 
-/** Why it failed. Null otherwise. */
+/** Why a job or a page failed. */
 export interface SiteError {
   /** A code of the errors of this API, or `no_pages`. */
   code: string;
@@ -1406,9 +1411,9 @@ export interface SiteError {
   message: string;
 }
 
-/** How many pages are in which state. */
+/** How many of its pages are in which state. */
 export interface SitePageCounts {
-  /** All listed pages. */
+  /** All listed pages. Of the addresses that are not captured, at most 500 are listed. */
   found: number;
   /** Those that are not captured. */
   skipped: number;
@@ -1424,13 +1429,16 @@ export interface SitePageCounts {
 export interface Site {
   /** Id of the job. Ids sort by creation time. */
   id: string;
-  /** Whether its grabs are live. Those of jobs of test keys are placeholders, which spend no credits. */
+  /**
+   * Whether its grabs are live. Those of jobs of test keys are placeholders, which spend no credits and have no links
+   * to follow.
+   */
   live: boolean;
   /** Its name, for people. */
   name: string;
-  /** The start page. Null with `sitemap`. */
+  /** The start page, from which links are followed. Null with `sitemap`. */
   url?: string | null | undefined;
-  /** The sitemap. Null with `url`. */
+  /** The sitemap whose pages are captured. Null with `url`. */
   sitemap?: string | null | undefined;
   /** The capture options that differ from their defaults, without those whose values are never returned. */
   capture: Record<string, unknown>;
@@ -1438,40 +1446,40 @@ export interface Site {
   max_pages: number;
   /** How many links lead from the start page to a captured page at most. Null with `sitemap`. */
   max_depth?: number | null | undefined;
-  /** Patterns of captured pages. Empty: all pages of the site. */
+  /** Patterns of the addresses that are captured. Empty: all are. */
   include: string[];
-  /** Patterns of pages that are not captured. */
+  /** Patterns of the addresses that are not captured, even if they are included. */
   exclude: string[];
-  /** Whether robots.txt is followed. */
+  /** Whether the robots.txt of the site is followed. */
   robots: boolean;
-  /** How often each host of the site is asked for something. */
+  /** How often the site is asked for a document or a page. */
   requests_per_minute: number;
   state: "discovering" | "capturing" | "done" | "canceled" | "failed" | "out_of_credits";
-  /** Why it failed. Null otherwise. */
-  error?: SiteError | null | undefined;
-  /** How many pages are in which state. */
-  pages: SitePageCounts;
   /** Time of creation. RFC 3339. */
   created_at: string;
   /** Time of the last change of its state. RFC 3339. */
   updated_at: string;
-  /** When the last of its captures ended. Null before. RFC 3339. */
+  /** When the last of its captures ended, after which nothing changes any more. Null before. RFC 3339. */
   finished_at?: string | null | undefined;
+  /** Why it failed, or that there are no credits. Null otherwise. */
+  error?: SiteError | null | undefined;
+  /** How many of its pages are in which state. */
+  pages: SitePageCounts;
 }
 
-/** A page of the jobs that capture sites, newest first. */
+/** The jobs of the key's team and environment, newest first. */
 export interface SiteList {
   /** The jobs. */
   data: Site[];
-  /** Whether there are more. */
+  /** Whether there are older ones. */
   has_more: boolean;
 }
 
-/** A part of the list of pages of a job, in the order of discovery. */
+/** The pages of a job, in the order of discovery. */
 export interface SitePageList {
   /** The pages. */
   data: SitePage[];
-  /** Whether there are more. */
+  /** Whether there are further ones. */
   has_more: boolean;
 }
 

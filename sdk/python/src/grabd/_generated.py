@@ -785,24 +785,26 @@ class UpdateMonitorOptions(TypedDict, total=False):
 
 
 class CreateSiteOptions(TypedDict, total=False):
-    """The site to capture. It needs either `url` or `sitemap`. Unknown members are refused."""
+    """The job to create. It needs either `url` or `sitemap`. Unknown members are refused."""
 
     max_pages: int
-    """The most pages that are captured. From 1 to 1000. Default: `50`."""
+    """The most pages that are captured. The operator may have set a smaller limit. From 1 to 1000. Default: `50`."""
     max_depth: int
-    """How many links lead from the start page to a captured page at most. 0: only the start page. Not with `sitemap`.
-    From 0 to 10. Default: `3`.
+    """How many links lead from the start page to a captured page at most. 0: only that page is captured. Not with
+    `sitemap`. From 0 to 10. Default: `3`.
     """
     include: Sequence[str]
-    """Patterns of the path and query of captured pages. `*` stands for any characters. Default: all pages of the site.
-    At most 20.
-    """
+    """Patterns of the addresses that are captured. Default: all are. At most 20."""
     exclude: Sequence[str]
-    """Patterns of pages that are not captured, even if they are included. At most 20."""
+    """Patterns of the addresses that are not captured, even if they are included. At most 20."""
     robots: bool
-    """Whether robots.txt is followed. False only if the operator of the service allows it. Default: `true`."""
+    """Whether the robots.txt of the site is followed. `false` is refused unless the operator allows it. Default:
+    `true`.
+    """
     requests_per_minute: int
-    """How often each host of the site is asked for something. From 1 to 120. Default: `30`."""
+    """How often the site is asked for a document or a page. A longer `Crawl-delay` of its robots.txt is followed. From
+    1 to 120. Default: `30`.
+    """
     name: str
     """A name, for people. Default: the host."""
 
@@ -1398,7 +1400,7 @@ class Webhook(Model):
     """URL that receives the messages."""
     events: tuple[str, ...]
     """Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, `monitor.changed`,
-    `monitor.failed`, `monitor.recovered`, or `*` for all.
+    `monitor.failed`, `monitor.recovered`, `site.finished`, or `*` for all.
     """
     description: str
     """Free text."""
@@ -1640,7 +1642,7 @@ class MonitorRunList(Model):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SitePageError(Model):
-    """Why its capture failed. Null otherwise."""
+    """Why a job or a page failed."""
 
     code: str
     """A code of the errors of this API, or `no_pages`."""
@@ -1650,23 +1652,25 @@ class SitePageError(Model):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SitePage(Model):
-    """A page of a job that captures a site."""
+    """A page of a job."""
 
     number: int
     """Its number within the job, from 1, in the order of discovery."""
     url: str
-    """Its address."""
+    """Its address, without a fragment."""
     depth: int
-    """How many links lead to it from the start page."""
+    """How many links lead to it from the start page. 0 for the start page, and for pages of a sitemap."""
     found_on: str | None = None
-    """The page or sitemap with its address. Null for the start page."""
+    """Address of the page or the sitemap on which it was found. Null for the start page."""
     state: Literal["waiting", "capturing", "done", "failed", "skipped"]
-    skipped_because: Literal["robots", "other_site", "excluded", "not_html", "max_pages", "private_address", "canceled", "out_of_credits"] | None = None
-    """Why it is not captured. Null unless it is skipped."""
+    skipped_because: str | None = None
+    """Why it is not captured: `robots`, `other_site`, `excluded`, `not_html`, `max_pages`, `private_address`,
+    `canceled` or `out_of_credits`. Null unless it is skipped.
+    """
     grab_id: str | None = None
     """Id of its grab. Null before there is one."""
     image_url: str | None = None
-    """URL of its image. Null unless it is there."""
+    """URL of its image. Null before it is captured, and after the image was deleted."""
     error: SitePageError | None = None
     """Why its capture failed. Null otherwise."""
 
@@ -1677,7 +1681,7 @@ class SitePage(Model):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SiteError(Model):
-    """Why it failed. Null otherwise."""
+    """Why a job or a page failed."""
 
     code: str
     """A code of the errors of this API, or `no_pages`."""
@@ -1687,10 +1691,10 @@ class SiteError(Model):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SitePageCounts(Model):
-    """How many pages are in which state."""
+    """How many of its pages are in which state."""
 
     found: int
-    """All listed pages."""
+    """All listed pages. Of the addresses that are not captured, at most 500 are listed."""
     skipped: int
     """Those that are not captured."""
     captured: int
@@ -1708,13 +1712,15 @@ class Site(Model):
     id: str
     """Id of the job. Ids sort by creation time."""
     live: bool
-    """Whether its grabs are live. Those of jobs of test keys are placeholders, which spend no credits."""
+    """Whether its grabs are live. Those of jobs of test keys are placeholders, which spend no credits and have no links
+    to follow.
+    """
     name: str
     """Its name, for people."""
     url: str | None = None
-    """The start page. Null with `sitemap`."""
+    """The start page, from which links are followed. Null with `sitemap`."""
     sitemap: str | None = None
-    """The sitemap. Null with `url`."""
+    """The sitemap whose pages are captured. Null with `url`."""
     capture: Mapping[str, object]
     """The capture options that differ from their defaults, without those whose values are never returned."""
     max_pages: int
@@ -1722,24 +1728,24 @@ class Site(Model):
     max_depth: int | None = None
     """How many links lead from the start page to a captured page at most. Null with `sitemap`."""
     include: tuple[str, ...]
-    """Patterns of captured pages. Empty: all pages of the site."""
+    """Patterns of the addresses that are captured. Empty: all are."""
     exclude: tuple[str, ...]
-    """Patterns of pages that are not captured."""
+    """Patterns of the addresses that are not captured, even if they are included."""
     robots: bool
-    """Whether robots.txt is followed."""
+    """Whether the robots.txt of the site is followed."""
     requests_per_minute: int
-    """How often each host of the site is asked for something."""
+    """How often the site is asked for a document or a page."""
     state: Literal["discovering", "capturing", "done", "canceled", "failed", "out_of_credits"]
-    error: SiteError | None = None
-    """Why it failed. Null otherwise."""
-    pages: SitePageCounts
-    """How many pages are in which state."""
     created_at: str
     """Time of creation. RFC 3339."""
     updated_at: str
     """Time of the last change of its state. RFC 3339."""
     finished_at: str | None = None
-    """When the last of its captures ended. Null before. RFC 3339."""
+    """When the last of its captures ended, after which nothing changes any more. Null before. RFC 3339."""
+    error: SiteError | None = None
+    """Why it failed, or that there are no credits. Null otherwise."""
+    pages: SitePageCounts
+    """How many of its pages are in which state."""
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "error": SiteError,
@@ -1749,12 +1755,12 @@ class Site(Model):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SiteList(Model):
-    """A page of the jobs that capture sites, newest first."""
+    """The jobs of the key's team and environment, newest first."""
 
     data: tuple[Site, ...]
     """The jobs."""
     has_more: bool
-    """Whether there are more."""
+    """Whether there are older ones."""
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "data": Site,
@@ -1763,12 +1769,12 @@ class SiteList(Model):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SitePageList(Model):
-    """A part of the list of pages of a job, in the order of discovery."""
+    """The pages of a job, in the order of discovery."""
 
     data: tuple[SitePage, ...]
     """The pages."""
     has_more: bool
-    """Whether there are more."""
+    """Whether there are further ones."""
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "data": SitePage,
