@@ -116,7 +116,8 @@ async fn team_pages_are_not_found_for_non_members() -> Result<()> {
     let (webhook, delivery) = (last(&webhook_page), last(sent.location().trim_end_matches("?sent")));
     let monitor_page = create_monitor(&mut ada, hers, &[("url", "https://secret.example/")]).await?;
     let monitor = last(&monitor_page);
-    let site_page = create_site(&mut ada, hers, &[("url", "https://secret.example/")]).await?;
+    let start = app.site.url("/tiny");
+    let site_page = create_site(&mut ada, hers, &[("url", &*start), ("name", "secret.example")]).await?;
     let site = last(&site_page);
     let unknown = "01993e1c-7b1a-7000-8000-0123456789ab".to_owned();
     let form_token = eve.get(&format!("/teams/{eves}/capture")).await?.hidden_field("form_token")?;
