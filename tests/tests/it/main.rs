@@ -48,6 +48,7 @@ mod reading;
 mod reuse;
 mod sdk;
 mod secrets;
+mod sites;
 mod slices;
 mod steps;
 mod strangers;

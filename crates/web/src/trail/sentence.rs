@@ -75,6 +75,7 @@ impl Sentence<'_> {
             action if action.starts_with("member.") => self.member(action, detail),
             action if action.starts_with("key.") => self.key(action, detail),
             action if action.starts_with("monitor.") => self.monitor(action, detail),
+            action if action.starts_with("site.") => self.site(action, detail),
             "webhook.secret" => self.about_team(" replaced the secret of a webhook of "),
             "credits.grant" => self.grant(detail),
             "subscription.cancel" => self.about_team(" cancelled the subscription of "),
@@ -292,6 +293,20 @@ impl Sentence<'_> {
         self.about_team(" of ");
     }
 
+    /// The detail is the name of the site job, if it was stored.
+    fn site(&mut self, action: &str, name: Option<&str>) {
+        let words = match action {
+            "site.create" => " created",
+            "site.cancel" => " canceled",
+            _ => " deleted",
+        };
+        match name {
+            Some(_) => self.quoted(&format!("{words} the site job "), name),
+            None => self.text(&format!("{words} a site job")),
+        }
+        self.about_team(" of ");
+    }
+
     fn grant(&mut self, detail: Option<&str>) {
         let (credits, reason) = detail.unwrap_or("credits").split_once(": ").unzip();
         let credits = credits.or(detail).unwrap_or("credits");
@@ -440,6 +455,7 @@ mod tests {
                 "anna@example.com created the monitor “Shoes” of team Acme",
             ),
             (entry(&anna, "monitor.accept", ID, None), "anna@example.com accepted a capture of a monitor of team Acme"),
+            (entry(&anna, "site.cancel", ID, None), "anna@example.com canceled a site job of team Acme"),
             (entry(&anna, "second_factor.off", ID, None), "anna@example.com turned off their second factor"),
             (entry(&anna, "domain.deny", "example.com", None), "anna@example.com denied captures of example.com"),
             (entry("service", "user.expire", ID, None), "The service deleted an account that was never verified"),
