@@ -41,6 +41,25 @@ async fn pages_of_a_site_are_saved_with_a_contact_sheet() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn pages_of_a_sitemap_are_saved_and_the_contact_sheet_says_which_are_missing() {
+    let rig = Rig::start(5, &[]).await;
+    let sitemap = rig.harness.site.url("/pages.txt");
+    let args = ["site", &sitemap, "--requests-per-minute", "120", "--exclude", "*?page=2", "--format", "webp"];
+    let saved = rig.live(&args).await.expect_exit(0);
+    let files = ["127.0.0.2/127.0.0.2_tiny.webp", "127.0.0.2/127.0.0.2_tiny_page_3.webp"];
+    assert_eq!(saved.text().lines().collect::<Vec<_>>(), files, "{}", saved.stderr);
+    assert!(saved.stderr.contains("2 captured, 1 skipped of 3 pages"), "{}", saved.stderr);
+    for file in files {
+        assert_eq!(&std::fs::read(rig.file(file)).unwrap()[8..12], b"WEBP", "{file}");
+    }
+    let sheet = std::fs::read_to_string(rig.file("127.0.0.2/index.html")).unwrap();
+    assert!(sheet.contains("?page=2</a>: not included, or excluded"), "{sheet}");
+    let usage = rig.live(&["usage", "--json"]).await.expect_exit(0).json().remove(0);
+    assert_eq!(usage["credits"]["total"], 3);
+    rig.harness.finish().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn job_that_is_not_waited_for_can_be_canceled() {
     let rig = Rig::start(5, &[]).await;
     let url = rig.harness.site.url("/hang");
