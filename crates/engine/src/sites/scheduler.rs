@@ -128,3 +128,7 @@ fn failed(core: &Core, error: &Error) {
 fn has_as_many(rows: usize, limit: u32) -> bool {
     u32::try_from(rows).unwrap_or(u32::MAX) >= limit
 }
+
+#[cfg(test)]
+#[path = "scheduler_tests.rs"]
+mod tests;
