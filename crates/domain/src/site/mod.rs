@@ -25,6 +25,10 @@ pub use self::skip_reason::SkipReason;
 pub const OPEN_SITES: u32 = 5;
 /// Kept jobs of a team in an environment. The oldest ones that have ended are deleted for new ones.
 pub const KEPT_SITES: u32 = 100;
+/// Listed pages of all kept jobs of a team in an environment. The oldest jobs that have ended are deleted for new ones.
+pub const KEPT_PAGES: u32 = 20_000;
+/// The most bytes that the addresses of all listed pages of a job have together. Further addresses are left out.
+pub const LISTED_BYTES: usize = 512 << 10;
 /// Grabs of a job that are open at the same time.
 pub const OPEN_GRABS: u32 = 5;
 /// Addresses of a job that are listed, although they are not captured. Further ones are left out.

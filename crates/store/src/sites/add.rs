@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{SiteId, SitePageId};
-use grabd_domain::site::{LISTED_SKIPPED, MAX_SITEMAPS, PageState, Scope, SkipReason};
+use grabd_domain::site::{LISTED_BYTES, LISTED_SKIPPED, MAX_SITEMAPS, PageState, Scope, SkipReason};
 use grabd_domain::target::TargetUrl;
 use sea_orm::ActiveValue::{Set, Unchanged};
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
@@ -97,9 +97,9 @@ pub(super) struct Origin {
 /// Adds the pages of a locked job that it does not have yet: those to capture as long as it may have more, and some of those that
 /// are not captured. Returns whether it has as many as it may have.
 pub(super) async fn add_pages(tx: &Tx, row: &site::Model, found: &[TargetUrl], origin: Origin) -> Result<bool> {
-    let known: Vec<(Uuid, i32, i16)> = site_page::Entity::find()
+    let known: Vec<(Uuid, i32, i16, String)> = site_page::Entity::find()
         .select_only()
-        .columns([site_page::Column::Id, site_page::Column::Number, site_page::Column::State])
+        .columns([site_page::Column::Id, site_page::Column::Number, site_page::Column::State, site_page::Column::Url])
         .filter(site_page::Column::SiteId.eq(row.id))
         .into_tuple()
         .all(tx)
@@ -107,9 +107,10 @@ pub(super) async fn add_pages(tx: &Tx, row: &site::Model, found: &[TargetUrl], o
     let spec = site::read_site_spec(row)?;
     let scope = Scope::of(spec.source.address());
     let is_skipped = |state: i16| state == site_page::state(PageState::Skipped);
-    let mut skipped = known.iter().filter(|(.., state)| is_skipped(*state)).count();
+    let mut skipped = known.iter().filter(|(_, _, state, _)| is_skipped(*state)).count();
     let mut accepted = known.len() - skipped;
-    let mut last = known.iter().map(|(_, number, _)| *number).max().unwrap_or(0);
+    let mut last = known.iter().map(|(_, number, ..)| *number).max().unwrap_or(0);
+    let mut bytes: usize = known.iter().map(|(.., url)| url.len()).sum();
     let mut ids: HashSet<Uuid> = known.into_iter().map(|(id, ..)| id).collect();
     let max_pages = usize::try_from(spec.max_pages).unwrap_or(usize::MAX);
     let max_skipped = usize::try_from(LISTED_SKIPPED).unwrap_or(usize::MAX);
@@ -119,7 +120,7 @@ pub(super) async fn add_pages(tx: &Tx, row: &site::Model, found: &[TargetUrl], o
             break;
         }
         let id = SitePageId::of(SiteId(row.id), url.as_str()).0;
-        if ids.contains(&id) {
+        if ids.contains(&id) || bytes + url.as_str().len() > LISTED_BYTES {
             continue;
         }
         let reason = spec.refuses(&scope, url).or((accepted >= max_pages).then_some(SkipReason::MaxPages));
@@ -129,6 +130,7 @@ pub(super) async fn add_pages(tx: &Tx, row: &site::Model, found: &[TargetUrl], o
             None => accepted += 1,
         }
         ids.insert(id);
+        bytes += url.as_str().len();
         last += 1;
         pages.push(new_page(id, row.id, last, url, origin, reason));
     }

@@ -3,13 +3,13 @@
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::{Environment, Principal};
 use grabd_domain::ids::{SiteId, SitePageId, TeamId};
-use grabd_domain::site::{KEPT_SITES, PageState, Site, SiteSpec, SiteState, Source};
+use grabd_domain::site::{KEPT_PAGES, KEPT_SITES, PageState, Site, SiteSpec, SiteState, Source};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::LockType;
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
-use super::site_ref::read;
+use super::site_ref::{counts, read};
 use crate::areas::Sites;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
@@ -98,18 +98,26 @@ impl Transaction for NewSite {
 }
 
 impl NewSite {
-    /// Deletes jobs that have ended beyond those that a team keeps.
+    /// Deletes jobs that have ended beyond those that a team keeps, by their number and by that of their pages.
     async fn delete_oldest(&self, tx: &Tx) -> Result<()> {
-        let old: Vec<Uuid> = of_team(self.team, self.environment)
+        let ended: Vec<Uuid> = of_team(self.team, self.environment)
             .select_only()
             .column(site::Column::Id)
             .filter(site::Column::FinishedAt.is_not_null())
             .order_by_desc(site::Column::Id)
-            .offset(u64::from(KEPT_SITES.saturating_sub(1)).saturating_sub(self.open_limit))
-            .limit(u64::from(KEPT_SITES))
+            .limit(2 * u64::from(KEPT_SITES))
             .into_tuple()
             .all(tx)
             .await?;
+        let counts = counts(tx, ended.clone()).await?;
+        let most = u64::from(KEPT_SITES).saturating_sub(self.open_limit);
+        let (mut sites, mut pages) = (0, 0);
+        let mut is_kept = |site: &Uuid| {
+            sites += 1;
+            pages += counts.get(site).map_or(0, |counts| u64::from(counts.found));
+            sites <= most && pages <= u64::from(KEPT_PAGES)
+        };
+        let old: Vec<Uuid> = ended.into_iter().filter(|site| !is_kept(site)).collect();
         if !old.is_empty() {
             // Their pages are deleted by cascade.
             site::Entity::delete_many().filter(site::Column::Id.is_in(padded(old))).exec(tx).await?;
