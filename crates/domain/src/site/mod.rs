@@ -33,5 +33,7 @@ pub const LISTED_BYTES: usize = 512 << 10;
 pub const OPEN_GRABS: u32 = 5;
 /// Addresses of a job that are listed, although they are not captured. Further ones are left out.
 pub const LISTED_SKIPPED: u32 = 500;
+/// The most bytes that the addresses of all sitemaps of a job have together. Further ones are left out.
+pub const SITEMAP_LIST_BYTES: usize = 16 << 10;
 /// Sitemaps that a job reads at most.
 pub const MAX_SITEMAPS: u32 = 100;

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{SiteId, SitePageId};
-use grabd_domain::site::{LISTED_BYTES, LISTED_SKIPPED, MAX_SITEMAPS, PageState, Scope, SkipReason};
+use grabd_domain::site::{
+    LISTED_BYTES, LISTED_SKIPPED, MAX_SITEMAPS, PageState, SITEMAP_LIST_BYTES, Scope, SkipReason,
+};
 use grabd_domain::target::TargetUrl;
 use sea_orm::ActiveValue::{Set, Unchanged};
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
@@ -63,7 +65,9 @@ impl Transaction for ReadSitemap {
         let scope = Scope::of(site::read_site_spec(&row)?.source.address());
         let mut documents = site::read_texts(&row.documents)?;
         for sitemap in self.sitemaps.iter().filter(|sitemap| scope.contains(sitemap)) {
-            let has_room = documents.len() < usize::try_from(MAX_SITEMAPS).unwrap_or(usize::MAX);
+            let bytes: usize = documents.iter().map(String::len).sum();
+            let has_room = documents.len() < usize::try_from(MAX_SITEMAPS).unwrap_or(usize::MAX)
+                && bytes + sitemap.as_str().len() <= SITEMAP_LIST_BYTES;
             if has_room && !documents.iter().any(|known| known == sitemap.as_str()) {
                 documents.push(sitemap.to_string());
             }
