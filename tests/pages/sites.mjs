@@ -11,7 +11,6 @@ const { browser, context, page, audit, send, fill, close } = await open({ dir, s
 
 const follow = (name) =>
   Promise.all([page.waitForNavigation(), page.getByRole("link", { name, exact: true }).first().click()]);
-const state = () => page.locator(".stands .state");
 
 // Sign in, with a team without jobs.
 await page.goto(`${origin}/grabs`);
@@ -36,7 +35,7 @@ await fill({ "Pages at most": "5", "Links away from the start page": "0", Name: 
 await send("Capture the site");
 
 // A job that has ended: its page is updated by script.
-await state().getByText("Done").waitFor();
+await page.locator(".stands .state", { hasText: "Done" }).waitFor();
 const created = page.url().split("?")[0];
 await page.goto(created);
 await audit("site-done", 200);

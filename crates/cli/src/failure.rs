@@ -236,7 +236,7 @@ impl Failure {
                     "Monitors belong to one team and one environment. `grab monitor list` shows those you can access."
                 }
                 "not_found" if error.message.starts_with("No site") => {
-                    "Jobs that capture sites belong to one team and one environment. `grab site list` shows those you can access."
+                    "Site jobs belong to one team and one environment. `grab site list` shows those you can access."
                 }
                 "not_found" if error.message.starts_with("No webhook") => {
                     "Webhooks belong to one team and one environment. `grab webhooks list` shows those you can access."

@@ -7,7 +7,7 @@ use clap::{Subcommand, ValueHint};
 use crate::format::Format;
 use crate::options::OptionArgs;
 
-/// A site to capture, or a command for the jobs that do it.
+/// A site to capture, or a command for site jobs.
 #[derive(Clone, Debug, clap::Args)]
 #[command(subcommand_negates_reqs = true)]
 pub(crate) struct SiteArgs {
@@ -17,16 +17,16 @@ pub(crate) struct SiteArgs {
     pub(crate) command: Option<SiteCommand>,
 }
 
-/// Commands for the jobs that capture sites.
+/// Commands for site jobs.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum SiteCommand {
-    /// List the jobs that capture sites, newest first
+    /// List site jobs, newest first
     List {
         /// Maximum number of jobs
         #[arg(long, value_name = "N", default_value_t = 100)]
         limit: u32,
     },
-    /// Show one job
+    /// Show one site job
     Show {
         /// Id of the job
         id: String,
