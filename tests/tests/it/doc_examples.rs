@@ -12,13 +12,14 @@ use grabd_tests::programs::{node, root, run};
 use crate::crash_recovery::service::grabd_binary;
 
 /// The pages with examples for callers.
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 15] = [
     "README.md",
     "docs/BLOCKING.md",
     "docs/FILES.md",
     "docs/LINKS.md",
     "docs/MONITORS.md",
     "docs/RATES.md",
+    "docs/SITES.md",
     "docs/WEBHOOKS.md",
     "docs/guide/AUTOMATION.md",
     "docs/guide/CAPTURES.md",

@@ -144,7 +144,7 @@ async fn until(app: &TestApp, key: &str, path: &str, is_expected: impl Fn(&Value
     Ok(last)
 }
 
-async fn finished(app: &TestApp, key: &str, path: &str) -> Result<Value> {
+pub(crate) async fn finished(app: &TestApp, key: &str, path: &str) -> Result<Value> {
     until(app, key, path, |site| !site["finished_at"].is_null()).await
 }
 

@@ -100,7 +100,7 @@ async fn read_sitemap(core: &Core, site: &Site, index: u32, address: &str) -> Re
             return fail(core, site.id, "render_failed", &format!("The sitemap cannot be read: {problem}.")).await;
         }
         Err(problem) => {
-            tracing::info!(site.id = %site.id, problem, "a sitemap of a job cannot be read, and is left out");
+            tracing::info!(site.id = %site.id, %problem, "a sitemap of a job cannot be read, and is left out");
             None
         }
     };

@@ -124,11 +124,12 @@ mod tests {
         Findings, Grab, GrabFile, GrabSlice, GrabViewport, ImageKey, OpenGraph, PageInfo, PerceptualHash, Region,
         RenderMetadata, SettledBy, SlicePlace, State, Timings, ViewportSize, Warning,
     };
-    use grabd_domain::ids::{EndpointId, GrabId, MonitorId, RunId, TeamId, UserId};
+    use grabd_domain::ids::{EndpointId, GrabId, MonitorId, RunId, SiteId, TeamId, UserId};
     use grabd_domain::monitor::{
         Change, MAX_TEXT_CHANGES, Monitor, MonitorRequest, MonitorSpec, MonitorState, Progress, Run, RunOutcome,
         TEXT_CHANGE_CHARS, TextChange,
     };
+    use grabd_domain::site::{PageCounts, SiteRequest, SiteSpec, SiteState};
     use serde_json::{Value, json};
     use uuid::Uuid;
 
@@ -316,6 +317,41 @@ mod tests {
         let left = |message: &Value| message["data"]["run"]["text_changes"].as_array().map_or(0, Vec::len);
         assert_eq!(left(&short), MAX_TEXT_CHANGES);
         assert!((1..MAX_TEXT_CHANGES).contains(&left(&long)), "{long}");
+    }
+
+    #[test]
+    fn long_options_of_a_site_job_are_dropped_to_limit_the_size() {
+        let message = |pattern: &str| {
+            let request = SiteRequest {
+                url: Some("https://example.com/".into()),
+                include: vec![pattern.into(); 20],
+                exclude: vec![pattern.into(); 20],
+                ..SiteRequest::default()
+            };
+            let (id, at) = (SiteId(Uuid::nil()), Timestamp::from_ms(0));
+            let site = Site {
+                id,
+                team: TeamId(Uuid::nil()),
+                environment: Environment::Live,
+                creator: Principal::User(UserId(Uuid::nil())),
+                spec: SiteSpec::parse(&request, 1000, false).unwrap(),
+                state: SiteState::Done,
+                error: None,
+                pages: PageCounts::default(),
+                created_at: at,
+                updated_at: at,
+                finished_at: Some(at),
+            };
+            let text = site_message(&site, DeliveryId(Uuid::nil()), at);
+            assert!(text.len() < MAX_BYTES, "{} bytes", text.len());
+            serde_json::from_str::<Value>(&text).unwrap()
+        };
+        let short = message("/a/*");
+        assert_eq!((&short["type"], &short["data"]["site"]["state"]), (&json!("site.finished"), &json!("done")));
+        assert_eq!(short["data"]["site"]["include"].as_array().map(Vec::len), Some(20));
+        let long = message(&format!("/{}", "☃".repeat(199)));
+        assert_eq!(long["data"]["site"]["include"], json!([]));
+        assert_eq!(long["data"]["site"]["url"], json!("https://example.com/"));
     }
 
     #[test]
