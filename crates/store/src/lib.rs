@@ -40,6 +40,7 @@ mod database;
 mod entities;
 mod error;
 mod first_owner;
+mod open_sites;
 mod padded;
 mod set_aside;
 mod shared_reads;

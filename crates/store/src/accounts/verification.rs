@@ -20,7 +20,7 @@ use crate::entities::{
     api_key, device, email_verification, member, monitor, oauth_grant, oauth_ticket, password_reset, session, user,
     webhook_endpoint,
 };
-use crate::sites::cancel_sites;
+use crate::open_sites::cancel_sites;
 use crate::webhooks::cancel_pending;
 
 struct NewVerification {

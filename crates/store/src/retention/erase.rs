@@ -24,8 +24,9 @@ use crate::entities::{
 };
 use crate::grabs::images::bulk_deletion;
 use crate::monitors::{erase_monitors, stop_monitors};
+use crate::open_sites::cancel_sites;
 use crate::padded::padded;
-use crate::sites::{cancel_sites, erase_sites};
+use crate::sites::erase_sites;
 use crate::webhooks::disable;
 
 /// The name of a deleted team, in the ledger's pages of operators.

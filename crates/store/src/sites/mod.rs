@@ -21,7 +21,7 @@ pub use add::ReadSitemap;
 pub use capture::{PageAttempt, PageEnd};
 pub use create::{CreateSiteOutcome, NewSite};
 pub use ended::PageLinks;
-pub(crate) use erase::{cancel_sites, erase_sites};
+pub(crate) use erase::erase_sites;
 pub use finish::{FinishedSite, SiteStop, SiteText, StoppedSite};
 pub use queries::{SiteList, SitePageList};
 pub use site_ref::SiteRef;
