@@ -13,7 +13,7 @@ use super::webhooks::create_webhook;
 type Row = (&'static str, &'static str, &'static str);
 
 /// All routes of a team.
-const ROUTES: [Row; 81] = [
+const ROUTES: [Row; 91] = [
     ("GET", "/teams/{team}", "omvb"),
     ("GET", "/teams/{team}/people", "omvb"),
     ("GET", "/teams/{team}/leave", "omvb"),
