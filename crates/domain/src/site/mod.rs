@@ -1,8 +1,8 @@
 //! Sites: jobs that capture many pages of one site.
 //!
 //! `request` parses what callers send, `address` brings addresses to one form and says which are of the same site, `pattern` says
-//! which are chosen, `robots` reads a robots.txt, `sitemap` reads a sitemap, and `record` has the job and its pages, of which `skip_reason` says why some are not captured. `glob` matches
-//! patterns with `*`.
+//! which are chosen, `robots` reads a robots.txt, and `sitemap` a sitemap. `record` has the job and its pages, and `skip_reason` why
+//! some are not captured. `glob` matches patterns with `*`.
 
 mod address;
 mod glob;

@@ -236,10 +236,7 @@ fn parse_source(request: &SiteRequest) -> Result<Source, Fault> {
 
 /// The fault about an address, with the member that it is in.
 fn of_member(fault: Fault, name: &'static str) -> Fault {
-    match fault {
-        Fault::BadRequest(field) => Fault::BadRequest(Field { name, ..field }),
-        other => other,
-    }
+    if let Fault::BadRequest(field) = fault { Fault::BadRequest(Field { name, ..field }) } else { fault }
 }
 
 /// Options that would not make one new image for each page.

@@ -106,6 +106,11 @@ impl Robots {
         matching.map(|rule| (rule.length(), rule.is_allowed)).max().is_none_or(|(_, is_allowed)| is_allowed)
     }
 
+    /// About how many bytes of memory the rules take.
+    pub fn memory_bytes(&self) -> usize {
+        self.rules.iter().map(|rule| size_of::<Rule>() + rule.pattern.len()).sum()
+    }
+
     /// The time between two requests that the host asks for, at most [`MAX_CRAWL_DELAY`].
     pub const fn crawl_delay(&self) -> Option<Duration> {
         self.crawl_delay

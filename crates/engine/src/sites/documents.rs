@@ -114,10 +114,10 @@ async fn request(
     if !scope.contains(url) {
         return Err(DocumentError::OtherSite);
     }
-    targets::check_page_url(core, url).map_err(|fault| match fault {
-        Fault::SsrfDetected(_) => DocumentError::Private,
-        _ => DocumentError::Domain,
-    })?;
+    if let Err(fault) = targets::check_page_url(core, url) {
+        let is_private = matches!(fault, Fault::SsrfDetected(_));
+        return Err(if is_private { DocumentError::Private } else { DocumentError::Domain });
+    }
     let request = Request::get("/")
         .header(ACCEPT, "*/*")
         .header(ACCEPT_ENCODING, "identity")

@@ -120,10 +120,11 @@ async fn check_source(core: &Core, source: &Source) -> Result<(), Fault> {
         Source::Links { .. } => "url",
         Source::Sitemap(_) => "sitemap",
     };
-    let in_member = |fault: Fault| match fault {
-        Fault::BadRequest(field) => Fault::BadRequest(Field { name, ..field }),
-        Fault::SsrfDetected(field) => Fault::SsrfDetected(Field { name, ..field }),
-        other => other,
+    let in_member = |fault: Fault| {
+        if let Fault::BadRequest(field) = fault {
+            return Fault::BadRequest(Field { name, ..field });
+        }
+        if let Fault::SsrfDetected(field) = fault { Fault::SsrfDetected(Field { name, ..field }) } else { fault }
     };
     targets::check_page_url(core, source.address()).map_err(in_member)?;
     targets::check_host(core, source.address()).await.map_err(in_member)

@@ -32,8 +32,9 @@ async fn read(core: &Core, scope: &Scope, url: &TargetUrl) -> HostRules {
         // RFC 9309, section 2.3.1.3: without one, everything is allowed.
         Ok(document) if document.status.is_client_error() => all(),
         Ok(_) => HostRules::Unreachable,
-        Err(DocumentError::Private | DocumentError::Domain) => HostRules::Private,
-        Err(DocumentError::OtherSite | DocumentError::Redirects) => all(),
+        Err(DocumentError::Private) => HostRules::Private,
+        // A domain that the operator does not allow is refused with that reason when a page of it is to be captured.
+        Err(DocumentError::OtherSite | DocumentError::Redirects | DocumentError::Domain) => all(),
         Err(error) => {
             tracing::info!(host = %url.host(), %error, cause = ?error, "a robots.txt cannot be read");
             HostRules::Unreachable

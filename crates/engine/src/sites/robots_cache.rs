@@ -9,8 +9,10 @@ use grabd_domain::ids::SiteId;
 use grabd_domain::site::Robots;
 use parking_lot::Mutex;
 
-/// Hosts that are remembered. Each takes at most a few times the size of its robots.txt.
-const MAX_HOSTS: usize = 64;
+/// Hosts that are remembered.
+const MAX_HOSTS: usize = 256;
+/// Memory for the rules of all hosts, in bytes.
+const MAX_BYTES: usize = 16 << 20;
 /// How long the rules of a host are used. RFC 9309 allows a day.
 const LIFE: Duration = Duration::from_secs(60 * 60);
 
@@ -25,6 +27,15 @@ pub(super) enum HostRules {
     Private,
 }
 
+impl HostRules {
+    fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Rules(robots) => robots.memory_bytes(),
+            Self::Unreachable | Self::Private => 0,
+        }
+    }
+}
+
 /// The rules of hosts, each for the job that has read them.
 #[derive(Default)]
 pub(super) struct RobotsCache(Mutex<HashMap<(SiteId, String), (HostRules, Timestamp)>>);
@@ -36,13 +47,13 @@ impl RobotsCache {
 
     pub(super) fn insert(&self, key: (SiteId, String), rules: HostRules, now: Timestamp) {
         let mut cached = self.0.lock();
-        if cached.len() >= MAX_HOSTS {
-            cached.retain(|_, (_, until)| *until > now);
-        }
-        if cached.len() >= MAX_HOSTS
-            && let Some(first) = cached.iter().min_by_key(|(_, (_, until))| *until).map(|(key, _)| key.clone())
-        {
-            cached.remove(&first);
+        cached.retain(|_, (_, until)| *until > now);
+        let mut bytes: usize = cached.values().map(|(rules, _)| rules.memory_bytes()).sum();
+        bytes += rules.memory_bytes();
+        while cached.len() >= MAX_HOSTS || bytes > MAX_BYTES {
+            let oldest = cached.iter().min_by_key(|(_, (_, until))| *until).map(|(key, _)| key.clone());
+            let Some((removed, _)) = oldest.and_then(|oldest| cached.remove(&oldest)) else { break };
+            bytes = bytes.saturating_sub(removed.memory_bytes());
         }
         cached.insert(key, (rules, now + LIFE));
     }
@@ -50,5 +61,34 @@ impl RobotsCache {
     /// Forgets the hosts of a job that has ended.
     pub(super) fn forget(&self, site: SiteId) {
         self.0.lock().retain(|(of, _), _| *of != site);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn rules_are_remembered_for_a_while_within_the_memory() {
+        let (cache, now) = (RobotsCache::default(), Timestamp::from_ms(0));
+        let key = |site: u128, host: &str| (SiteId(Uuid::from_u128(site)), format!("https://{host}.example"));
+        let small = HostRules::Rules(Arc::new(Robots::parse(b"User-agent: *\nDisallow: /a\n")));
+        cache.insert(key(1, "a"), small.clone(), now);
+        assert!(cache.find(&key(1, "a"), now).is_some() && cache.find(&key(2, "a"), now).is_none());
+        assert!(cache.find(&key(1, "a"), now + LIFE).is_none());
+        let long = format!("User-agent: *\n{}", "Disallow: /\n".repeat(40_000));
+        let large = HostRules::Rules(Arc::new(Robots::parse(long.as_bytes())));
+        let fits = MAX_BYTES / large.memory_bytes();
+        for number in 0..fits + 3 {
+            let later = now + Duration::from_secs(1);
+            cache.insert(key(1, &number.to_string()), large.clone(), later);
+        }
+        assert!(cache.find(&key(1, "a"), now).is_none(), "the oldest one is left out first");
+        let bytes: usize = cache.0.lock().values().map(|(rules, _)| rules.memory_bytes()).sum();
+        assert!(bytes <= MAX_BYTES, "{bytes}");
+        cache.forget(SiteId(Uuid::from_u128(1)));
+        assert!(cache.0.lock().is_empty());
     }
 }

@@ -111,8 +111,12 @@ async fn lease_due(core: &Core) -> Result<bool, Error> {
 fn spawn_turn(core: &Core, turn: SiteTurn, permit: OwnedSemaphorePermit) {
     let owned = core.clone();
     core.spawn(async move {
-        if let Err(error) = turn::run(&owned, &turn).await {
-            failed(&owned, &error);
+        tokio::select! {
+            // The step is repeated when the lease is over.
+            () = owned.stop.cancelled() => {}
+            result = turn::run(&owned, &turn) => if let Err(error) = result {
+                failed(&owned, &error);
+            }
         }
         drop(permit);
         // A page that is skipped is followed by the next one at once.

@@ -30,6 +30,11 @@ pub(super) const LEASE: Duration = Duration::from_secs(60);
 /// When a grab is created again that a limit has refused.
 const RETRY: Duration = Duration::from_secs(15);
 
+/// Memory for a sitemap: as it is sent and decompressed, and its addresses.
+const SITEMAP_MEMORY: u64 = 20 << 20;
+/// Time limit of the wait for it.
+const MEMORY_WAIT: Duration = Duration::from_secs(5);
+
 /// What follows from a refused create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
@@ -89,6 +94,10 @@ async fn read_sitemap(core: &Core, site: &Site, index: u32, address: &str) -> Re
         Allowed::No(_) | Allowed::Unknown if index > 0 => site.spec.pace(),
         Allowed::No(_) => return fail(core, site.id, "ssrf_detected", "The host of the sitemap is not public.").await,
         Allowed::Unknown => return fail_without_robots(core, site.id, &url).await,
+    };
+    let Ok(_memory) = core.grabs.memory.reserve_at_most(SITEMAP_MEMORY, MEMORY_WAIT).await else {
+        tracing::info!(site.id = %site.id, "a sitemap is read later, since there is no memory");
+        return core.store.sites().delay(site.id, core.clock.now() + RETRY).await;
     };
     let loaded = match site.environment {
         Environment::Live => load_sitemap(core, &scope, &url).await,

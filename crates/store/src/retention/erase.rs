@@ -33,8 +33,8 @@ use crate::webhooks::disable;
 const DELETED_TEAM: &str = "Deleted team";
 /// What replaces personal data in the audit trail. A trigger allows no other change.
 const ERASED: &str = "(erased)";
-/// Entries of the audit trail that name a team in their details.
-const NAMING: [&str; 3] = ["team.create", "team.rename", "team.suspend"];
+/// Entries of the audit trail that have the name of a team, a monitor or a site job in their details.
+const NAMING: [&str; 5] = ["team.create", "team.rename", "team.suspend", "monitor.create", "site.create"];
 /// Deleted teams and users whose erasure is continued at a time.
 const ERASURES: u64 = 10;
 

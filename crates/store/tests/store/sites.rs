@@ -49,8 +49,8 @@ fn new_site(id: SiteId, team: TeamId, request: &SiteRequest) -> NewSite {
     }
 }
 
-async fn created(db: &TestDb, team: TeamId, request: SiteRequest) -> Site {
-    let created = db.store.sites().create(new_site(SiteId(db.id()), team, &request)).await.unwrap();
+async fn created(db: &TestDb, team: TeamId, request: &SiteRequest) -> Site {
+    let created = db.store.sites().create(new_site(SiteId(db.id()), team, request)).await.unwrap();
     let CreateSiteOutcome::Created(site) = created else { panic!("{created:?}") };
     *site
 }
@@ -131,7 +131,7 @@ on_both! {
     async fn links_are_followed_and_each_address_is_captured_once(db) {
         let team = db.team(9).await;
         let all = endpoint(db, team, &["site.finished"]).await;
-        let site = created(db, team, SiteRequest { max_pages: Some(3), max_depth: Some(1), ..request() }).await;
+        let site = created(db, team, &SiteRequest { max_pages: Some(3), max_depth: Some(1), ..request() }).await;
         assert_eq!((site.state, site.pages.found, site.pages.waiting), (SiteState::Discovering, 1, 1));
         assert_eq!(db.store.sites().due(NOW, 9).await.unwrap(), [site.id]);
         let links = [
@@ -176,7 +176,7 @@ on_both! {
     }
 
     async fn interrupted_capture_is_repeated_when_the_lease_is_over(db) {
-        let site = created(db, db.team(9).await, request()).await;
+        let site = created(db, db.team(9).await, &request()).await;
         let leases = (0..8).map(|_| db.store.sites().lease(site.id, NOW, NOW + LEASE, text));
         let leased: Vec<_> = join_all(leases).await.into_iter().filter_map(Result::unwrap).collect();
         assert!(matches!(leased.as_slice(), [LeasedSite::Turn(_)]), "{leased:?}");
@@ -207,7 +207,7 @@ on_both! {
 
     async fn cancelation_ends_a_job_after_its_open_captures(db) {
         let team = db.team(9).await;
-        let site = created(db, team, request()).await;
+        let site = created(db, team, &request()).await;
         capture(db, &site, NOW, &["https://example.com/a", "https://example.com/b"]).await;
         let (_, grab) = begin(db, &site, NOW).await;
         let (canceled, finished) = db.store.sites().cancel(target(&site), NOW, text).await.unwrap().unwrap();
@@ -230,7 +230,7 @@ on_both! {
     }
 
     async fn at_most_five_captures_are_open(db) {
-        let site = created(db, db.team(9).await, request()).await;
+        let site = created(db, db.team(9).await, &request()).await;
         let links = ["a", "b", "c", "d", "e", "f"].map(|name| format!("{START}{name}"));
         let links: Vec<&str> = links.iter().map(String::as_str).collect();
         capture(db, &site, NOW, &links).await;
@@ -247,7 +247,7 @@ on_both! {
     }
 
     async fn sitemaps_are_read_once_and_in_order(db) {
-        let site = created(db, db.team(9).await, sitemap()).await;
+        let site = created(db, db.team(9).await, &sitemap()).await;
         let read = |index: u32, pages: &[&str], sitemaps: &[&str]| ReadSitemap {
             site: site.id,
             index,
@@ -279,7 +279,7 @@ on_both! {
         assert_eq!(capture(db, &site, NOW, &[]).await, None);
         assert_eq!(capture(db, &site, NOW, &[]).await.unwrap().site.state, SiteState::Done);
 
-        let empty = created(db, site.team, sitemap()).await;
+        let empty = created(db, site.team, &sitemap()).await;
         address(lease(db, &empty, NOW).await);
         let read = ReadSitemap { site: empty.id, ..read(0, &[], &[]) };
         let failed = db.store.sites().add_sitemap(read).await.unwrap().unwrap().site;
@@ -287,7 +287,7 @@ on_both! {
     }
 
     async fn job_without_credits_skips_what_waits(db) {
-        let site = created(db, db.team(9).await, request()).await;
+        let site = created(db, db.team(9).await, &request()).await;
         capture(db, &site, NOW, &["https://example.com/a", "https://example.com/b"]).await;
         let page = next_page(db, &site, NOW).await;
         assert!(db.store.sites().start_page(attempt(&site, page.number, NOW)).await.unwrap());
@@ -303,7 +303,7 @@ on_both! {
     }
 
     async fn refused_page_waits_fails_or_is_skipped(db) {
-        let site = created(db, db.team(9).await, request()).await;
+        let site = created(db, db.team(9).await, &request()).await;
         capture(db, &site, NOW, &["https://example.com/a", "https://example.com/b"]).await;
         let page = next_page(db, &site, NOW).await;
         assert!(db.store.sites().start_page(attempt(&site, page.number, NOW)).await.unwrap());
@@ -324,14 +324,14 @@ on_both! {
         let team = db.team(9).await;
         let mut sites = Vec::new();
         for _ in 0..5 {
-            sites.push(created(db, team, request()).await);
+            sites.push(created(db, team, &request()).await);
         }
         let more = db.store.sites().create(new_site(SiteId(db.id()), team, &request())).await.unwrap();
         assert_eq!(more, CreateSiteOutcome::TooMany);
         for site in &sites {
             db.store.sites().cancel(target(site), NOW, text).await.unwrap().unwrap();
         }
-        created(db, team, request()).await;
+        created(db, team, &request()).await;
         assert_eq!(db.store.retention().purge_sites(NOW, 9).await.unwrap(), 0);
         let after = NOW + Duration::from_secs(1);
         assert_eq!(db.store.retention().purge_sites(after, 3).await.unwrap(), 3);
@@ -342,7 +342,7 @@ on_both! {
 
     async fn deleted_team_has_no_jobs(db) {
         let team = db.team(9).await;
-        let site = created(db, team, request()).await;
+        let site = created(db, team, &request()).await;
         db.store.retention().delete_team(team, None, NOW).await.unwrap().unwrap();
         assert_eq!(find(db, &site).await.state, SiteState::Canceled);
         assert!(!db.store.retention().erase_team(team, NOW, 100).await.unwrap());
@@ -352,7 +352,7 @@ on_both! {
 
     async fn suspended_team_captures_nothing_more(db) {
         let team = db.team(9).await;
-        let site = created(db, team, request()).await;
+        let site = created(db, team, &request()).await;
         db.store.accounts().suspend_team(team, "A reason.", NOW).await.unwrap();
         let leased = lease(db, &site, NOW).await;
         assert!(matches!(&leased, Some(LeasedSite::Finished(ended)) if ended.site.state == SiteState::Canceled), "{leased:?}");

@@ -2,16 +2,16 @@
 
 use serde_json::json;
 use utoipa::openapi::schema::AllOfBuilder;
-use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, Ref, Type};
+use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, Ref, SchemaFormat, Type};
 
 use super::super::openapi::parts::{integer, text};
 
 /// A job to create.
 pub(in super::super) fn create_site() -> Object {
-    let url = text().min_length(Some(1)).max_length(Some(2048)).description(Some(
+    let url = address().description(Some(
         "The start page, an absolute http(s) URL. Links to pages of the same registrable domain are followed. It excludes `sitemap`.",
     ));
-    let sitemap = text().min_length(Some(1)).max_length(Some(2048)).description(Some(
+    let sitemap = address().description(Some(
         "The absolute http(s) URL of a sitemap, of an index of sitemaps, or of a text with one address in each line, as it is or \
          compressed with gzip.",
     ));
@@ -45,6 +45,14 @@ pub(in super::super) fn create_site() -> Object {
         .property("requests_per_minute", pace)
         .property("name", name)
         .build()
+}
+
+fn address() -> ObjectBuilder {
+    text()
+        .format(Some(SchemaFormat::Custom("uri".to_owned())))
+        .min_length(Some(1))
+        .max_length(Some(2048))
+        .pattern(Some("^[hH][tT][tT][pP][sS]?://"))
 }
 
 fn patterns(about: &str) -> ArrayBuilder {
