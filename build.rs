@@ -3,12 +3,13 @@
 
 use std::path::PathBuf;
 
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     "grabd/v1/access.proto",
     "grabd/v1/errors.proto",
     "grabd/v1/grabs.proto",
     "grabd/v1/links.proto",
     "grabd/v1/monitors.proto",
+    "grabd/v1/sites.proto",
     "grabd/v1/usage.proto",
     "grabd/v1/pricing.proto",
     "grabd/v1/proxies.proto",

@@ -34,11 +34,12 @@ REQUESTS = [
     ("UpdateMonitorRequest", "UpdateMonitorOptions", ["capture"]),
     ("CreateProxyRequest", "CreateProxyOptions", []),
     ("UpdateProxyRequest", "UpdateProxyOptions", []),
+    ("CreateSiteRequest", "CreateSiteOptions", ["url", "sitemap", "capture"]),
 ]
 # What the service responds with.
 RESPONSES = [
     "Grab", "GrabList", "GrabText", "Batch", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList", "MonitorRun",
-    "Monitor", "MonitorList", "MonitorRunList", "Proxy", "ProxyList",
+    "Monitor", "MonitorList", "MonitorRunList", "Proxy", "ProxyList", "SitePage", "Site", "SiteList", "SitePageList",
 ]
 # Better names of nested objects than their path gives.
 NAMES = {
@@ -62,6 +63,7 @@ NAMES = {
     "UpdateMonitorOptionsCompare": "MonitorCompareOptions",
     "CreateMonitorOptionsNotify": "MonitorNotifyOptions",
     "UpdateMonitorOptionsNotify": "MonitorNotifyOptions",
+    "SitePages": "SitePageCounts",
 }
 DESCRIPTIONS = {
     "BatchResult": "The result of one capture of a batch: its grab, or why none was created.",

@@ -40,6 +40,7 @@ mod m0033_payment_receipts;
 mod m0034_grab_creators;
 mod m0035_roles;
 mod m0036_monitors;
+mod m0037_sites;
 mod m0038_evidence_keys;
 mod m0039_identity_keys;
 mod m0040_proxies;
@@ -122,6 +123,7 @@ steps![
     m0034_grab_creators: MayContinue,
     m0035_roles: MayContinue,
     m0036_monitors: MayContinue,
+    m0037_sites: MayContinue,
     m0038_evidence_keys: MayContinue,
     m0039_identity_keys: MayContinue,
     m0040_proxies: MayContinue,

@@ -97,7 +97,7 @@ await ada.follow("Done");
 await ada.audit("keys", 200);
 await ada.page.goto(keys);
 await ada.fill({ Name: "read only" });
-await ada.page.getByLabel("Create Capture pages, and create, change and delete monitors.").uncheck();
+await ada.page.getByLabel("Create Capture pages and sites, and create, change and delete monitors.").uncheck();
 await ada.page.getByLabel("Manage Manage webhooks").uncheck();
 await ada.send("Create key");
 await ada.audit("key-made-read-only", 200);

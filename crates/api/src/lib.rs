@@ -15,6 +15,7 @@ mod message;
 mod monitor;
 mod open_graph;
 mod proxy;
+mod site;
 mod stage;
 mod text;
 mod usage;
@@ -31,6 +32,7 @@ pub use monitor::{
 };
 pub use open_graph::OpenGraph;
 pub use proxy::{Proxy, ProxyList};
+pub use site::{Site, SiteError, SiteEvent, SiteList, SitePage, SitePageList, SitePages};
 pub use stage::StageReached;
 pub use text::GrabText;
 pub use usage::{Counts, Credits, Plan, Usage};

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::grab::Grab;
 use crate::monitor::MonitorEvent;
+use crate::site::SiteEvent;
 
 /// A message.
 #[derive(Clone, Debug, Serialize)]
@@ -34,6 +35,8 @@ pub enum MessageData<'a> {
     Balance(LowBalance<'a>),
     /// A run of a monitor caused an alert.
     Monitor(Box<MonitorEvent<'a>>),
+    /// A site job has ended.
+    Site(Box<SiteEvent<'a>>),
     /// A test was requested.
     Test(TestedWebhook<'a>),
 }

@@ -26,6 +26,10 @@ pub const MONITOR_STATES: [&str; 3] = ["active", "paused", "out_of_credits"];
 pub const RUN_OUTCOMES: [&str; 6] = ["running", "first", "same", "changed", "failed", "missed"];
 /// Which capture a monitor compares with.
 pub const BASELINES: [&str; 2] = ["latest", "accepted"];
+/// The states of a site job.
+pub const SITE_STATES: [&str; 6] = ["discovering", "capturing", "done", "canceled", "failed", "out_of_credits"];
+/// The states of a page of a site job.
+pub const PAGE_STATES: [&str; 5] = ["waiting", "capturing", "done", "failed", "skipped"];
 /// The kinds of files that are text for people, in the order of their documentation.
 const TEXT_FILES: [&str; 5] = ["markdown", "text", "elements", "accessibility", "report"];
 
@@ -56,6 +60,14 @@ pub(crate) fn environment_schema() -> Object {
 
 pub(crate) fn stage_schema() -> Object {
     string_enum(STAGES)
+}
+
+pub(crate) fn site_state_schema() -> Object {
+    string_enum(SITE_STATES)
+}
+
+pub(crate) fn page_state_schema() -> Object {
+    string_enum(PAGE_STATES)
 }
 
 pub(crate) fn monitor_state_schema() -> Object {

@@ -12,6 +12,7 @@ use crate::monitor_args::MonitorCommand;
 use crate::options::OptionArgs;
 use crate::proxy_args::ProxyCommand;
 use crate::share::share;
+use crate::site_args::SiteArgs;
 use crate::verify::VerifyArgs;
 
 const EXAMPLES: &str = "\
@@ -23,6 +24,7 @@ Examples:
   grab --async --wait 120 https://example.com   queue the capture and wait for it
   grab --also pdf,markdown https://example.com  save a PDF and Markdown beside the image
   grab --html invoice.html -o invoice.png       capture a local HTML document
+  grab site https://example.com --max-pages 20  many pages of a site, found by their links
 
 Exit codes:
   0  success                        4  no credits left
@@ -206,6 +208,8 @@ pub(crate) enum Command {
     /// Manage proxies, through which pages can be loaded
     #[command(subcommand)]
     Proxy(ProxyCommand),
+    /// Capture many pages of a site, found by its links or its sitemap, and save them with a contact sheet
+    Site(Box<SiteArgs>),
     /// Print shell completions
     Completions {
         /// The shell
@@ -391,7 +395,7 @@ pub(crate) enum WebhookCommand {
     Create {
         /// URL that receives the messages
         url: String,
-        /// Events to send: grab.done, grab.failed, grab.changed, monitor.changed, monitor.failed, monitor.recovered,
+        /// Events to send: grab.done, grab.failed, grab.changed, monitor.changed, monitor.failed, monitor.recovered, site.finished,
         /// credits.low or * for all
         #[arg(long = "event", value_name = "EVENT", default_value = "*")]
         events: Vec<String>,

@@ -240,6 +240,9 @@ impl Failure {
                 "not_found" if error.message.starts_with("No proxy") => {
                     "Proxies belong to one team and one environment. `grab proxy list` shows those you can access."
                 }
+                "not_found" if error.message.starts_with("No site") => {
+                    "Site jobs belong to one team and one environment. `grab site list` shows those you can access."
+                }
                 "not_found" if error.message.starts_with("No webhook") => {
                     "Webhooks belong to one team and one environment. `grab webhooks list` shows those you can access."
                 }

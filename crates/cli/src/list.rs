@@ -52,6 +52,50 @@ pub(crate) async fn list(api: &Api, json: bool, args: &ListArgs) -> Result<Exit,
     Ok(Exit::Done)
 }
 
+/// Reads as many pages of another list than that of captures as needed.
+pub(crate) async fn read_rows(api: &Api, path: &str, limit: u32) -> Result<Vec<Value>, Failure> {
+    let (mut rows, mut left) = (Vec::new(), limit);
+    let mut after: Option<String> = None;
+    while left > 0 {
+        let mut call = api.call(Method::GET, path).query("limit", &left.min(MAX_PAGE).to_string());
+        if let Some(after) = &after {
+            call = call.query("starting_after", after);
+        }
+        let mut body = call.send().await?.body;
+        let has_more = body["has_more"].as_bool().unwrap_or(false);
+        let page: Vec<Value> = body["data"].as_array_mut().map(std::mem::take).unwrap_or_default();
+        left = left.saturating_sub(u32::try_from(page.len()).unwrap_or(u32::MAX));
+        let last = page.last().and_then(cursor);
+        rows.extend(page);
+        if !has_more || last.is_none() || last == after {
+            break;
+        }
+        after = last;
+    }
+    Ok(rows)
+}
+
+/// What a list goes on after: the id of its last entry, or its number if it has none, as the pages of a site.
+fn cursor(entry: &Value) -> Option<String> {
+    let number = || entry["number"].as_u64().map(|number| number.to_string());
+    entry["id"].as_str().map(str::to_owned).or_else(number)
+}
+
+/// Prints the rows as a table, or each as a line of JSON.
+pub(crate) fn print_rows(
+    json: bool,
+    head: &[&str],
+    rows: &[Value],
+    cells: fn(&Value) -> Vec<String>,
+) -> Result<Exit, Failure> {
+    if json {
+        rows.iter().try_for_each(|row| output::line(&row.to_string()))?;
+    } else {
+        output::table(head, &rows.iter().map(cells).collect::<Vec<_>>())?;
+    }
+    Ok(Exit::Done)
+}
+
 fn row(grab: &Grab) -> Vec<String> {
     let fields = &grab.fields;
     vec![

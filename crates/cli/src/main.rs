@@ -1,7 +1,7 @@
 //! `grab`, the command line client of grabd.
 //!
 //! Each command has its own file: `capture/`, `list.rs`, `read.rs`, `watch.rs`, `usage.rs`, `webhooks.rs`,
-//! `monitor.rs`, `proxy.rs`, `diff.rs`, `baseline.rs`, `config.rs`, `auth.rs`, `login/`, `verify.rs`. To add one,
+//! `monitor.rs`, `proxy.rs`, `site/`, `diff.rs`, `baseline.rs`, `config.rs`, `auth.rs`, `login/`, `verify.rs`. To add one,
 //! add a variant in `args.rs` and a match arm in [`run`]. Machine-readable output goes to stdout, messages for the user
 //! to stderr.
 //!
@@ -17,6 +17,7 @@ mod config;
 mod diff;
 mod failure;
 mod format;
+mod html;
 mod http;
 mod link;
 mod list;
@@ -31,7 +32,10 @@ mod read;
 mod report;
 mod settings;
 mod share;
+mod site;
+mod site_args;
 mod usage;
+mod values;
 mod verify;
 mod watch;
 mod webhooks;
@@ -121,6 +125,7 @@ async fn run(args: &Args) -> Result<Exit, Failure> {
         Some(Command::Auth(AuthCommand::Status)) => auth::status(&api, &settings, json).await,
         Some(Command::Monitor(command)) => monitor::run(&api, json, &command).await,
         Some(Command::Proxy(command)) => proxy::run(&api, json, &command).await,
+        Some(Command::Site(args)) => site::run(&api, connection, &args).await,
         Some(Command::Webhooks(command)) => webhooks::run(&api, json, &command).await,
         Some(
             Command::Completions { .. } | Command::Man | Command::Config { .. } | Command::Link(_) | Command::Verify(_),

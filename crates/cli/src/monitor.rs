@@ -8,6 +8,7 @@ use crate::capture::complete_url;
 use crate::failure::{Exit, Failure};
 use crate::login::Credential;
 use crate::monitor_args::{CreateMonitorArgs, MonitorCommand};
+use crate::values::{members, moment, text};
 use crate::{list, output};
 
 /// Runs a monitor command.
@@ -15,12 +16,22 @@ pub(crate) async fn run(api: &Api, json: bool, command: &MonitorCommand) -> Resu
     let path = |id: &str| list::path("monitors", id);
     let call = match command {
         MonitorCommand::List { limit } => {
-            let rows = read_list(api, "monitors", *limit).await?;
-            return print_list(json, &["ID", "STATE", "SCHEDULE", "LAST RUN", "NEXT RUN", "NAME"], &rows, monitor_row);
+            let rows = list::read_rows(api, "monitors", *limit).await?;
+            return list::print_rows(
+                json,
+                &["ID", "STATE", "SCHEDULE", "LAST RUN", "NEXT RUN", "NAME"],
+                &rows,
+                monitor_row,
+            );
         }
         MonitorCommand::Runs { id, limit } => {
-            let rows = read_list(api, &format!("{}/runs", path(id)?), *limit).await?;
-            return print_list(json, &["DUE", "OUTCOME", "CHANGED", "ALERTED", "CAPTURE", "ERROR"], &rows, run_row);
+            let rows = list::read_rows(api, &format!("{}/runs", path(id)?), *limit).await?;
+            return list::print_rows(
+                json,
+                &["DUE", "OUTCOME", "CHANGED", "ALERTED", "CAPTURE", "ERROR"],
+                &rows,
+                run_row,
+            );
         }
         MonitorCommand::Delete { id } => {
             api.call(Method::DELETE, &path(id)?).send().await?;
@@ -89,44 +100,6 @@ fn compare(args: &CreateMonitorArgs) -> Option<Value> {
             ("baseline", baseline.as_ref().map(|word| json!(word))),
         ])
     })
-}
-
-/// An object of the members that have a value.
-fn members<const N: usize>(all: [(&str, Option<Value>); N]) -> Value {
-    Value::Object(all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
-}
-
-/// Reads as many pages of a list as needed.
-async fn read_list(api: &Api, path: &str, limit: u32) -> Result<Vec<Value>, Failure> {
-    let (mut rows, mut left) = (Vec::new(), limit);
-    let mut after: Option<String> = None;
-    while left > 0 {
-        let mut call = api.call(Method::GET, path).query("limit", &left.min(list::MAX_PAGE).to_string());
-        if let Some(after) = &after {
-            call = call.query("starting_after", after);
-        }
-        let mut body = call.send().await?.body;
-        let has_more = body["has_more"].as_bool().unwrap_or(false);
-        let page: Vec<Value> = body["data"].as_array_mut().map(std::mem::take).unwrap_or_default();
-        left = left.saturating_sub(u32::try_from(page.len()).unwrap_or(u32::MAX));
-        let last = page.last().and_then(|row| row["id"].as_str()).map(str::to_owned);
-        rows.extend(page);
-        if !has_more || last.is_none() || last == after {
-            break;
-        }
-        after = last;
-    }
-    Ok(rows)
-}
-
-/// Prints the rows as a table, or each as a line of JSON.
-fn print_list(json: bool, head: &[&str], rows: &[Value], cells: fn(&Value) -> Vec<String>) -> Result<Exit, Failure> {
-    if json {
-        rows.iter().try_for_each(|row| output::line(&row.to_string()))?;
-    } else {
-        output::table(head, &rows.iter().map(cells).collect::<Vec<_>>())?;
-    }
-    Ok(Exit::Done)
 }
 
 fn monitor_row(monitor: &Value) -> Vec<String> {
@@ -213,18 +186,6 @@ fn text_changes(run: &Value) -> Vec<String> {
     let changes = run["text_changes"].as_array().into_iter().flatten();
     let lines = changes.flat_map(|change| [("-", &change["before"]), ("+", &change["after"])]);
     lines.filter_map(|(sign, line)| Some(format!("{sign} {}", line.as_str()?))).collect()
-}
-
-fn moment(time: &Value) -> String {
-    output::or_dash(time.as_str().map(output::moment))
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => "-".to_owned(),
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
-    }
 }
 
 #[cfg(test)]

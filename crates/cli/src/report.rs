@@ -7,14 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::api::{Api, Grab, difference_image};
 use crate::capture::download;
 use crate::failure::Failure;
-
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:80rem;padding:0 1rem;color:#1a1d21;\
-    background:#fff}h1{font-size:1.5rem}h2{font-size:1rem;margin:2rem 0 .5rem;overflow-wrap:anywhere}\
-    .tag{border-radius:4px;padding:.1rem .5rem;margin-right:.5rem;font-size:.875rem;background:#e7e9ec}\
-    .changed{background:#b3261e;color:#fff}.failed,.new{background:#6b4f00;color:#fff}\
-    .images{display:grid;grid-template-columns:repeat(auto-fit,minmax(16rem,1fr));gap:1rem}figure{margin:0}\
-    figcaption{font-size:.875rem}img{max-width:100%;height:auto;border:1px solid #c7cbd1}\
-    @media(prefers-color-scheme:dark){body{color:#e8eaed;background:#16181b}.tag{background:#33373d}}";
+use crate::html::{self, escaped};
 
 /// A report that is being made.
 pub(crate) struct Report {
@@ -96,19 +89,11 @@ impl Report {
     pub(crate) fn write(&self) -> Result<PathBuf, Failure> {
         let title = self.title();
         let body: String = self.sections.iter().flatten().map(String::as_str).collect();
-        let page = format!(
-            "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>{STYLE}</style>\n\
-             <h1>{title}</h1>\n{body}</html>\n"
-        );
+        let page = html::page(&title, &body);
         let path = self.directory.join("index.html");
         download::write(&path, page.as_bytes())?;
         Ok(path)
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -122,10 +107,5 @@ mod tests {
         report.add_new("https://a.example/?a=1&b=2");
         assert_eq!(report.title(), "0 changed, 0 failed, 1 not in the baseline, 0 as before");
         assert!(report.sections[2][0].contains("not in the baseline</span>https://a.example/?a=1&amp;b=2</h2>"));
-    }
-
-    #[test]
-    fn texts_of_pages_are_escaped() {
-        assert_eq!(escaped("https://a.example/?a=1&b=<\"x\">"), "https://a.example/?a=1&amp;b=&lt;&quot;x&quot;&gt;");
     }
 }

@@ -46,7 +46,7 @@ impl AuditVisibility {
 
 impl AuditAction {
     /// All actions, in the order of the filter.
-    pub const ALL: [Self; 61] = [
+    pub const ALL: [Self; 64] = [
         owners("team.create", "Team created"),
         owners("team.rename", "Team renamed"),
         operators("team.delete", "Team deleted"),
@@ -76,6 +76,9 @@ impl AuditAction {
         owners("proxy.change", "Proxy changed"),
         owners("proxy.password", "Password of a proxy replaced"),
         owners("proxy.delete", "Proxy deleted"),
+        owners("site.create", "Site job created"),
+        owners("site.cancel", "Site job canceled"),
+        owners("site.delete", "Site job deleted"),
         without_operator("credits.grant", "Credits granted"),
         owners("subscription.cancel", "Subscription cancelled"),
         owners("payment.refunded", "Payment refunded"),

@@ -50,6 +50,14 @@ id! {
     RunId
 }
 id! {
+    /// A job that captures a site. UUIDv7, so that ids sort by creation time. The id is not secret.
+    SiteId
+}
+id! {
+    /// A page of a job that captures a site. It follows from the job and the address.
+    SitePageId
+}
+id! {
     /// A payer: the first owner of a team, or the team itself if nobody owns it.
     PayerId
 }
@@ -100,6 +108,13 @@ id! {
 id! {
     /// A webhook delivery: one message to one endpoint.
     DeliveryId
+}
+
+impl SitePageId {
+    /// The page of a job with this address, in normal form. Each address has one page, however often it is found.
+    pub fn of(site: SiteId, address: &str) -> Self {
+        Self(Uuid::new_v5(&site.0, address.as_bytes()))
+    }
 }
 
 impl PayerId {

@@ -31,6 +31,7 @@ pub mod pricing;
 pub mod properties;
 pub mod proxies;
 pub mod render;
+pub mod site;
 pub mod storage;
 pub mod target;
 pub mod team_limits;

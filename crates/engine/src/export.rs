@@ -16,6 +16,7 @@ use grabd_store::{Error, Store};
 use serde_json::{Value, json};
 
 use crate::api_monitor::api_monitor;
+use crate::api_site::api_site;
 use crate::billing::find_payer;
 use crate::grabs::ArchiveError;
 use crate::service::Core;
@@ -32,8 +33,8 @@ enum Stage {
 }
 
 /// The export of a team, on behalf of one of its owners: the team, its own limits, its members, invitations, keys,
-/// webhooks, proxies, monitors, credits, grabs and ledger. It is read in chunks on demand: a slow reader holds one
-/// chunk in memory and no database connection.
+/// webhooks, proxies, monitors, site jobs, credits, grabs and ledger. It is read in chunks on demand: a slow reader holds
+/// one chunk in memory and no database connection.
 ///
 /// The stream ends with an error when the database fails; the file must not look complete then. A
 /// complete one ends with a line of the type `end`.
@@ -140,6 +141,7 @@ async fn head(store: &Store, team: TeamId, now: Timestamp) -> Result<Vec<Value>,
             }));
         }
         add_monitors(store, team, environment, &mut lines).await?;
+        add_sites(store, team, environment, &mut lines).await?;
     }
     for lot in store.credits().lots(team).await? {
         lines.push(json!({
@@ -167,6 +169,22 @@ async fn add_monitors(
         }
         after = page.monitors.last().map(|monitor| monitor.id);
         if !page.has_more {
+            return Ok(());
+        }
+    }
+}
+
+/// Adds the site jobs, as the API shows them. Their captures are among the grabs.
+async fn add_sites(store: &Store, team: TeamId, environment: Environment, lines: &mut Vec<Value>) -> Result<(), Error> {
+    let mut after = None;
+    loop {
+        let list = store.sites().list(team, environment, None, after, CHUNK).await?;
+        let environment = environment.as_str();
+        for site in &list.sites {
+            lines.push(json!({ "type": "site", "environment": environment, "site": api_site(site) }));
+        }
+        after = list.sites.last().map(|site| site.id);
+        if !list.has_more {
             return Ok(());
         }
     }

@@ -1,7 +1,7 @@
 //! The use-cases of grabd, and the background workers.
 //!
 //! A use-case is a folder named after its noun (`grabs/`, `accounts/`, `oauth/`, `billing/`, `webhooks/`, `monitors/`,
-//! `proxies/`, `mail/`, `operator/`, `trail/`) with one file per verb.
+//! `proxies/`, `sites/`, `mail/`, `operator/`, `trail/`) with one file per verb.
 //!
 //! *Invariant:* this crate has no HTTP or gRPC interface, no browser and no SQL. Its use-cases are called by the gRPC
 //! services of `grabd-rpc`, whose clients are REST and MCP, and by the web pages, with a
@@ -12,6 +12,7 @@ pub mod accounts;
 pub mod admission;
 mod api_grab;
 mod api_monitor;
+mod api_site;
 pub mod billing;
 pub mod bus;
 mod cache;
@@ -48,6 +49,7 @@ mod retention;
 pub mod rotation;
 pub mod samples;
 mod service;
+pub mod sites;
 mod storage;
 mod targets;
 pub mod trail;
@@ -57,6 +59,7 @@ mod workers;
 
 pub use crate::api_grab::grab_json;
 pub use crate::api_monitor::monitor_json;
+pub use crate::api_site::site_json;
 pub use crate::error::{Error, InternalError};
 pub use crate::failpoints::Failpoints;
 pub use crate::grabs::{Attachment, Image, ImageError};

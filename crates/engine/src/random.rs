@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{
     ApiRequestId, DeliveryId, EndpointId, GrabId, GrantId, InvitationId, KeyId, LeaseToken, MonitorId, NodeId,
-    PasskeyId, ProxyId, SessionId, TeamId, UserId,
+    PasskeyId, ProxyId, SessionId, SiteId, TeamId, UserId,
 };
 use rand::TryRng;
 use rand::rngs::SysRng;
@@ -99,6 +99,11 @@ pub fn proxy_id(now: Timestamp) -> ProxyId {
 /// New monitor id.
 pub fn monitor_id(now: Timestamp) -> MonitorId {
     MonitorId(v7(now))
+}
+
+/// New id of a site job.
+pub fn site_id(now: Timestamp) -> SiteId {
+    SiteId(v7(now))
 }
 
 /// New delivery id, for deliveries whose id is not derived from something else.

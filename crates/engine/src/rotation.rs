@@ -119,6 +119,20 @@ pub async fn reseal(store: &Store, vault: &Vault) -> Result<Resealed, grabd_stor
     }
     let mut after = None;
     loop {
+        let sites = store.vault().list_sealed_sites(after, BATCH).await?;
+        let Some((last, _)) = sites.last() else { break };
+        after = Some(*last);
+        for (site, sealed) in sites {
+            match vault.reseal(&sealed, site.0.as_bytes()) {
+                Ok(None) => {}
+                // `false`: it was deleted meanwhile.
+                Ok(Some(new)) => done.changed += u64::from(store.vault().reseal_site(site, sealed, new).await?),
+                Err(_) => done.unreadable += 1,
+            }
+        }
+    }
+    let mut after = None;
+    loop {
         let jobs = store.vault().list_sealed_jobs(after, JOB_BATCH).await?;
         let Some((last, _)) = jobs.last() else { return Ok(done) };
         after = Some(*last);

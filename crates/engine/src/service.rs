@@ -45,6 +45,7 @@ use crate::queue::{CleanupProgress, Queue};
 use crate::requests::RequestQueue;
 use crate::retention::Retention;
 use crate::samples::state::Samples;
+use crate::sites::{SiteLimits, Sites};
 use crate::vault::Vault;
 use crate::webhooks::Webhooks;
 use crate::{admission, client_address, identity};
@@ -103,6 +104,8 @@ pub struct Operations {
     pub evidence_timestamp_url: Option<TargetUrl>,
     /// Whether teams can have proxies and use them.
     pub has_proxies: bool,
+    /// Limits of site jobs.
+    pub sites: SiteLimits,
 }
 
 impl Settings {
@@ -132,6 +135,7 @@ impl Default for Operations {
             identity: None,
             evidence_timestamp_url: None,
             has_proxies: true,
+            sites: SiteLimits::default(),
         }
     }
 }
@@ -199,6 +203,7 @@ pub struct Core {
     pub(crate) webhooks: Arc<Webhooks>,
     pub(crate) monitors: Arc<Monitors>,
     pub(crate) identity: Arc<Identity>,
+    pub(crate) sites: Arc<Sites>,
     pub(crate) requests: Arc<RequestQueue>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
@@ -263,6 +268,7 @@ impl Core {
             webhooks: Arc::new(webhooks),
             monitors: Arc::default(),
             identity: Arc::new(identity),
+            sites: Arc::default(),
             requests: Arc::default(),
             store,
             guard,

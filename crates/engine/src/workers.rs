@@ -9,6 +9,7 @@ use crate::monitors::scheduler;
 use crate::queue::{cleanup, hints, lease_loop, sweep};
 use crate::requests;
 use crate::service::Core;
+use crate::sites::scheduler as sites;
 use crate::storage;
 use crate::webhooks::sender;
 
@@ -29,6 +30,7 @@ impl Core {
             self.spawn(cleanup::run(self.clone()));
             self.spawn(sender::run(self.clone()));
             self.spawn(scheduler::run(self.clone()));
+            self.spawn(sites::run(self.clone()));
         }
         if self.cluster.is_some() {
             self.spawn(membership::run(self.clone()));

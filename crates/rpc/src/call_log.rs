@@ -37,14 +37,16 @@ fn success_status(path: &str) -> Option<u16> {
         | "WebhookService/UpdateWebhook"
         | "WebhookService/RotateWebhookSecret"
         | "MonitorService/UpdateMonitor"
+        | "MonitorService/AcceptBaseline"
         | "ProxyService/UpdateProxy"
-        | "MonitorService/AcceptBaseline" => Some(OK),
+        | "SiteService/CancelSite" => Some(OK),
         "WebhookService/CreateWebhook" | "MonitorService/CreateMonitor" | "ProxyService/CreateProxy" => Some(CREATED),
-        "WebhookService/TestWebhook" | "WebhookService/RedeliverWebhook" => Some(ACCEPTED),
+        "WebhookService/TestWebhook" | "WebhookService/RedeliverWebhook" | "SiteService/CreateSite" => Some(ACCEPTED),
         "GrabService/DeleteGrab"
         | "WebhookService/DeleteWebhook"
         | "MonitorService/DeleteMonitor"
-        | "ProxyService/DeleteProxy" => Some(NO_CONTENT),
+        | "ProxyService/DeleteProxy"
+        | "SiteService/DeleteSite" => Some(NO_CONTENT),
         _ => None,
     }
 }

@@ -23,6 +23,7 @@ pub mod renderer_pool;
 mod renderer_report;
 mod renderer_service;
 mod scopes;
+mod sites;
 mod slot_offers;
 mod status;
 mod usage;
@@ -36,6 +37,7 @@ use grabd_proto::v1::link_service_server::LinkServiceServer;
 use grabd_proto::v1::monitor_service_server::MonitorServiceServer;
 use grabd_proto::v1::pricing_service_server::PricingServiceServer;
 use grabd_proto::v1::proxy_service_server::ProxyServiceServer;
+use grabd_proto::v1::site_service_server::SiteServiceServer;
 use grabd_proto::v1::usage_service_server::UsageServiceServer;
 use grabd_proto::v1::webhook_service_server::WebhookServiceServer;
 use tonic::codec::CompressionEncoding;
@@ -52,7 +54,7 @@ const MAX_RENDERER_MESSAGE_BYTES: usize = 128 << 20;
 
 /// Maximum size of a request to the grab service: a document of 1 MiB, and all other options.
 const MAX_GRAB_REQUEST_BYTES: usize = 2 << 20;
-/// Maximum size of a request to the link, webhook, monitor and proxy services. REST accepts bodies of 64 KB.
+/// Maximum size of a request to the link, webhook, monitor, proxy and site services. REST accepts bodies of 64 KB.
 const MAX_REQUEST_BYTES: usize = 128 << 10;
 /// Maximum size of a request to the other services. Many concurrent calls may each hold half of one.
 const MAX_OPEN_REQUEST_BYTES: usize = 4 << 10;
@@ -94,6 +96,7 @@ impl PublicServices {
         health.set_serving::<WebhookServiceServer<webhooks::Webhooks>>().await;
         health.set_serving::<MonitorServiceServer<monitors::Monitors>>().await;
         health.set_serving::<ProxyServiceServer<proxies::Proxies>>().await;
+        health.set_serving::<SiteServiceServer<sites::Sites>>().await;
         let mut routes = Routes::new(public!(GrabServiceServer, grabs::Grabs(core.clone()), MAX_GRAB_REQUEST_BYTES))
             .add_service(public!(LinkServiceServer, links::Links(core.clone()), MAX_REQUEST_BYTES))
             .add_service(public!(AccessServiceServer, access::Access(core.clone()), MAX_OPEN_REQUEST_BYTES))
@@ -102,6 +105,7 @@ impl PublicServices {
             .add_service(public!(WebhookServiceServer, webhooks::Webhooks(core.clone()), MAX_REQUEST_BYTES))
             .add_service(public!(MonitorServiceServer, monitors::Monitors(core.clone()), MAX_REQUEST_BYTES))
             .add_service(public!(ProxyServiceServer, proxies::Proxies(core.clone()), MAX_REQUEST_BYTES))
+            .add_service(public!(SiteServiceServer, sites::Sites(core.clone()), MAX_REQUEST_BYTES))
             .add_service(health_service.max_decoding_message_size(MAX_OPEN_REQUEST_BYTES));
         if reflection {
             let (v1, v1alpha) = (reflection_builder().build_v1()?, reflection_builder().build_v1alpha()?);
@@ -127,6 +131,7 @@ impl PublicServices {
         self.health.set_not_serving::<WebhookServiceServer<webhooks::Webhooks>>().await;
         self.health.set_not_serving::<MonitorServiceServer<monitors::Monitors>>().await;
         self.health.set_not_serving::<ProxyServiceServer<proxies::Proxies>>().await;
+        self.health.set_not_serving::<SiteServiceServer<sites::Sites>>().await;
         self.health.set_service_status("", tonic_health::ServingStatus::NotServing).await;
     }
 }
@@ -142,6 +147,7 @@ fn reflection_builder() -> tonic_reflection::server::Builder<'static> {
         WebhookServiceServer::<webhooks::Webhooks>::NAME,
         MonitorServiceServer::<monitors::Monitors>::NAME,
         ProxyServiceServer::<proxies::Proxies>::NAME,
+        SiteServiceServer::<sites::Sites>::NAME,
         tonic_health::pb::health_server::SERVICE_NAME,
     ];
     served.into_iter().fold(

@@ -28,7 +28,10 @@ pub(crate) fn needed(path: &str) -> Option<Needed> {
         | "MonitorService/CreateMonitor"
         | "MonitorService/UpdateMonitor"
         | "MonitorService/DeleteMonitor"
-        | "MonitorService/AcceptBaseline" => Needed::Scope(Scope::Create),
+        | "MonitorService/AcceptBaseline"
+        | "SiteService/CreateSite"
+        | "SiteService/CancelSite"
+        | "SiteService/DeleteSite" => Needed::Scope(Scope::Create),
         "GrabService/GetGrab"
         | "GrabService/ListGrabs"
         | "GrabService/WatchGrab"
@@ -36,6 +39,9 @@ pub(crate) fn needed(path: &str) -> Option<Needed> {
         | "MonitorService/GetMonitor"
         | "MonitorService/ListMonitors"
         | "MonitorService/ListMonitorRuns"
+        | "SiteService/GetSite"
+        | "SiteService/ListSites"
+        | "SiteService/ListSitePages"
         | "UsageService/GetUsage"
         | "PricingService/GetPricing" => Needed::Scope(Scope::Read),
         "GrabService/DeleteGrab"
@@ -100,7 +106,7 @@ mod tests {
     }
 
     /// What each RPC needs, written a second time: a change of a decision must be made twice.
-    const TABLE: [(&str, &str); 34] = [
+    const TABLE: [(&str, &str); 40] = [
         ("AccessService/Authenticate", ""),
         ("AccessService/TakeRequest", ""),
         ("GrabService/BatchCreateGrabs", "create"),
@@ -125,6 +131,12 @@ mod tests {
         ("ProxyService/GetProxy", "manage"),
         ("ProxyService/ListProxies", "manage"),
         ("ProxyService/UpdateProxy", "manage"),
+        ("SiteService/CancelSite", "create"),
+        ("SiteService/CreateSite", "create"),
+        ("SiteService/DeleteSite", "create"),
+        ("SiteService/GetSite", "read"),
+        ("SiteService/ListSitePages", "read"),
+        ("SiteService/ListSites", "read"),
         ("UsageService/GetUsage", "read"),
         ("WebhookService/CreateWebhook", "manage"),
         ("WebhookService/DeleteWebhook", "manage"),

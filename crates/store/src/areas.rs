@@ -27,6 +27,7 @@ area!(OAuth, oauth, "Apps, and what people granted them.");
 area!(Webhooks, webhooks, "Webhook endpoints and deliveries.");
 area!(Monitors, monitors, "Monitors and their runs.");
 area!(Proxies, proxies, "Proxies of teams.");
+area!(Sites, sites, "Jobs that capture sites, and their pages.");
 area!(AuditTrail, audit, "The audit trail.");
 area!(Requests, requests, "API requests that the members of a team can look up.");
 area!(Limits, limits, "Limits of teams, and requests that processes count together.");

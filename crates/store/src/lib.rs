@@ -1,7 +1,7 @@
 //! Persistent storage: teams, keys, people and their apps, credits, grabs and jobs in one database.
 //!
-//! - [`grabs`], [`credits`], [`accounts`], [`oauth`], [`webhooks`], [`monitors`], [`proxies`], [`evidence`], [`audit`],
-//!   [`limits`], [`operator`], [`retention`],
+//! - [`grabs`], [`credits`], [`accounts`], [`oauth`], [`webhooks`], [`monitors`], [`proxies`], [`sites`], [`evidence`],
+//!   [`audit`], [`limits`], [`operator`], [`retention`],
 //!   [`image_places`] and [`vault`] have one file per change, and their reads in `queries`. Each rule of the job path or of
 //!   the credits is the body of one `Transaction::apply`. Statements take their locks in this order: team, job, grab, team
 //!   storage, lot.
@@ -34,6 +34,7 @@ pub mod operator;
 pub mod proxies;
 pub mod requests;
 pub mod retention;
+pub mod sites;
 pub mod vault;
 pub mod webhooks;
 
@@ -43,6 +44,7 @@ mod database;
 mod entities;
 mod error;
 mod first_owner;
+mod open_sites;
 mod padded;
 mod set_aside;
 mod shared_reads;

@@ -1,6 +1,6 @@
 //! Replaces encrypted secrets by the same ones, encrypted with another key.
 
-use grabd_domain::ids::{EndpointId, GrabId, KeyId, MonitorId, ProxyId, UserId};
+use grabd_domain::ids::{EndpointId, GrabId, KeyId, MonitorId, ProxyId, SiteId, UserId};
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
@@ -8,7 +8,9 @@ use uuid::Uuid;
 use crate::Result;
 use crate::areas::Vault;
 use crate::database::{Transaction, Tx};
-use crate::entities::{api_key, evidence_key, job_secrets, monitor, proxy, second_factor, webhook_endpoint};
+use crate::entities::{
+    api_key, evidence_key, job_secrets, monitor, proxy, second_factor, site, webhook_endpoint,
+};
 
 /// The encrypted secrets of a webhook endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +54,12 @@ struct ResealMonitor {
 
 struct ResealProxy {
     proxy: ProxyId,
+    old: Vec<u8>,
+    new: Vec<u8>,
+}
+
+struct ResealSite {
+    site: SiteId,
     old: Vec<u8>,
     new: Vec<u8>,
 }
@@ -200,6 +208,35 @@ impl Vault<'_> {
         self.store.database.write(ResealProxy { proxy, old, new }).await
     }
 
+    /// Up to `limit` site jobs of all teams with encrypted secrets after an id, ordered by id.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn list_sealed_sites(self, after: Option<SiteId>, limit: u32) -> Result<Vec<(SiteId, Vec<u8>)>> {
+        let mut query = site::Entity::find()
+            .select_only()
+            .columns([site::Column::Id, site::Column::Secrets])
+            .filter(site::Column::Secrets.is_not_null());
+        if let Some(after) = after {
+            query = query.filter(site::Column::Id.gt(after.0));
+        }
+        let rows: Vec<(Uuid, Vec<u8>)> = query
+            .order_by_asc(site::Column::Id)
+            .limit(u64::from(limit))
+            .into_tuple()
+            .all(self.store.database.reader())
+            .await?;
+        Ok(rows.into_iter().map(|(site, sealed)| (SiteId(site), sealed)).collect())
+    }
+
+    /// Replaces the secrets of a site job. `false` when they are not `old` any more.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn reseal_site(self, site: SiteId, old: Vec<u8>, new: Vec<u8>) -> Result<bool> {
+        self.store.database.write(ResealSite { site, old, new }).await
+    }
+
     /// Up to `limit` secrets of authenticator apps after a user's id, ordered by id.
     ///
     /// # Errors
@@ -329,6 +366,20 @@ impl Transaction for ResealProxy {
             .col_expr(proxy::Column::Login, Expr::value(self.new.clone()))
             .filter(proxy::Column::Id.eq(self.proxy.0))
             .filter(proxy::Column::Login.eq(self.old.clone()))
+            .exec(tx)
+            .await?;
+        Ok(changed.rows_affected > 0)
+    }
+}
+
+impl Transaction for ResealSite {
+    type Outcome = bool;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        let changed = site::Entity::update_many()
+            .col_expr(site::Column::Secrets, Expr::value(self.new.clone()))
+            .filter(site::Column::Id.eq(self.site.0))
+            .filter(site::Column::Secrets.eq(self.old.clone()))
             .exec(tx)
             .await?;
         Ok(changed.rows_affected > 0)

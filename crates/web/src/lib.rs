@@ -54,6 +54,7 @@ mod samples;
 mod secret_row;
 mod session;
 mod sign_in;
+mod sites;
 mod start;
 mod state;
 mod team;

@@ -18,7 +18,7 @@ use crate::response::{self, FORM, READ, WRITE};
 use crate::state::{Options, Web};
 use crate::{
     account, apps, billing, connect, docs, grabs, invitation, keys, monitors, oauth, operator, paths, proxies,
-    requests, samples, sign_in, start, teams, webhooks,
+    requests, samples, sign_in, sites, start, teams, webhooks,
 };
 
 /// The router of the web app and the OAuth endpoints.
@@ -218,6 +218,28 @@ fn routes_of_teams() -> Vec<Route> {
             FORM,
             Access::With(Permission::Capture),
             get(monitors::delete::show).post(monitors::delete::submit),
+        ),
+        (sites::LIST.to_owned(), READ, Access::With(Permission::ViewCaptures), get(sites::list::show)),
+        (
+            sites::NEW.to_owned(),
+            FORM,
+            Access::With(Permission::Capture),
+            get(sites::create::show).post(sites::create::submit),
+        ),
+        (sites::ONE.to_owned(), READ, Access::With(Permission::ViewCaptures), get(sites::show::show)),
+        (sites::EVENTS.to_owned(), READ, Access::With(Permission::ViewCaptures), get(sites::events::watch)),
+        (sites::DOWNLOAD.to_owned(), READ, Access::With(Permission::ViewCaptures), get(sites::download::show)),
+        (
+            sites::CANCEL.to_owned(),
+            FORM,
+            Access::With(Permission::Capture),
+            get(sites::cancel::show).post(sites::cancel::submit),
+        ),
+        (
+            sites::DELETE.to_owned(),
+            FORM,
+            Access::With(Permission::Capture),
+            get(sites::delete::show).post(sites::delete::submit),
         ),
         (webhooks::LIST.to_owned(), READ, Access::With(Permission::ManageWebhooks), get(webhooks::list::show)),
         (

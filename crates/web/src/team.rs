@@ -16,10 +16,11 @@ use crate::session::SignedIn;
 use crate::state::Web;
 
 /// The pages of a team in the order of the navigation: last path segment, label, and the members who may use it.
-const PAGES: [(&str, &str, Access); 9] = [
+const PAGES: [(&str, &str, Access); 10] = [
     ("grabs", "Captures", Access::With(Permission::ViewCaptures)),
     ("capture", "New capture", Access::With(Permission::Capture)),
     ("monitors", "Monitors", Access::With(Permission::ViewCaptures)),
+    ("sites", "Sites", Access::With(Permission::ViewCaptures)),
     ("keys", "API keys", Access::With(Permission::ManageKeys)),
     ("webhooks", "Webhooks", Access::With(Permission::ManageWebhooks)),
     ("requests", "Requests", Access::With(Permission::ViewRequests)),

@@ -188,6 +188,18 @@ def monitors() -> None:
         check(list(test.monitors.list()) == [])
 
 
+def sites() -> None:
+    with client("test_key") as test:
+        site = test.sites.create(task["page"], max_depth=0, max_pages=5, capture={"width": 800})
+        check((site.live, site.max_pages, site.max_depth, site.capture["width"]) == (False, 5, 0, 800), site)
+        check([one.id for one in test.sites.list(limit=1)] == [site.id])
+        # A job that has ended stays as it is.
+        check(test.sites.cancel(site.id).state in ("canceled", "done"))
+        check([page.url for page in test.sites.pages(site.id)] == [task["page"]])
+        test.sites.delete(site.id)
+        check(list(test.sites.list()) == [])
+
+
 captured = capture()
 placeholder()
 asyncio.run(create_and_wait())
@@ -197,6 +209,7 @@ errors()
 list_grabs(captured, repeated)
 webhooks()
 monitors()
+sites()
 with client() as last:
     check(last.pricing(detail="summary").pricing.currency == "USD")
     print(f"all checks passed; {last.usage().credits.total} credits left")

@@ -172,6 +172,43 @@ def monitor(id: str) -> dict[str, Any]:
     }
 
 
+def site(id: str) -> dict[str, Any]:
+    return {
+        "id": id,
+        "live": True,
+        "name": "example.com",
+        "url": "https://example.com/",
+        "sitemap": None,
+        "capture": {"width": 800},
+        "max_pages": 20,
+        "max_depth": 3,
+        "include": [],
+        "exclude": [],
+        "robots": True,
+        "requests_per_minute": 30,
+        "state": "capturing",
+        "error": None,
+        "pages": {"found": 9, "skipped": 1, "captured": 5, "failed": 0, "waiting": 3},
+        "created_at": "2026-11-21T09:00:00.000Z",
+        "updated_at": "2026-11-21T09:00:00.000Z",
+        "finished_at": None,
+    }
+
+
+def site_page(number: int) -> dict[str, Any]:
+    return {
+        "number": number,
+        "url": f"https://example.com/{number}",
+        "depth": 1,
+        "found_on": "https://example.com/",
+        "state": "done",
+        "skipped_because": None,
+        "grab_id": "g",
+        "image_url": "https://grabd.example/i/g.png",
+        "error": None,
+    }
+
+
 def event(id: int, status: str) -> str:
     return f"event: grab\nid: {id}\ndata: {json.dumps(grab(status))}\n\n"
 

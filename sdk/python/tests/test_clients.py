@@ -28,6 +28,8 @@ from support import (
     reset,
     run,
     silence,
+    site,
+    site_page,
     stream,
 )
 
@@ -195,6 +197,43 @@ class ClientTest(unittest.TestCase):
                 call("monitors.create", {"url": URL, "widht": 800}, every="6h")
             with self.assertRaises(ValueError):
                 call("monitors.get", "")
+            self.assertEqual(service.received, [])
+
+    def test_site_is_captured_listed_over_pages_canceled_and_deleted(self) -> None:
+        def page(one: dict[str, Any], has_more: bool) -> Responder:
+            return answer(200, {"data": [one], "has_more": has_more})
+
+        pages = [page(site("s"), True), page(site("t"), False), page(site_page(1), True), page(site_page(2), False)]
+        gone: Responder = lambda handler: handler.respond(204)
+        for call, service in self.scenarios(answer(202, site("s")), *pages, answer(200, site("s")), gone):
+            created = call("sites.create", URL, max_pages=20, capture={"width": 800})
+            self.assertEqual((created.id, created.pages.captured), ("s", 5))
+            self.assertEqual([one.id for one in call("sites.list", limit=1)], ["s", "t"])
+            found = call("sites.pages", "s")
+            self.assertEqual([one.url for one in found], ["https://example.com/1", "https://example.com/2"])
+            call("sites.cancel", "s")
+            self.assertIsNone(call("sites.delete", "s"))
+            sent = [(one.method, one.path, one.json() if one.body else None) for one in service.received]
+            self.assertEqual(
+                sent,
+                [
+                    ("POST", "/v1/sites", {"url": URL, "max_pages": 20, "capture": {"width": 800}}),
+                    ("GET", "/v1/sites?limit=1", None),
+                    ("GET", "/v1/sites?limit=1&starting_after=s", None),
+                    ("GET", "/v1/sites/s/pages", None),
+                    ("GET", "/v1/sites/s/pages?starting_after=1", None),
+                    ("POST", "/v1/sites/s/cancel", {}),
+                    ("DELETE", "/v1/sites/s", None),
+                ],
+            )
+
+    def test_site_needs_one_address_and_known_options(self) -> None:
+        for call, service in self.scenarios(answer(202, site("s"))):
+            for arguments in ({}, {"url": URL, "sitemap": URL}, {"sitemap": URL, "capture": {"widht": 800}}):
+                with self.assertRaises(TypeError):
+                    call("sites.create", **arguments)
+            with self.assertRaises(ValueError):
+                call("sites.get", "")
             self.assertEqual(service.received, [])
 
     def test_silent_service_ends_in_a_timeout_after_the_retries(self) -> None:
@@ -499,6 +538,7 @@ class ParityTest(unittest.TestCase):
             (grabd.Grabd, grabd.AsyncGrabd),
             (grabd.Webhooks, grabd.AsyncWebhooks),
             (grabd.Monitors, grabd.AsyncMonitors),
+            (grabd.Sites, grabd.AsyncSites),
         ]
         for sync, other in pairs:
             names = [name for name in vars(sync) if not name.startswith("_")]

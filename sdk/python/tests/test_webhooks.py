@@ -50,6 +50,12 @@ class WebhookTest(unittest.TestCase):
         body = json.dumps({**json.loads(BODY), "type": "webhook.test", "data": {}})
         self.assertIsNone(verify_webhook(body, signed(body), SECRET, now=AT).grab)
 
+    def test_message_about_a_site_has_the_job(self) -> None:
+        body = json.dumps({**json.loads(BODY), "type": "site.finished", "data": {"site": support.site("s")}})
+        event = verify_webhook(body, signed(body), SECRET, now=AT)
+        self.assertEqual((event.grab, event.monitor), (None, None))
+        self.assertEqual((event.site and event.site.id, event.site and event.site.pages.found), ("s", 9))
+
     def test_message_about_a_monitor_has_the_monitor_and_its_run(self) -> None:
         data = {"monitor": support.monitor("m"), "run": support.run("r")}
         body = json.dumps({**json.loads(BODY), "type": "monitor.changed", "data": data})

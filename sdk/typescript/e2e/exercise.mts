@@ -179,6 +179,19 @@ async function monitors(): Promise<void> {
   await assert.rejects(placeholders.monitors.get(monitor.id), NotFoundError);
 }
 
+async function sites(): Promise<void> {
+  const site = await placeholders.sites.create(task.page, { max_depth: 0, max_pages: 5, capture: { width: 800 } });
+  assert.deepEqual([site.live, site.max_pages, site.max_depth, site.capture["width"]], [false, 5, 0, 800]);
+  const found: string[] = [];
+  for await (const listed of placeholders.sites.list({ limit: 1 })) found.push(listed.id);
+  // A job that has ended stays as it is.
+  assert.ok(["canceled", "done"].includes((await placeholders.sites.cancel(site.id)).state));
+  for await (const page of placeholders.sites.pages(site.id)) found.push(page.url);
+  assert.deepEqual(found, [site.id, task.page]);
+  await placeholders.sites.delete(site.id);
+  await assert.rejects(placeholders.sites.get(site.id), NotFoundError);
+}
+
 const captured = await capture();
 await placeholder();
 await createAndWait();
@@ -188,6 +201,7 @@ await errors();
 await list(captured, repeated);
 await webhooks();
 await monitors();
+await sites();
 assert.equal((await grabd.pricing({ detail: "summary" })).pricing.currency, "USD");
 const { credits } = await grabd.usage();
 console.log(`all checks passed; ${credits.total} credits left`);

@@ -6,6 +6,7 @@ import type { Call, CallOptions, ClientOptions } from "./http.js";
 import { Monitors } from "./monitors.js";
 import { checkNames } from "./options.js";
 import type { BatchCapture } from "./options.js";
+import { Sites } from "./sites.js";
 import { Webhooks } from "./webhooks.js";
 
 /** Settings of a create. */
@@ -139,6 +140,8 @@ export class Grabd {
   readonly webhooks: Webhooks;
   /** The monitors of the key's team and environment. */
   readonly monitors: Monitors;
+  /** The jobs that capture many pages of one site, of the key's team and environment. */
+  readonly sites: Sites;
   readonly #http: Http;
 
   /** @throws TypeError for settings that are missing or invalid. */
@@ -146,6 +149,7 @@ export class Grabd {
     this.#http = new Http(options);
     this.webhooks = new Webhooks(this.#http);
     this.monitors = new Monitors(this.#http);
+    this.sites = new Sites(this.#http);
   }
 
   /**

@@ -589,7 +589,7 @@ export interface CaptureOptions {
 /** The webhook to register. Unknown members are ignored. */
 export interface CreateWebhookOptions {
   /** Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`. */
-  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "monitor.changed" | "monitor.failed" | "monitor.recovered" | "*")[] | undefined;
+  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "monitor.changed" | "monitor.failed" | "monitor.recovered" | "site.finished" | "*")[] | undefined;
   /** Free text. Default: `""`. */
   description?: string | undefined;
 }
@@ -599,7 +599,7 @@ export interface UpdateWebhookOptions {
   /** An https URL of a public host, without user name and password. Example: `"https://example.com/hooks/grabd"`. */
   url?: string | undefined;
   /** Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`. */
-  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "monitor.changed" | "monitor.failed" | "monitor.recovered" | "*")[] | undefined;
+  events?: readonly ("grab.done" | "grab.failed" | "grab.changed" | "credits.low" | "monitor.changed" | "monitor.failed" | "monitor.recovered" | "site.finished" | "*")[] | undefined;
   /** Free text. Default: `""`. */
   description?: string | undefined;
   /** `disabled` cancels pending deliveries; `enabled` clears earlier failures. */
@@ -726,6 +726,32 @@ export interface UpdateProxyOptions {
   username?: string | undefined;
   /** The new password. Without `username`, the user name stays. */
   password?: string | undefined;
+}
+
+/** The job to create. It needs either `url` or `sitemap`. Unknown members are refused. */
+export interface CreateSiteOptions {
+  /** The most pages that are captured. The operator may have set a smaller limit. From 1 to 1000. Default: `50`. */
+  max_pages?: number | undefined;
+  /**
+   * How many links lead from the start page to a captured page at most. 0: only that page is captured. Not with
+   * `sitemap`. From 0 to 10. Default: `3`.
+   */
+  max_depth?: number | undefined;
+  /** Patterns of the addresses that are captured. Default: all are. At most 20. */
+  include?: readonly string[] | undefined;
+  /** Patterns of the addresses that are not captured, even if they are included. At most 20. */
+  exclude?: readonly string[] | undefined;
+  /**
+   * Whether the robots.txt of the site is followed. `false` is refused unless the operator allows it. Default: `true`.
+   */
+  robots?: boolean | undefined;
+  /**
+   * How often the site is asked for a document or a page. A longer `Crawl-delay` of its robots.txt is followed. From 1
+   * to 120. Default: `30`.
+   */
+  requests_per_minute?: number | undefined;
+  /** A name, for people. Default: the host. */
+  name?: string | undefined;
 }
 
 /**
@@ -1203,7 +1229,7 @@ export interface Webhook {
   url: string;
   /**
    * Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, `monitor.changed`,
-   * `monitor.failed`, `monitor.recovered`, or `*` for all.
+   * `monitor.failed`, `monitor.recovered`, `site.finished`, or `*` for all.
    */
   events: string[];
   /** Free text. */
@@ -1423,6 +1449,118 @@ export interface ProxyList {
   /** The proxies. */
   data: Proxy[];
   /** Always false. */
+  has_more: boolean;
+}
+
+/** Why a job or a page failed. */
+export interface SitePageError {
+  /** A code of the errors of this API, or `no_pages`. */
+  code: string;
+  /** What happened, for people. */
+  message: string;
+}
+
+/** A page of a job. */
+export interface SitePage {
+  /** Its number within the job, from 1, in the order of discovery. */
+  number: number;
+  /** Its address, without a fragment. */
+  url: string;
+  /** How many links lead to it from the start page. 0 for the start page, and for pages of a sitemap. */
+  depth: number;
+  /** Address of the page or the sitemap on which it was found. Null for the start page. */
+  found_on?: string | null | undefined;
+  state: "waiting" | "capturing" | "done" | "failed" | "skipped";
+  /**
+   * Why it is not captured: `robots`, `other_site`, `excluded`, `not_html`, `max_pages`, `private_address`, `canceled`
+   * or `out_of_credits`. Null unless it is skipped.
+   */
+  skipped_because?: string | null | undefined;
+  /** Id of its grab. Null before there is one. */
+  grab_id?: string | null | undefined;
+  /** URL of its image. Null before it is captured, and after the image was deleted. */
+  image_url?: string | null | undefined;
+  /** Why its capture failed. Null otherwise. */
+  error?: SitePageError | null | undefined;
+}
+
+/** Why a job or a page failed. */
+export interface SiteError {
+  /** A code of the errors of this API, or `no_pages`. */
+  code: string;
+  /** What happened, for people. */
+  message: string;
+}
+
+/** How many of its pages are in which state. */
+export interface SitePageCounts {
+  /** All listed pages. Of the addresses that are not captured, at most 500 are listed. */
+  found: number;
+  /** Those that are not captured. */
+  skipped: number;
+  /** Those that were captured. */
+  captured: number;
+  /** Those whose capture failed. */
+  failed: number;
+  /** Those that wait for their capture, or are being captured. */
+  waiting: number;
+}
+
+/** A job that captures many pages of one site. Further members may appear. */
+export interface Site {
+  /** Id of the job. Ids sort by creation time. */
+  id: string;
+  /**
+   * Whether its grabs are live. Those of jobs of test keys are placeholders, which spend no credits and have no links
+   * to follow.
+   */
+  live: boolean;
+  /** Its name, for people. */
+  name: string;
+  /** The start page, from which links are followed. Null with `sitemap`. */
+  url?: string | null | undefined;
+  /** The sitemap whose pages are captured. Null with `url`. */
+  sitemap?: string | null | undefined;
+  /** The capture options that differ from their defaults, without those whose values are never returned. */
+  capture: Record<string, unknown>;
+  /** The most pages that are captured. */
+  max_pages: number;
+  /** How many links lead from the start page to a captured page at most. Null with `sitemap`. */
+  max_depth?: number | null | undefined;
+  /** Patterns of the addresses that are captured. Empty: all are. */
+  include: string[];
+  /** Patterns of the addresses that are not captured, even if they are included. */
+  exclude: string[];
+  /** Whether the robots.txt of the site is followed. */
+  robots: boolean;
+  /** How often the site is asked for a document or a page. */
+  requests_per_minute: number;
+  state: "discovering" | "capturing" | "done" | "canceled" | "failed" | "out_of_credits";
+  /** Time of creation. RFC 3339. */
+  created_at: string;
+  /** Time of the last change of its state. RFC 3339. */
+  updated_at: string;
+  /** When the last of its captures ended, after which nothing changes any more. Null before. RFC 3339. */
+  finished_at?: string | null | undefined;
+  /** Why it failed, or that there are no credits. Null otherwise. */
+  error?: SiteError | null | undefined;
+  /** How many of its pages are in which state. */
+  pages: SitePageCounts;
+}
+
+/** The jobs of the key's team and environment, newest first. */
+export interface SiteList {
+  /** The jobs. */
+  data: Site[];
+  /** Whether there are older ones. */
+  has_more: boolean;
+}
+
+/** The pages of a job, in the order of discovery. */
+export interface SitePageList {
+  /** The pages. */
+  data: SitePage[];
+  /** Whether there are further ones. */
   has_more: boolean;
 }
 

@@ -1,6 +1,6 @@
 import { WebhookVerificationError } from "./errors.js";
 import type {
-  CreateWebhookOptions, Delivery, DeliveryList, Grab, Monitor, MonitorRun, UpdateWebhookOptions, Webhook, WebhookList,
+  CreateWebhookOptions, Delivery, DeliveryList, Grab, Monitor, MonitorRun, Site, UpdateWebhookOptions, Webhook, WebhookList,
 } from "./generated.js";
 import type { CallOptions, Http } from "./http.js";
 
@@ -86,7 +86,7 @@ function path(id: string): string {
 }
 
 /** A verified message. */
-export type WebhookEvent = GrabEvent | MonitorEvent | CreditsEvent | OtherEvent;
+export type WebhookEvent = GrabEvent | MonitorEvent | SiteEvent | CreditsEvent | OtherEvent;
 
 interface EventMembers {
   /** Id of the message, the same at every attempt. Store it to recognise repetitions. */
@@ -112,6 +112,15 @@ export interface MonitorEvent extends EventMembers {
     monitor: Monitor;
     /** The run that the message is about. */
     run: MonitorRun;
+  };
+}
+
+/** A job that captures a site has ended. */
+export interface SiteEvent extends EventMembers {
+  type: "site.finished";
+  data: {
+    /** The job, as `sites.get` returns it. */
+    site: Site;
   };
 }
 
@@ -141,6 +150,11 @@ export function isGrabEvent(event: WebhookEvent): event is GrabEvent {
 /** Whether a message is about a monitor. */
 export function isMonitorEvent(event: WebhookEvent): event is MonitorEvent {
   return ["monitor.changed", "monitor.failed", "monitor.recovered"].includes(event.type);
+}
+
+/** Whether a message is about a job that captures a site. */
+export function isSiteEvent(event: WebhookEvent): event is SiteEvent {
+  return event.type === "site.finished";
 }
 
 /** Whether a message is about a low balance. */

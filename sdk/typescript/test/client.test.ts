@@ -235,6 +235,42 @@ test("monitor is created, listed over pages, accepted and deleted", async () => 
   });
 });
 
+test("site is captured, listed over pages, canceled and deleted", async () => {
+  const page = (one: object, has_more: boolean) => json(200, { data: [one], has_more });
+  const jobs = [page({ id: "s" }, true), page({ id: "t" }, false)];
+  const pages = [page({ number: 1, url: "https://example.com/1" }, true), page({ number: 2, url: "https://example.com/2" }, false)];
+  const responders = [json(202, { id: "s" }), ...jobs, ...pages, json(200, { id: "s" })];
+  await FakeService.with([...responders, (response) => response.writeHead(204).end()], async (client, service) => {
+    const options = { max_pages: 20, capture: { width: 800 } };
+    assert.equal((await client.sites.create("https://example.com/", options)).id, "s");
+    const found = [];
+    for await (const site of client.sites.list({ limit: 1 })) found.push(site.id);
+    for await (const page of client.sites.pages("s")) found.push(page.url);
+    assert.deepEqual(found, ["s", "t", "https://example.com/1", "https://example.com/2"]);
+    await client.sites.cancel("s");
+    await client.sites.delete("s");
+    const sent = service.received.map(({ method, url, body }) => [method, url, body && JSON.parse(body)]);
+    assert.deepEqual(sent, [
+      ["POST", "/v1/sites", { ...options, url: "https://example.com/" }],
+      ["GET", "/v1/sites?limit=1", ""],
+      ["GET", "/v1/sites?limit=1&starting_after=s", ""],
+      ["GET", "/v1/sites/s/pages", ""],
+      ["GET", "/v1/sites/s/pages?starting_after=1", ""],
+      ["POST", "/v1/sites/s/cancel", {}],
+      ["DELETE", "/v1/sites/s", ""],
+    ]);
+  });
+});
+
+test("misspelled capture option of a site is refused before it is sent", async () => {
+  await FakeService.with([json(202, { id: "s" })], async (client, service) => {
+    const capture = { width: 800, widht: 800 };
+    assert.throws(() => client.sites.create({ sitemap: "https://example.com/sitemap.xml" }, { capture }), TypeError);
+    assert.throws(() => client.sites.get(""), TypeError);
+    assert.equal(service.received.length, 0);
+  });
+});
+
 test("misspelled capture option of a monitor is refused before it is sent", async () => {
   await FakeService.with([json(201, { id: "m" })], async (client, service) => {
     const capture = { url: "https://example.com/", widht: 800 };

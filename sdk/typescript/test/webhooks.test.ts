@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { Webhook } from "standardwebhooks";
 
 import { EventParser } from "../src/events.js";
-import { WebhookVerificationError, isGrabEvent, isMonitorEvent, verifyWebhook } from "../src/index.js";
+import { WebhookVerificationError, isGrabEvent, isMonitorEvent, isSiteEvent, verifyWebhook } from "../src/index.js";
 
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const OLD_SECRET = "whsec_K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9";
@@ -20,6 +20,14 @@ function signed(body = BODY, secret = SECRET): Record<string, string> {
   const signature = new Webhook(secret).sign("msg_1", new Date(now), body);
   return { "webhook-id": "msg_1", "webhook-timestamp": String(AT), "webhook-signature": signature };
 }
+
+test("message about a site has the job", async () => {
+  const data = { site: { id: "s", state: "done" } };
+  const body = JSON.stringify({ ...(JSON.parse(BODY) as object), type: "site.finished", data });
+  const event = await verifyWebhook(body, signed(body), SECRET, { now });
+  assert.ok(isSiteEvent(event) && !isMonitorEvent(event));
+  assert.deepEqual([event.data.site.id, event.data.site.state], ["s", "done"]);
+});
 
 test("message about a monitor has the monitor and its run", async () => {
   const data = { monitor: { id: "m" }, run: { id: "r", outcome: "changed" } };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Path, Query};
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, COOKIE, LOCATION, SET_COOKIE, WWW_AUTHENTICATE};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, COOKIE, HOST, LOCATION, SET_COOKIE, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse};
 use axum::routing::{MethodRouter, get};
@@ -34,7 +34,14 @@ pub(super) fn routes() -> Router {
         .merge(scripts())
         .merge(layouts())
         .route("/headers", get(headers))
+        .route("/pages.txt", get(pages))
         .route("/embed", get(embed))
+}
+
+/// A sitemap: a list of three pages.
+async fn pages(headers: HeaderMap) -> String {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    ["", "?page=2", "?page=3"].map(|query| format!("http://{host}/tiny{query}\n")).concat()
 }
 
 fn failures() -> Router {

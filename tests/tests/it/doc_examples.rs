@@ -12,7 +12,7 @@ use grabd_tests::programs::{node, root, run};
 use crate::crash_recovery::service::grabd_binary;
 
 /// The pages with examples for callers.
-const PAGES: [&str; 15] = [
+const PAGES: [&str; 16] = [
     "README.md",
     "docs/BLOCKING.md",
     "docs/FILES.md",
@@ -20,6 +20,7 @@ const PAGES: [&str; 15] = [
     "docs/MONITORS.md",
     "docs/PROXIES.md",
     "docs/RATES.md",
+    "docs/SITES.md",
     "docs/WEBHOOKS.md",
     "docs/guide/AUTOMATION.md",
     "docs/guide/CAPTURES.md",
@@ -31,12 +32,13 @@ const PAGES: [&str; 15] = [
 ];
 
 /// Examples that are not run here, by what is in them, and why.
-const NOT_RUN: [(&str, &str); 7] = [
+const NOT_RUN: [(&str, &str); 8] = [
     ("script/run", "builds and starts a service"),
     ("admin user create", "a command of the operator, which other tests run"),
     ("export GRAB_API_KEY=", "sets the key by hand"),
     ("export GRAB_BASE_URL=", "sets the variables by hand; the programs of its page are run"),
     ("grab --from tests/", "the command line client's own tests run it"),
+    ("grab site https://", "requests pages of a public site; the command line client's own tests capture one"),
     ("int(one[\"phash\"], 16)", "a line within a program"),
     ("app.post(", "a part of a server, which the tests of webhooks verify with the same library"),
 ];

@@ -233,12 +233,13 @@ async fn reflection_lists_public_services_and_each_has_a_health_status() -> Resu
         "MonitorService",
         "PricingService",
         "ProxyService",
+        "SiteService",
         "UsageService",
         "WebhookService",
     ]
     .map(|name| format!("grabd.v1.{name}"));
-    assert_eq!(listed[..8], public);
-    assert_eq!(listed[8..], ["grpc.health.v1.Health"]);
+    assert_eq!(listed[..9], public);
+    assert_eq!(listed[9..], ["grpc.health.v1.Health"]);
 
     let mut health = HealthClient::new(channel);
     for service in public.into_iter().chain([String::new()]) {

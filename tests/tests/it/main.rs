@@ -51,6 +51,7 @@ mod reading;
 mod reuse;
 mod sdk;
 mod secrets;
+mod sites;
 mod slices;
 mod steps;
 mod strangers;

@@ -5,7 +5,7 @@ use grabd_tests::harness::TestApp;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::monitors;
+use crate::{monitors, sites};
 
 /// Calls operations and validates the responses against the OpenAPI document.
 struct DocumentedApi<'a> {
@@ -85,6 +85,36 @@ async fn monitors_match(api: &DocumentedApi<'_>, key: &str) -> Result<()> {
     Ok(())
 }
 
+/// Site jobs while they run and after their end.
+async fn sites_match(api: &DocumentedApi<'_>, key: &str) -> Result<()> {
+    let body = json!({ "url": "https://93.184.215.14/", "requests_per_minute": 120, "include": ["/a/*"] });
+    let created = api.call(Method::POST, "/sites", "/sites", key, Some(&body)).await?;
+    let path = format!("/sites/{}", created["id"].as_str().context("id")?);
+    sites::finished(api.app, key, &path).await?;
+    let body = json!({ "sitemap": "https://93.184.215.14/sitemap.xml", "capture": { "width": 640 } });
+    let created = api.call(Method::POST, "/sites", "/sites", key, Some(&body)).await?;
+    let second = format!("/sites/{}", created["id"].as_str().context("id")?);
+    let (pages, unknown) = (format!("{path}/pages"), format!("{path}/pages?starting_after=x"));
+    for (template, path) in [
+        ("/sites", "/sites?limit=1"),
+        ("/sites", "/sites?limit=0"),
+        ("/sites/{id}", path.as_str()),
+        ("/sites/{id}", second.as_str()),
+        ("/sites/{id}", "/sites/none"),
+        ("/sites/{id}/pages", pages.as_str()),
+        ("/sites/{id}/pages", unknown.as_str()),
+    ] {
+        api.call(Method::GET, template, path, key, None).await?;
+    }
+    let cancel = format!("{second}/cancel");
+    let canceled = api.call(Method::POST, "/sites/{id}/cancel", &cancel, key, None).await?;
+    assert_ne!(canceled["state"], "discovering");
+    api.call(Method::POST, "/sites", "/sites", key, Some(&json!({}))).await?;
+    api.call(Method::DELETE, "/sites/{id}", &path, key, None).await?;
+    api.call(Method::DELETE, "/sites/{id}", &path, key, None).await?;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn responses_match_the_openapi_document() -> Result<()> {
     let app = TestApp::start(2, &[]).await?;
@@ -138,6 +168,7 @@ async fn responses_match_the_openapi_document() -> Result<()> {
         api.call(get.clone(), template, path, key, None).await?;
     }
     monitors_match(&api, test).await?;
+    sites_match(&api, test).await?;
     api.call(Method::DELETE, "/grabs/{id}", &path, live, None).await?;
     api.call(Method::DELETE, "/grabs/{id}", &path, test, None).await?;
     app.finish().await

@@ -10,5 +10,6 @@ mod one;
 mod proxy;
 mod rig;
 mod settings;
+mod site;
 mod verify;
 mod webhooks;

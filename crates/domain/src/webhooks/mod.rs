@@ -25,13 +25,15 @@ pub enum Event {
     MonitorFailed,
     /// A run of a monitor is done, after failed ones that were reported.
     MonitorRecovered,
+    /// A job that captures a site has ended.
+    SiteFinished,
     /// A test message, sent on request.
     Test,
 }
 
 impl Event {
     /// The events that endpoints can subscribe to.
-    pub const SUBSCRIBABLE: [Self; 7] = [
+    pub const SUBSCRIBABLE: [Self; 8] = [
         Self::GrabDone,
         Self::GrabFailed,
         Self::GrabChanged,
@@ -39,6 +41,7 @@ impl Event {
         Self::MonitorChanged,
         Self::MonitorFailed,
         Self::MonitorRecovered,
+        Self::SiteFinished,
     ];
 
     /// The name in the contract.
@@ -51,6 +54,7 @@ impl Event {
             Self::MonitorChanged => "monitor.changed",
             Self::MonitorFailed => "monitor.failed",
             Self::MonitorRecovered => "monitor.recovered",
+            Self::SiteFinished => "site.finished",
             Self::Test => "webhook.test",
         }
     }

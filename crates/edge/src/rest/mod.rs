@@ -45,6 +45,7 @@ mod request_id;
 pub(crate) mod request_layer;
 mod routes;
 mod several;
+mod sites;
 mod state;
 mod usage;
 mod watch;

@@ -13,7 +13,7 @@ use super::methods::allow_methods;
 use super::state::{Edge, Options};
 use super::{
     batch, create, delete, docs, events, fetch, links, list, monitors, openapi, paths, pricing, proxies, read,
-    request_layer, usage, webhooks,
+    request_layer, sites, usage, webhooks,
 };
 use crate::transport::Transport;
 
@@ -51,6 +51,10 @@ pub(super) fn routes() -> Vec<Route> {
         ),
         ("/v1/monitors/{id}/runs", "GET, HEAD, OPTIONS", get(monitors::runs)),
         ("/v1/monitors/{id}/accept", "POST, OPTIONS", post(monitors::accept)),
+        ("/v1/sites", "GET, HEAD, POST, OPTIONS", get(sites::list).post(sites::create)),
+        ("/v1/sites/{id}", "GET, HEAD, DELETE, OPTIONS", get(sites::fetch).delete(sites::delete)),
+        ("/v1/sites/{id}/pages", "GET, HEAD, OPTIONS", get(sites::pages)),
+        ("/v1/sites/{id}/cancel", "POST, OPTIONS", post(sites::cancel)),
         ("/v1/webhooks", "GET, HEAD, POST, OPTIONS", get(webhooks::list).post(webhooks::create)),
         (
             "/v1/webhooks/{id}",

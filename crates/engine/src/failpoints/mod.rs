@@ -39,6 +39,14 @@ pub(crate) enum Step {
     RunEnded,
     /// A run was finished; no mail was sent.
     RunFinished,
+    /// A site job was leased; its step has not begun.
+    SiteLeased,
+    /// The capture of a page of a site was noted; its grab is not created.
+    PageStarted,
+    /// The grab of a page was created; the page does not name it.
+    PageCreated,
+    /// The grab of a page has ended; its result is not stored.
+    PageEnded,
 }
 
 /// The armed failpoints. Empty except in tests.
@@ -59,7 +67,7 @@ mod armed {
 
     use super::{Failpoints, GrabId, Step};
 
-    const STEPS: [(&str, Step); 11] = [
+    const STEPS: [(&str, Step); 15] = [
         ("created", Step::Created),
         ("assigned", Step::Assigned),
         ("rendered", Step::Rendered),
@@ -71,6 +79,10 @@ mod armed {
         ("run_created", Step::RunCreated),
         ("run_ended", Step::RunEnded),
         ("run_finished", Step::RunFinished),
+        ("site_leased", Step::SiteLeased),
+        ("page_started", Step::PageStarted),
+        ("page_created", Step::PageCreated),
+        ("page_ended", Step::PageEnded),
     ];
 
     /// The entry that ends polls.

@@ -113,7 +113,12 @@ impl MonitorMail {
                 Some(Self::Failed { reason })
             }
             Event::MonitorRecovered => Some(Self::Recovered),
-            Event::GrabDone | Event::GrabFailed | Event::GrabChanged | Event::CreditsLow | Event::Test => None,
+            Event::GrabDone
+            | Event::GrabFailed
+            | Event::GrabChanged
+            | Event::CreditsLow
+            | Event::SiteFinished
+            | Event::Test => None,
         }
     }
 }
@@ -178,6 +183,20 @@ pub(crate) fn monitor(
          You get this e-mail because you are an owner of the team, or were chosen to get its alerts.\n"
     );
     MailMessage { to, subject: format!("{subject}: monitor \"{name}\" for grabd at {host}"), text }
+}
+
+/// The mail about a site job that has ended because its team has no credits. The name of the team is left out if it is unfit.
+pub(crate) fn site_out_of_credits(to: Email, name: &str, team_name: &str, host: &str, link: &str) -> MailMessage {
+    let team =
+        TeamName::parse(team_name).map_or_else(|_| "your team".to_owned(), |name| format!("the team \"{name}\""));
+    let text = format!(
+        "Site job \"{name}\" of {team} on grabd at {host}:\n\n\
+         The team has no credits left, so that the job has ended before all its pages were captured. Start it again once \
+         there are credits.\n\n\
+         To see what was captured, open this link:\n\n{link}\n\n\
+         You get this e-mail because you are an owner of the team, or were chosen to get its alerts.\n"
+    );
+    MailMessage { to, subject: format!("No credits left: site job \"{name}\" for grabd at {host}"), text }
 }
 
 /// What a user is told about their second factor.

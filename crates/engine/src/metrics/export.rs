@@ -24,6 +24,8 @@ impl Core {
             monitors_overdue,
             evidence_timestamps,
             proxy_failures,
+            sites,
+            sites_overdue,
             payments,
             waiting,
             watched,
@@ -80,6 +82,9 @@ impl Core {
         registry.register_with_unit("monitors_overdue", help, Unit::Seconds, monitors_overdue.clone());
         let help = "Requests for time stamps of evidence, by result";
         registry.register("evidence_timestamps", help, evidence_timestamps.clone());
+        registry.register("site_jobs", "Site jobs that have ended, by state", sites.clone());
+        let help = "How long the site job that is due longest has been due; 0 if none is";
+        registry.register_with_unit("site_jobs_overdue", help, Unit::Seconds, sites_overdue.clone());
         registry.register("webhooks_waiting", "Deliveries before their first attempt", webhooks_waiting.clone());
         registry.register("mail_failed", "E-mail messages that could not be sent", mail_failed.clone());
         let help = "When the last backup by `grabd admin backup` was complete; 0 if there is none";
@@ -112,6 +117,8 @@ impl Core {
         metrics.oldest_waiting.set(i64::try_from(age).unwrap_or(i64::MAX));
         let overdue = self.store.monitors().oldest_due(now).await?.map_or(0, |due| now.since(due).as_secs());
         metrics.monitors_overdue.set(i64::try_from(overdue).unwrap_or(i64::MAX));
+        let overdue = self.store.sites().oldest_due(now).await?.map_or(0, |due| now.since(due).as_secs());
+        metrics.sites_overdue.set(i64::try_from(overdue).unwrap_or(i64::MAX));
         let backlog = self.store.operator().delivery_backlog().await?;
         metrics.webhooks_waiting.set(i64::try_from(backlog.waiting).unwrap_or(i64::MAX));
         metrics.backup_at.set(self.store.audit().last_backup().await?.map_or(0, |at| at.as_ms() / 1000));

@@ -9,6 +9,7 @@ use grabd_domain::faults::ErrorCause;
 use grabd_domain::grabs::{Class, FailureReason, Grab, State};
 use grabd_domain::monitor::RunOutcome;
 use grabd_domain::proxies::ProxyProblem;
+use grabd_domain::site::SiteState;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -28,6 +29,8 @@ pub(crate) struct Metrics {
     monitors_overdue: Gauge,
     evidence_timestamps: Family<ResultLabel, Counter>,
     proxy_failures: Family<ReasonLabel, Counter>,
+    sites: Family<SiteLabel, Counter>,
+    sites_overdue: Gauge,
     payments: Family<ResultLabel, Counter>,
     waiting: Family<ModeLabel, Gauge>,
     watched: Gauge,
@@ -118,6 +121,11 @@ struct OutcomeLabel {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SiteLabel {
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ResultLabel {
     result: &'static str,
 }
@@ -139,6 +147,8 @@ impl Default for Metrics {
             monitors_overdue: Gauge::default(),
             evidence_timestamps: Family::default(),
             proxy_failures: Family::default(),
+            sites: Family::default(),
+            sites_overdue: Gauge::default(),
             payments: Family::default(),
             waiting: Family::default(),
             watched: Gauge::default(),
@@ -217,6 +227,9 @@ impl Metrics {
         }
         for problem in ProxyProblem::ALL {
             drop(self.proxy_failures.get_or_create(&ReasonLabel { reason: problem.as_str() }));
+        }
+        for state in SiteState::ALL.into_iter().filter(|state| !state.is_open()) {
+            drop(self.sites.get_or_create(&SiteLabel { state: state.as_str() }));
         }
         for result in PAYMENT_RESULTS {
             drop(self.payments.get_or_create(&ResultLabel { result }));
@@ -299,6 +312,11 @@ impl Metrics {
     /// Counts a grab that failed because of the proxy of its team.
     pub(crate) fn proxy_failed(&self, problem: ProxyProblem) {
         self.proxy_failures.get_or_create(&ReasonLabel { reason: problem.as_str() }).inc();
+    }
+
+    /// Counts a site job that has ended.
+    pub(crate) fn site_ended(&self, state: SiteState) {
+        self.sites.get_or_create(&SiteLabel { state: state.as_str() }).inc();
     }
 
     /// Counts a message that was given up.

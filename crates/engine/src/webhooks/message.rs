@@ -1,10 +1,11 @@
 //! The message body: the event, and the grab as returned by `GET /v1/grabs/{id}`, the balance, or the
-//! monitor and its run.
+//! monitor and its run, or the site job.
 
-use grabd_api::{MessageData, MonitorEvent, MonitorRun, SLICE_KIND, TestedWebhook, WebhookMessage};
+use grabd_api::{MessageData, MonitorEvent, MonitorRun, SLICE_KIND, SiteEvent, TestedWebhook, WebhookMessage};
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::DeliveryId;
+use grabd_domain::site::Site;
 use grabd_domain::webhooks::{Event, message_id};
 use grabd_store::low_balance::LowBalance;
 use grabd_store::monitors::MonitorAlert;
@@ -12,6 +13,7 @@ use grabd_store::webhooks::MessageContent;
 
 use crate::api_grab::api_grab;
 use crate::api_monitor::{api_monitor, api_run};
+use crate::api_site::api_site;
 
 /// Documented maximum size of a message.
 const MAX_BYTES: usize = 20_000;
@@ -82,6 +84,24 @@ pub(crate) fn monitor_message(alert: &MonitorAlert, id: DeliveryId, at: Timestam
     }
 }
 
+/// Composes the message about a site job that has ended. If it would be too long, long options of its captures and its patterns are
+/// left out.
+pub(crate) fn site_message(site: &Site, id: DeliveryId, at: Timestamp) -> String {
+    let compose = |site: grabd_api::Site<'_>| {
+        let data = MessageData::Site(Box::new(SiteEvent { site }));
+        message(id, Event::SiteFinished, at, Environment::Live, data)
+    };
+    let whole = compose(api_site(site));
+    if whole.len() < MAX_BYTES {
+        return whole;
+    }
+    let mut shorter = api_site(site);
+    shorter.capture.clear();
+    shorter.include.clear();
+    shorter.exclude.clear();
+    compose(shorter)
+}
+
 fn message(id: DeliveryId, event: Event, at: Timestamp, environment: Environment, data: MessageData<'_>) -> String {
     let message = WebhookMessage {
         id: message_id(id).into(),
@@ -104,11 +124,12 @@ mod tests {
         Findings, Grab, GrabFile, GrabSlice, GrabViewport, ImageKey, OpenGraph, PageInfo, PerceptualHash, Region,
         RenderMetadata, SettledBy, SlicePlace, State, Timings, ViewportSize, Warning,
     };
-    use grabd_domain::ids::{EndpointId, GrabId, MonitorId, RunId, TeamId, UserId};
+    use grabd_domain::ids::{EndpointId, GrabId, MonitorId, RunId, SiteId, TeamId, UserId};
     use grabd_domain::monitor::{
         Change, MAX_TEXT_CHANGES, Monitor, MonitorRequest, MonitorSpec, MonitorState, Progress, Run, RunOutcome,
         TEXT_CHANGE_CHARS, TextChange,
     };
+    use grabd_domain::site::{PageCounts, SiteRequest, SiteSpec, SiteState};
     use serde_json::{Value, json};
     use uuid::Uuid;
 
@@ -296,6 +317,41 @@ mod tests {
         let left = |message: &Value| message["data"]["run"]["text_changes"].as_array().map_or(0, Vec::len);
         assert_eq!(left(&short), MAX_TEXT_CHANGES);
         assert!((1..MAX_TEXT_CHANGES).contains(&left(&long)), "{long}");
+    }
+
+    #[test]
+    fn long_options_of_a_site_job_are_dropped_to_limit_the_size() {
+        let message = |pattern: &str| {
+            let request = SiteRequest {
+                url: Some("https://example.com/".into()),
+                include: vec![pattern.into(); 20],
+                exclude: vec![pattern.into(); 20],
+                ..SiteRequest::default()
+            };
+            let (id, at) = (SiteId(Uuid::nil()), Timestamp::from_ms(0));
+            let site = Site {
+                id,
+                team: TeamId(Uuid::nil()),
+                environment: Environment::Live,
+                creator: Principal::User(UserId(Uuid::nil())),
+                spec: SiteSpec::parse(&request, 1000, false).unwrap(),
+                state: SiteState::Done,
+                error: None,
+                pages: PageCounts::default(),
+                created_at: at,
+                updated_at: at,
+                finished_at: Some(at),
+            };
+            let text = site_message(&site, DeliveryId(Uuid::nil()), at);
+            assert!(text.len() < MAX_BYTES, "{} bytes", text.len());
+            serde_json::from_str::<Value>(&text).unwrap()
+        };
+        let short = message("/a/*");
+        assert_eq!((&short["type"], &short["data"]["site"]["state"]), (&json!("site.finished"), &json!("done")));
+        assert_eq!(short["data"]["site"]["include"].as_array().map(Vec::len), Some(20));
+        let long = message(&format!("/{}", "☃".repeat(199)));
+        assert_eq!(long["data"]["site"]["include"], json!([]));
+        assert_eq!(long["data"]["site"]["url"], json!("https://example.com/"));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub use endpoints::{
     teams_with_unknown_endpoints,
 };
 pub use grabd_store::webhooks::{Deliveries, Message};
-pub(crate) use message::{low_balance_message, monitor_message};
+pub(crate) use message::{low_balance_message, monitor_message, site_message};
 pub use secret::Secret;
 
 /// Capacity of the channel of recorded attempts.

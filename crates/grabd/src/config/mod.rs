@@ -47,6 +47,7 @@ mod secret;
 mod secrets;
 mod security;
 mod service;
+mod sites;
 mod webhooks;
 
 pub(crate) use abuse::operations;
@@ -83,6 +84,7 @@ pub use secret::Secret;
 pub use secrets::Secrets;
 pub use security::Security;
 pub use service::Service;
+pub use sites::Sites;
 pub use webhooks::Webhooks;
 
 use overrides::Overrides;
@@ -121,6 +123,7 @@ pub struct Config {
     pub monitors: Monitors,
     pub evidence: Evidence,
     pub proxies: Proxies,
+    pub sites: Sites,
     pub secrets: Secrets,
     pub security: Security,
     pub pricing: Pricing,
@@ -202,6 +205,7 @@ impl Config {
         self.limits.validate(&mut problems);
         self.monitors.validate(&mut problems);
         self.evidence.validate(&mut problems);
+        self.sites.validate(&mut problems);
         self.abuse.validate(&mut problems);
         self.browser.validate(&self.http.public_url, &mut problems);
         self.capture.validate(&mut problems);

@@ -80,6 +80,7 @@ pub async fn start_core(
                 identity: config.agent(),
                 evidence_timestamp_url: config.evidence.timestamp_url(),
                 has_proxies: config.proxies.enabled,
+                sites: config.sites.limits(),
                 ..operations(&config.abuse, &config.audit)
             },
         },

@@ -20,6 +20,7 @@ use crate::entities::{
     api_key, device, email_verification, member, monitor, oauth_grant, oauth_ticket, password_reset, proxy, session,
     user, webhook_endpoint,
 };
+use crate::open_sites::cancel_sites;
 use crate::webhooks::cancel_pending;
 
 struct NewVerification {
@@ -174,7 +175,7 @@ pub(super) async fn verify(tx: &Tx, user: UserId, now: Timestamp) -> Result<bool
 
 /// Gives the account to the reader of its mail: verifies the address, sets the password, and voids all access that
 /// somebody else may have made before: sessions, devices, links, apps, and the keys, webhooks and proxies of teams
-/// without other members, whose monitors are paused.
+/// without other members, whose monitors are paused and whose site jobs are canceled.
 pub(super) async fn take_over(tx: &Tx, user: UserId, password_hash: &str, now: Timestamp) -> Result<()> {
     user::Entity::update_many()
         .col_expr(user::Column::PasswordHash, Expr::value(password_hash.to_owned()))
@@ -201,6 +202,7 @@ pub(super) async fn take_over(tx: &Tx, user: UserId, password_hash: &str, now: T
     monitors.exec(tx).await?;
     // They would read what captures send.
     proxy::Entity::delete_many().filter(proxy::Column::TeamId.is_in(teams.iter().copied())).exec(tx).await?;
+    cancel_sites(tx, &teams, now).await?;
     let endpoints = webhook_endpoint::Entity::find()
         .filter(webhook_endpoint::Column::TeamId.is_in(teams))
         .lock(LockType::Update)

@@ -79,6 +79,8 @@ pub(crate) const fn event(event: Event) -> (i16, i16, Option<i16>) {
         Event::MonitorChanged => (2, 0, Some(0)),
         Event::MonitorFailed => (2, 0, Some(1)),
         Event::MonitorRecovered => (2, 0, Some(2)),
+        // The combination is free. SQLite cannot extend the check of `monitor_event`.
+        Event::SiteFinished => (2, 1, Some(0)),
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) mod row_progress;
 pub(crate) mod schema_step;
 pub(crate) mod second_factor;
 pub(crate) mod session;
+pub(crate) mod site;
+pub(crate) mod site_page;
 pub(crate) mod team;
 pub(crate) mod team_limit;
 pub(crate) mod team_storage;

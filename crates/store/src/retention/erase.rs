@@ -24,22 +24,24 @@ use crate::entities::{
 };
 use crate::grabs::images::bulk_deletion;
 use crate::monitors::{erase_monitors, stop_monitors};
+use crate::open_sites::cancel_sites;
 use crate::padded::padded;
+use crate::sites::erase_sites;
 use crate::webhooks::disable;
 
 /// The name of a deleted team, in the ledger's pages of operators.
 const DELETED_TEAM: &str = "Deleted team";
 /// What replaces personal data in the audit trail. A trigger allows no other change.
 const ERASED: &str = "(erased)";
-/// Entries of the audit trail that name a team in their details.
-const NAMING: [&str; 3] = ["team.create", "team.rename", "team.suspend"];
+/// Entries of the audit trail that have the name of a team, a monitor or a site job in their details.
+const NAMING: [&str; 5] = ["team.create", "team.rename", "team.suspend", "monitor.create", "site.create"];
 /// Deleted teams and users whose erasure is continued at a time.
 const ERASURES: u64 = 10;
 
 /// What is still to be erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Erasure {
-    /// Grabs, webhooks, monitors and names of a deleted team.
+    /// Grabs, webhooks, monitors, site jobs and names of a deleted team.
     Team(TeamId),
     /// Traces of a deleted user in the audit trail.
     User(UserId),
@@ -140,7 +142,7 @@ impl Retention<'_> {
     }
 
     /// Deletes up to `limit` ended grabs of a deleted team, schedules their images for deletion, and deletes up to
-    /// `limit` webhook deliveries and runs of monitors. Returns whether something is left.
+    /// `limit` webhook deliveries and runs of monitors, and some site jobs. Returns whether something is left.
     ///
     /// # Errors
     /// Database errors only.
@@ -214,6 +216,7 @@ async fn delete_team(tx: &Tx, team: Uuid, now: Timestamp) -> Result<()> {
     member::Entity::delete_many().filter(member::Column::TeamId.eq(team)).exec(tx).await?;
     // Monitors are locked before endpoints, as when a run is finished.
     stop_monitors(tx, TeamId(team)).await?;
+    cancel_sites(tx, &[team], now).await?;
     let endpoints = webhook_endpoint::Entity::find()
         .filter(webhook_endpoint::Column::TeamId.eq(team))
         .lock(LockType::Update)
@@ -299,11 +302,13 @@ impl Transaction for EraseTeam {
         self.erase_webhooks(tx).await?;
         let has_requests = self.erase_requests(tx).await?;
         let has_monitors = erase_monitors(tx, self.team, self.limit).await?;
+        let has_sites = erase_sites(tx, self.team).await?;
         grab_tally::Entity::delete_many().filter(grab_tally::Column::TeamId.eq(self.team.0)).exec(tx).await?;
         let of_team = grab::Column::TeamId.eq(self.team.0);
         let has_grabs = grab::Entity::find().filter(of_team).limit(1).one(tx).await?.is_some();
         let endpoints = webhook_endpoint::Entity::find().filter(webhook_endpoint::Column::TeamId.eq(self.team.0));
-        let is_left = has_requests || has_monitors || has_grabs || endpoints.limit(1).one(tx).await?.is_some();
+        let has_lists = has_requests || has_monitors || has_sites;
+        let is_left = has_lists || has_grabs || endpoints.limit(1).one(tx).await?.is_some();
         if !is_left {
             idem::Entity::delete_many().filter(idem::Column::TeamId.eq(self.team.0)).exec(tx).await?;
             team_storage::Entity::delete_many().filter(team_storage::Column::TeamId.eq(self.team.0)).exec(tx).await?;

@@ -48,6 +48,7 @@ mod second_factor;
 mod service_lock;
 mod set_aside;
 mod shared_reads;
+mod sites;
 mod sqlite;
 mod steps;
 mod storage;

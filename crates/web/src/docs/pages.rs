@@ -78,6 +78,7 @@ pub(super) const SOURCES: &[Source] = &[
         "Pages that are captured by a schedule, and alerts when they change."
     ),
     source!("docs/PROXIES.md", "proxies", GUIDES, "Pages that are loaded through a server of yours."),
+    source!("docs/SITES.md", "sites", GUIDES, "Many pages of one site, found from its links or its sitemap."),
     source!("docs/MCP.md", "mcp", GUIDES, "Screenshots for assistants and agents."),
     source!("docs/CONNECTING.md", "connecting", GUIDES, "Sign-in of apps by OAuth."),
     source!("docs/GRPC.md", "grpc", GUIDES, "The same services over gRPC, for callers inside your network."),

@@ -10,14 +10,14 @@ use super::view::{ImageState, View};
 use crate::team::TeamContext;
 
 /// A grab in the gallery.
-pub(super) struct Card {
-    pub(super) view: View,
+pub(crate) struct Card {
+    pub(crate) view: View,
     /// The outline of the sign of a tile without an image, in a square of 24 units.
-    pub(super) sign: &'static str,
-    pub(super) width: u32,
-    pub(super) height: u32,
+    pub(crate) sign: &'static str,
+    pub(crate) width: u32,
+    pub(crate) height: u32,
     /// Options that make the capture differ from others of its page, such as `phone · dark · full page`. May be empty.
-    pub(super) tags: String,
+    pub(crate) tags: String,
 }
 
 const CLOCK: &str = "M12 3a9 9 0 1 0 0 18a9 9 0 1 0 0-18M12 7v5l3.5 2";
@@ -49,7 +49,7 @@ impl CardUpdate {
 }
 
 impl Card {
-    pub(super) fn of(grab: &Grab, at: &TeamContext) -> Self {
+    pub(crate) fn of(grab: &Grab, at: &TeamContext) -> Self {
         let view = View::of(grab, at);
         let sign = match view.tile {
             "queued" => CLOCK,

@@ -2,7 +2,7 @@
 //! pages.
 
 pub(crate) mod capture;
-mod card;
+pub(crate) mod card;
 pub(crate) mod compare;
 pub(crate) mod delete;
 pub(crate) mod delete_selected;

@@ -63,8 +63,8 @@ struct ScopeChoice {
 /// Labels and explanations of scopes.
 const fn describe(scope: Scope) -> (&'static str, &'static str) {
     match scope {
-        Scope::Read => ("Read", "See captures, their images, monitors and the usage."),
-        Scope::Create => ("Create", "Capture pages, and create, change and delete monitors."),
+        Scope::Read => ("Read", "See captures, their images, monitors, sites and the usage."),
+        Scope::Create => ("Create", "Capture pages and sites, and create, change and delete monitors."),
         Scope::Manage => ("Manage", "Manage webhooks, which receive captures, and proxies, and delete images."),
     }
 }

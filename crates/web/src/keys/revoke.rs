@@ -28,7 +28,7 @@ pub(crate) async fn show(
         subject: &key.name,
         consequences: &[
             "Requests with this key are refused immediately.",
-            "This cannot be undone. Captures, monitors and webhooks made with it are kept.",
+            "This cannot be undone. Captures, monitors, site jobs and webhooks made with it are kept.",
         ],
         button: "Revoke",
         is_final: true,

@@ -82,6 +82,7 @@ impl Sentence<'_> {
             "proxy.change" => self.about_team(" changed a proxy of "),
             "proxy.password" => self.about_team(" replaced the password of a proxy of "),
             "proxy.delete" => self.about_team(" deleted a proxy of "),
+            action if action.starts_with("site.") => self.site(action, detail),
             "webhook.secret" => self.about_team(" replaced the secret of a webhook of "),
             "credits.grant" => self.grant(detail),
             "subscription.cancel" => self.about_team(" cancelled the subscription of "),
@@ -301,6 +302,20 @@ impl Sentence<'_> {
         self.about_team(" of ");
     }
 
+    /// The detail is the name of the site job, if it was stored.
+    fn site(&mut self, action: &str, name: Option<&str>) {
+        let words = match action {
+            "site.create" => " created",
+            "site.cancel" => " canceled",
+            _ => " deleted",
+        };
+        match name {
+            Some(_) => self.quoted(&format!("{words} the site job "), name),
+            None => self.text(&format!("{words} a site job")),
+        }
+        self.about_team(" of ");
+    }
+
     fn grant(&mut self, detail: Option<&str>) {
         let (credits, reason) = detail.unwrap_or("credits").split_once(": ").unzip();
         let credits = credits.or(detail).unwrap_or("credits");
@@ -449,6 +464,7 @@ mod tests {
                 "anna@example.com created the monitor “Shoes” of team Acme",
             ),
             (entry(&anna, "monitor.accept", ID, None), "anna@example.com accepted a capture of a monitor of team Acme"),
+            (entry(&anna, "site.cancel", ID, None), "anna@example.com canceled a site job of team Acme"),
             (entry(&anna, "second_factor.off", ID, None), "anna@example.com turned off their second factor"),
             (entry(&anna, "domain.deny", "example.com", None), "anna@example.com denied captures of example.com"),
             (entry("service", "user.expire", ID, None), "The service deleted an account that was never verified"),

@@ -173,6 +173,7 @@ pub(super) const fn event_name(event: Event) -> &'static str {
         Event::MonitorChanged => "Monitor: page changed",
         Event::MonitorFailed => "Monitor: runs fail",
         Event::MonitorRecovered => "Monitor: runs work again",
+        Event::SiteFinished => "Site job ended",
         Event::Test => "Test message",
     }
 }

@@ -19,6 +19,7 @@ from ._generated import (
     Batch,
     CaptureOptions,
     CreateMonitorOptions,
+    CreateSiteOptions,
     CreateWebhookOptions,
     Delivery,
     DeliveryList,
@@ -30,6 +31,10 @@ from ._generated import (
     MonitorRun,
     MonitorRunList,
     Pricing,
+    Site,
+    SiteList,
+    SitePage,
+    SitePageList,
     UpdateMonitorOptions,
     UpdateWebhookOptions,
     Usage,
@@ -80,6 +85,8 @@ class AsyncGrabd:
         """The webhooks of the key's team and environment."""
         self.monitors = AsyncMonitors(self)
         """The monitors of the key's team and environment."""
+        self.sites = AsyncSites(self)
+        """The jobs that capture many pages of one site, of the key's team and environment."""
 
     async def close(self) -> None:
         """Closes all connections."""
@@ -649,3 +656,76 @@ class AsyncMonitors:
         body = {} if grab_id is None else {"grab_id": grab_id}
         call = Call(method="POST", path=_core.monitor_path(id, "/accept"), body=body, timeout=timeout)
         return await self._client._get(call, Monitor)
+
+
+class AsyncSites:
+    """The jobs that capture many pages of one site. Use `AsyncGrabd.sites`."""
+
+    def __init__(self, client: AsyncGrabd) -> None:
+        self._client = client
+
+    async def create(
+        self,
+        url: str | None = None,
+        *,
+        sitemap: str | None = None,
+        capture: CaptureOptions | None = None,
+        timeout: float | None = None,
+        **members: Unpack[CreateSiteOptions],
+    ) -> Site:
+        """Captures the pages of a site: those that links lead to from `url`, or those of `sitemap`.
+
+        Returns the job at once; `get` says how far it is. `capture` has the capture options. Each capture that is done costs a
+        credit.
+        """
+        body = _core.site_body(url, sitemap, capture, members)
+        call = Call(method="POST", path="/sites", body=body, repeatable=False, timeout=timeout)
+        return await self._client._get(call, Site)
+
+    async def list(
+        self, *, limit: int | None = None, starting_after: str | None = None, timeout: float | None = None
+    ) -> AsyncIterator[Site]:
+        """All jobs, newest first. Further pages of `limit` jobs, 1 to 100, are fetched while you iterate."""
+        while True:
+            query = {"limit": limit, "starting_after": starting_after}
+            page = await self._client._get(Call(method="GET", path="/sites", query=query, timeout=timeout), SiteList)
+            for one in page.data:
+                yield one
+            if not page.has_more or not page.data:
+                return
+            starting_after = page.data[-1].id
+
+    async def get(self, id: str, *, timeout: float | None = None) -> Site:
+        """One job with its state and the numbers of its pages."""
+        return await self._client._get(Call(method="GET", path=_core.site_path(id), timeout=timeout), Site)
+
+    async def pages(
+        self,
+        id: str,
+        *,
+        limit: int | None = None,
+        starting_after: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[SitePage]:
+        """The pages of a job in the order in which they were found.
+
+        Further pages of the list, with `limit` entries, 1 to 100, are fetched while you iterate.
+        """
+        path = _core.site_path(id, "/pages")
+        while True:
+            query = {"limit": limit, "starting_after": starting_after}
+            page = await self._client._get(Call(method="GET", path=path, query=query, timeout=timeout), SitePageList)
+            for one in page.data:
+                yield one
+            if not page.has_more or not page.data:
+                return
+            starting_after = page.data[-1].number
+
+    async def cancel(self, id: str, *, timeout: float | None = None) -> Site:
+        """Stops a job: no more pages are found or captured. Captures that have begun are finished."""
+        call = Call(method="POST", path=_core.site_path(id, "/cancel"), body={}, timeout=timeout)
+        return await self._client._get(call, Site)
+
+    async def delete(self, id: str, *, timeout: float | None = None) -> None:
+        """Removes a job and the list of its pages. Its captures stay."""
+        await self._client._send(Call(method="DELETE", path=_core.site_path(id), timeout=timeout))

@@ -198,6 +198,10 @@ def monitor_path(id: str, more: str = "") -> str:
     return f"/monitors/{_segment(id)}{more}"
 
 
+def site_path(id: str, more: str = "") -> str:
+    return f"/sites/{_segment(id)}{more}"
+
+
 def delivery_path(id: str, delivery_id: str) -> str:
     return webhook_path(id, f"/deliveries/{_segment(delivery_id)}/redeliver")
 
@@ -269,6 +273,20 @@ def monitor_body(capture: str | BatchCapture | None, members: Mapping[str, Any])
     options: Mapping[str, Any] = {"url": capture} if isinstance(capture, str) else capture
     _check_names({name: value for name, value in options.items() if name != "url"})
     return {**members, "capture": options}
+
+
+def site_body(
+    url: str | None, sitemap: str | None, capture: CaptureOptions | None, members: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The body that creates a job for a site."""
+    if (url is None) == (sitemap is None):
+        raise TypeError("Give either the URL of a start page or `sitemap`.")
+    body: dict[str, Any] = {**members}
+    body |= {"url": url} if sitemap is None else {"sitemap": sitemap}
+    if capture is not None:
+        _check_names(capture)
+        body["capture"] = capture
+    return body
 
 
 def _check_names(options: Mapping[str, Any], hint: str = "") -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "Cookie",
     "CreateMonitorOptions",
     "CreateProxyOptions",
+    "CreateSiteOptions",
     "CreateWebhookOptions",
     "Credits",
     "CreditsExhaustedError",
@@ -84,6 +85,13 @@ __all__ = [
     "RateLimitExceededError",
     "RenderBlockedError",
     "RenderFailedError",
+    "Site",
+    "SiteError",
+    "SiteList",
+    "SitePage",
+    "SitePageCounts",
+    "SitePageError",
+    "SitePageList",
     "SsrfDetectedError",
     "Step",
     "StepDrag",
@@ -679,7 +687,7 @@ class CaptureOptions(TypedDict, total=False):
 class CreateWebhookOptions(TypedDict, total=False):
     """The webhook to register. Unknown members are ignored."""
 
-    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "monitor.changed", "monitor.failed", "monitor.recovered", "*"]]
+    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "monitor.changed", "monitor.failed", "monitor.recovered", "site.finished", "*"]]
     """Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`."""
     description: str
     """Free text. Default: `""`."""
@@ -690,7 +698,7 @@ class UpdateWebhookOptions(TypedDict, total=False):
 
     url: str
     """An https URL of a public host, without user name and password. Example: `"https://example.com/hooks/grabd"`."""
-    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "monitor.changed", "monitor.failed", "monitor.recovered", "*"]]
+    events: Sequence[Literal["grab.done", "grab.failed", "grab.changed", "credits.low", "monitor.changed", "monitor.failed", "monitor.recovered", "site.finished", "*"]]
     """Event types to send. `*`, or an empty list, selects all, including types added later. Default: `["*"]`."""
     description: str
     """Free text. Default: `""`."""
@@ -827,6 +835,31 @@ class UpdateProxyOptions(TypedDict, total=False):
     """
     password: str
     """The new password. Without `username`, the user name stays."""
+
+
+class CreateSiteOptions(TypedDict, total=False):
+    """The job to create. It needs either `url` or `sitemap`. Unknown members are refused."""
+
+    max_pages: int
+    """The most pages that are captured. The operator may have set a smaller limit. From 1 to 1000. Default: `50`."""
+    max_depth: int
+    """How many links lead from the start page to a captured page at most. 0: only that page is captured. Not with
+    `sitemap`. From 0 to 10. Default: `3`.
+    """
+    include: Sequence[str]
+    """Patterns of the addresses that are captured. Default: all are. At most 20."""
+    exclude: Sequence[str]
+    """Patterns of the addresses that are not captured, even if they are included. At most 20."""
+    robots: bool
+    """Whether the robots.txt of the site is followed. `false` is refused unless the operator allows it. Default:
+    `true`.
+    """
+    requests_per_minute: int
+    """How often the site is asked for a document or a page. A longer `Crawl-delay` of its robots.txt is followed. From
+    1 to 120. Default: `30`.
+    """
+    name: str
+    """A name, for people. Default: the host."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1420,7 +1453,7 @@ class Webhook(Model):
     """URL that receives the messages."""
     events: tuple[str, ...]
     """Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, `monitor.changed`,
-    `monitor.failed`, `monitor.recovered`, or `*` for all.
+    `monitor.failed`, `monitor.recovered`, `site.finished`, or `*` for all.
     """
     description: str
     """Free text."""
@@ -1700,6 +1733,147 @@ class ProxyList(Model):
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "data": Proxy,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SitePageError(Model):
+    """Why a job or a page failed."""
+
+    code: str
+    """A code of the errors of this API, or `no_pages`."""
+    message: str
+    """What happened, for people."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SitePage(Model):
+    """A page of a job."""
+
+    number: int
+    """Its number within the job, from 1, in the order of discovery."""
+    url: str
+    """Its address, without a fragment."""
+    depth: int
+    """How many links lead to it from the start page. 0 for the start page, and for pages of a sitemap."""
+    found_on: str | None = None
+    """Address of the page or the sitemap on which it was found. Null for the start page."""
+    state: Literal["waiting", "capturing", "done", "failed", "skipped"]
+    skipped_because: str | None = None
+    """Why it is not captured: `robots`, `other_site`, `excluded`, `not_html`, `max_pages`, `private_address`,
+    `canceled` or `out_of_credits`. Null unless it is skipped.
+    """
+    grab_id: str | None = None
+    """Id of its grab. Null before there is one."""
+    image_url: str | None = None
+    """URL of its image. Null before it is captured, and after the image was deleted."""
+    error: SitePageError | None = None
+    """Why its capture failed. Null otherwise."""
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "error": SitePageError,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SiteError(Model):
+    """Why a job or a page failed."""
+
+    code: str
+    """A code of the errors of this API, or `no_pages`."""
+    message: str
+    """What happened, for people."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SitePageCounts(Model):
+    """How many of its pages are in which state."""
+
+    found: int
+    """All listed pages. Of the addresses that are not captured, at most 500 are listed."""
+    skipped: int
+    """Those that are not captured."""
+    captured: int
+    """Those that were captured."""
+    failed: int
+    """Those whose capture failed."""
+    waiting: int
+    """Those that wait for their capture, or are being captured."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Site(Model):
+    """A job that captures many pages of one site. Further members may appear."""
+
+    id: str
+    """Id of the job. Ids sort by creation time."""
+    live: bool
+    """Whether its grabs are live. Those of jobs of test keys are placeholders, which spend no credits and have no links
+    to follow.
+    """
+    name: str
+    """Its name, for people."""
+    url: str | None = None
+    """The start page, from which links are followed. Null with `sitemap`."""
+    sitemap: str | None = None
+    """The sitemap whose pages are captured. Null with `url`."""
+    capture: Mapping[str, object]
+    """The capture options that differ from their defaults, without those whose values are never returned."""
+    max_pages: int
+    """The most pages that are captured."""
+    max_depth: int | None = None
+    """How many links lead from the start page to a captured page at most. Null with `sitemap`."""
+    include: tuple[str, ...]
+    """Patterns of the addresses that are captured. Empty: all are."""
+    exclude: tuple[str, ...]
+    """Patterns of the addresses that are not captured, even if they are included."""
+    robots: bool
+    """Whether the robots.txt of the site is followed."""
+    requests_per_minute: int
+    """How often the site is asked for a document or a page."""
+    state: Literal["discovering", "capturing", "done", "canceled", "failed", "out_of_credits"]
+    created_at: str
+    """Time of creation. RFC 3339."""
+    updated_at: str
+    """Time of the last change of its state. RFC 3339."""
+    finished_at: str | None = None
+    """When the last of its captures ended, after which nothing changes any more. Null before. RFC 3339."""
+    error: SiteError | None = None
+    """Why it failed, or that there are no credits. Null otherwise."""
+    pages: SitePageCounts
+    """How many of its pages are in which state."""
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "error": SiteError,
+        "pages": SitePageCounts,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SiteList(Model):
+    """The jobs of the key's team and environment, newest first."""
+
+    data: tuple[Site, ...]
+    """The jobs."""
+    has_more: bool
+    """Whether there are older ones."""
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "data": Site,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SitePageList(Model):
+    """The pages of a job, in the order of discovery."""
+
+    data: tuple[SitePage, ...]
+    """The pages."""
+    has_more: bool
+    """Whether there are further ones."""
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "data": SitePage,
     }
 
 

@@ -18,6 +18,7 @@ from ._generated import (
     Batch,
     CaptureOptions,
     CreateMonitorOptions,
+    CreateSiteOptions,
     CreateWebhookOptions,
     Delivery,
     DeliveryList,
@@ -29,6 +30,10 @@ from ._generated import (
     MonitorRun,
     MonitorRunList,
     Pricing,
+    Site,
+    SiteList,
+    SitePage,
+    SitePageList,
     UpdateMonitorOptions,
     UpdateWebhookOptions,
     Usage,
@@ -79,6 +84,8 @@ class Grabd:
         """The webhooks of the key's team and environment."""
         self.monitors = Monitors(self)
         """The monitors of the key's team and environment."""
+        self.sites = Sites(self)
+        """The jobs that capture many pages of one site, of the key's team and environment."""
 
     def close(self) -> None:
         """Closes all connections."""
@@ -639,3 +646,74 @@ class Monitors:
         body = {} if grab_id is None else {"grab_id": grab_id}
         call = Call(method="POST", path=_core.monitor_path(id, "/accept"), body=body, timeout=timeout)
         return self._client._get(call, Monitor)
+
+
+class Sites:
+    """The jobs that capture many pages of one site. Use `Grabd.sites`."""
+
+    def __init__(self, client: Grabd) -> None:
+        self._client = client
+
+    def create(
+        self,
+        url: str | None = None,
+        *,
+        sitemap: str | None = None,
+        capture: CaptureOptions | None = None,
+        timeout: float | None = None,
+        **members: Unpack[CreateSiteOptions],
+    ) -> Site:
+        """Captures the pages of a site: those that links lead to from `url`, or those of `sitemap`.
+
+        Returns the job at once; `get` says how far it is. `capture` has the capture options. Each capture that is done costs a
+        credit.
+        """
+        body = _core.site_body(url, sitemap, capture, members)
+        call = Call(method="POST", path="/sites", body=body, repeatable=False, timeout=timeout)
+        return self._client._get(call, Site)
+
+    def list(
+        self, *, limit: int | None = None, starting_after: str | None = None, timeout: float | None = None
+    ) -> Iterator[Site]:
+        """All jobs, newest first. Further pages of `limit` jobs, 1 to 100, are fetched while you iterate."""
+        while True:
+            query = {"limit": limit, "starting_after": starting_after}
+            page = self._client._get(Call(method="GET", path="/sites", query=query, timeout=timeout), SiteList)
+            yield from page.data
+            if not page.has_more or not page.data:
+                return
+            starting_after = page.data[-1].id
+
+    def get(self, id: str, *, timeout: float | None = None) -> Site:
+        """One job with its state and the numbers of its pages."""
+        return self._client._get(Call(method="GET", path=_core.site_path(id), timeout=timeout), Site)
+
+    def pages(
+        self,
+        id: str,
+        *,
+        limit: int | None = None,
+        starting_after: int | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[SitePage]:
+        """The pages of a job in the order in which they were found.
+
+        Further pages of the list, with `limit` entries, 1 to 100, are fetched while you iterate.
+        """
+        path = _core.site_path(id, "/pages")
+        while True:
+            query = {"limit": limit, "starting_after": starting_after}
+            page = self._client._get(Call(method="GET", path=path, query=query, timeout=timeout), SitePageList)
+            yield from page.data
+            if not page.has_more or not page.data:
+                return
+            starting_after = page.data[-1].number
+
+    def cancel(self, id: str, *, timeout: float | None = None) -> Site:
+        """Stops a job: no more pages are found or captured. Captures that have begun are finished."""
+        call = Call(method="POST", path=_core.site_path(id, "/cancel"), body={}, timeout=timeout)
+        return self._client._get(call, Site)
+
+    def delete(self, id: str, *, timeout: float | None = None) -> None:
+        """Removes a job and the list of its pages. Its captures stay."""
+        self._client._send(Call(method="DELETE", path=_core.site_path(id), timeout=timeout))

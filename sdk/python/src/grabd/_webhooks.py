@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._errors import WebhookVerificationError
-from ._generated import Grab, Monitor, MonitorRun
+from ._generated import Grab, Monitor, MonitorRun, Site
 
 MAX_SIGNATURES = 10
 """During a rotation there are two."""
@@ -27,13 +27,13 @@ class WebhookEvent:
     id: str
     """Id of the message, the same at every attempt. Store it to recognise repetitions."""
     type: str
-    """`grab.done`, `grab.failed`, `grab.changed`, `monitor.changed`, `monitor.failed`, `monitor.recovered`, `credits.low` or
-    `webhook.test`. Ignore the types that you do not know.
+    """`grab.done`, `grab.failed`, `grab.changed`, `monitor.changed`, `monitor.failed`, `monitor.recovered`, `site.finished`,
+    `credits.low` or `webhook.test`. Ignore the types that you do not know.
     """
     timestamp: str
     """When the message was made. RFC 3339."""
     environment: str
-    """Environment of the grab or monitor: `live` or `test`."""
+    """Environment of the grab, monitor or site job: `live` or `test`."""
     grab: Grab | None
     """The grab, as `get_grab` returns it. None if the message is not about a grab."""
     raw: Mapping[str, Any]
@@ -42,6 +42,8 @@ class WebhookEvent:
     """The monitor, as `monitors.get` returns it. None if the message is not about a monitor."""
     run: MonitorRun | None = None
     """The run of the monitor. None if the message is not about a monitor."""
+    site: Site | None = None
+    """The job that captured a site, as `sites.get` returns it. None if the message is not about one."""
 
 
 def verify_webhook(
@@ -99,6 +101,7 @@ def verify_webhook(
             raw=message,
             monitor=Monitor.from_json(message["data"]["monitor"]) if is_of_monitor else None,
             run=MonitorRun.from_json(message["data"]["run"]) if is_of_monitor else None,
+            site=Site.from_json(message["data"]["site"]) if kind == "site.finished" else None,
         )
     except (ValueError, KeyError, TypeError) as cause:
         raise WebhookVerificationError("The body is no message of grabd.") from cause

@@ -54,7 +54,7 @@ async fn malformed_bodies_get_a_json_rpc_error() -> Result<()> {
         let text = agent.send(agent.headers(&good), body).await?.text().await?;
         ensure!(text.contains(&format!("\"id\":{huge},")), "{}", &text[..200]);
         // Arguments of wrong types are tool errors.
-        for tool in ["create_grab", "get_grab", "list_grabs", "get_usage", "get_pricing"] {
+        for tool in ["create_grab", "get_grab", "list_grabs", "get_usage", "get_pricing", "capture_site"] {
             for value in [json!(null), json!([]), json!({}), json!(1e300), json!("\u{0}"), json!(true)] {
                 let arguments = json!({ "url": value, "id": value, "limit": value, "provider": value, "zzz": value });
                 assert_eq!(agent.call(tool, arguments).await?.failure()?["error"]["code"], "bad_request");

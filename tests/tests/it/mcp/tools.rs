@@ -97,6 +97,37 @@ async fn tool_results_match_their_schema_in_every_era() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn site_is_captured_and_its_images_are_returned() -> Result<()> {
+    let app = TestApp::start(5, &[]).await?;
+    let page = app.site.url("/tiny");
+    // The live capture is charged, and the placeholder is not.
+    for key in [app.live(), app.test()] {
+        let agent = Agent::new(&app, key, MODERN);
+        let arguments = json!({ "url": page, "max_depth": 0, "capture": { "format": "jpeg" } });
+        let mut answer = agent.call("capture_site", arguments).await?;
+        // On a slow machine, a call does not wait long enough.
+        for _ in 0..3 {
+            if answer.structured()?["finished"] == true {
+                break;
+            }
+            answer = agent.call("capture_site", json!({ "id": answer.structured()?["id"] })).await?;
+        }
+        let job = answer.structured()?;
+        assert_eq!((&job["state"], &job["pages"]["captured"]), (&json!("done"), &json!(1)), "{job}");
+        assert_eq!(
+            (job["images"].as_array().map(Vec::len), &job["images"][0]["url"]),
+            (Some(1), &json!(page)),
+            "{job}"
+        );
+        let image = job["images"][0]["image_url"].as_str().context("an address")?;
+        ensure!(app.client.get(image).send().await?.status() == 200, "{image}");
+        let (_, usage) = app.get("/usage", app.live()).await?;
+        assert_eq!(usage["credits"]["total"], 4);
+    }
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn tool_errors_have_a_code_and_a_hint() -> Result<()> {
     let app = TestApp::start(1, &[]).await?;
     for version in [LEGACY[1], MODERN] {
@@ -145,6 +176,11 @@ async fn tool_errors_have_a_code_and_a_hint() -> Result<()> {
             ("get_usage", json!({ "a": 1 }), "bad_request", &["`a`", "no arguments"]),
             ("get_pricing", json!({ "provider": "provider_z" }), "bad_request", &["`provider`"]),
             ("get_pricing", json!({ "detail": 5 }), "bad_request", &["`detail`"]),
+            ("capture_site", json!({}), "bad_request", &["`url`", "`sitemap`"]),
+            ("capture_site", with("max_pages", json!(0)), "bad_request", &["`max_pages`", "got 0", "from 1 to"]),
+            ("capture_site", with("capture", json!({ "width": "1" })), "invalid_viewport", &["width"]),
+            ("capture_site", with("id", json!(UNKNOWN_ID)), "bad_request", &["`url`", "left out"]),
+            ("capture_site", json!({ "id": UNKNOWN_ID }), "not_found", &["No site job"]),
         ];
         for (tool, arguments, code, named) in cases {
             let failure = live.call(tool, arguments.clone()).await?.failure()?;

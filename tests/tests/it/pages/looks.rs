@@ -187,6 +187,26 @@ async fn monitor_pages_pass_all_audits() -> Result<()> {
     app.finish().await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn site_pages_pass_all_audits() -> Result<()> {
+    let app = start_app(&[]).await?;
+    Visitor::with_account(&app, "ada@example.com").await?;
+    team_of(&app, "ada@example.com", 5).await?;
+    let dir = tempfile::tempdir()?;
+    let arguments = json!({
+        "origin": app.service.public_url(),
+        "site": app.site.origin(),
+        "email": "ada@example.com",
+        "password": PASSWORD,
+        "dir": dir.path(),
+        "screenshots": std::env::var_os(SCREENSHOTS).map(PathBuf::from),
+    });
+    let output = run_script("sites.mjs", &arguments).await?;
+    assert_eq!(output, "no findings\n");
+    validate(dir.path()).await?;
+    app.finish().await
+}
+
 /// Runs a walk through a service without mail and one with mail, and validates the pages.
 async fn walk(script: &'static str, silent: &TestApp, mailing: &TestApp, reset: &str) -> Result<()> {
     let dir = tempfile::tempdir()?;

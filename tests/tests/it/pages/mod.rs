@@ -3,7 +3,7 @@
 //! To check a new page, add it in each of its states to one of the browser walks in `tests/pages`: `walk.mjs` for
 //! sign-in and apps, `grabs.mjs` for captures, `account.mjs` for keys and accounts, `second_factor.mjs` for the second
 //! factor, `passkeys.mjs` for passkeys, `teams.mjs` for teams,
-//! `billing.mjs` for usage and purchases, `webhooks.mjs` for webhooks, `monitors.mjs` for monitors, `operator.mjs` for the operator pages, and
+//! `billing.mjs` for usage and purchases, `webhooks.mjs` for webhooks, `monitors.mjs` for monitors, `sites.mjs` for site jobs, `operator.mjs` for the operator pages, and
 //! `journey.mjs` for one user's way through all of it. `audits.mjs` checks each page with axe and pa11y, and how it
 //! loads, and an HTML validator checks the pages that the walks save. `script/bench pages` measures page speed. A new
 //! page of a team also gets a row in `team` or `users`, and an operator page a row in `operator`.
@@ -37,6 +37,7 @@ mod roles;
 mod second_factor;
 mod secrets;
 mod sessions;
+mod sites;
 mod start_page;
 mod suspension;
 pub(crate) mod team;

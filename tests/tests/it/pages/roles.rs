@@ -13,7 +13,7 @@ use super::webhooks::create_webhook;
 type Row = (&'static str, &'static str, &'static str);
 
 /// All routes of a team.
-const ROUTES: [Row; 90] = [
+const ROUTES: [Row; 100] = [
     ("GET", "/teams/{team}", "omvb"),
     ("GET", "/teams/{team}/people", "omvb"),
     ("GET", "/teams/{team}/leave", "omvb"),
@@ -64,6 +64,16 @@ const ROUTES: [Row; 90] = [
     ("POST", "/teams/{team}/monitors/{monitor}/accept", "om"),
     ("GET", "/teams/{team}/monitors/{monitor}/delete", "om"),
     ("POST", "/teams/{team}/monitors/{monitor}/delete", "om"),
+    ("GET", "/teams/{team}/sites", "omv"),
+    ("GET", "/teams/{team}/sites/new", "om"),
+    ("POST", "/teams/{team}/sites/new", "om"),
+    ("GET", "/teams/{team}/sites/{site}", "omv"),
+    ("GET", "/teams/{team}/sites/{site}/events", "omv"),
+    ("GET", "/teams/{team}/sites/{site}/download", "omv"),
+    ("GET", "/teams/{team}/sites/{site}/cancel", "om"),
+    ("POST", "/teams/{team}/sites/{site}/cancel", "om"),
+    ("GET", "/teams/{team}/sites/{site}/delete", "om"),
+    ("POST", "/teams/{team}/sites/{site}/delete", "om"),
     ("GET", "/teams/{team}/webhooks", "om"),
     ("GET", "/teams/{team}/webhooks/new", "om"),
     ("POST", "/teams/{team}/webhooks/new", "om"),
@@ -212,7 +222,7 @@ async fn each_role_may_use_exactly_its_routes() -> Result<()> {
             // Forms are submitted for a capture that does not exist, so that none is deleted.
             let of_grab = if method == "GET" { &*grab } else { UNKNOWN };
             let parameters =
-                ["{key}", "{monitor}", "{proxy}", "{webhook}", "{delivery}", "{request}", "{invitation}", "{user}"];
+                ["{key}", "{monitor}", "{proxy}", "{site}", "{webhook}", "{delivery}", "{request}", "{invitation}", "{user}"];
             let called = route.replace("/teams/{team}", &path).replace("{grab}", of_grab);
             let called = parameters.into_iter().fold(called, |called, id| called.replace(id, UNKNOWN));
             let answer = match method {
@@ -262,11 +272,12 @@ async fn pages_offer_only_what_the_role_allows() -> Result<()> {
     let id = team_of(&app, "ada@example.com", 0).await?;
     let path = team.path.clone();
     let grab = placeholder(team.person("o")?, id, "https://example.com/").await?;
-    let all = ["grabs", "capture", "monitors", "keys", "webhooks", "requests", "billing", "people", "settings"];
+    let all =
+        ["grabs", "capture", "monitors", "sites", "keys", "webhooks", "requests", "billing", "people", "settings"];
     for (role, expected) in [
         ("o", &all[..]),
-        ("m", &all[..8]),
-        ("v", &["grabs", "monitors", "requests", "billing", "people"]),
+        ("m", &all[..9]),
+        ("v", &["grabs", "monitors", "sites", "requests", "billing", "people"]),
         ("b", &["billing", "people"]),
     ] {
         let page = team.person(role)?.get(&users(&path)).await?.body;

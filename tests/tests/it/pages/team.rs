@@ -9,12 +9,14 @@ use grabd_tests::harness::TestApp;
 
 use super::monitors::create_monitor;
 use super::proxies::create_proxy;
+use super::sites::create_site;
 use super::visitor::{PageResponse, Visitor, start_app};
 use super::webhooks::{create_webhook, submit};
 
 /// All routes of a team, and whether they take forms. `{grab}` is a grab of the team, `{monitor}` one of its monitors,
-/// `{proxy}` one of its proxies, `{webhook}` one of its webhooks, and `{delivery}` a message sent to it.
-const ROUTES: [(&str, bool); 56] = [
+/// `{proxy}` one of its proxies, `{site}` one of its site jobs, `{webhook}` one of its webhooks, and `{delivery}` a message
+/// sent to it.
+const ROUTES: [(&str, bool); 65] = [
     ("billing", false),
     ("billing/ledger", false),
     ("billing/ledger.csv", false),
@@ -54,6 +56,15 @@ const ROUTES: [(&str, bool); 56] = [
     ("proxies/{proxy}/delete", false),
     ("proxies/{proxy}/delete", true),
     ("requests", false),
+    ("sites", false),
+    ("sites/new", false),
+    ("sites/new", true),
+    ("sites/{site}", false),
+    ("sites/{site}/events", false),
+    ("sites/{site}/cancel", false),
+    ("sites/{site}/cancel", true),
+    ("sites/{site}/delete", false),
+    ("sites/{site}/delete", true),
     ("webhooks", false),
     ("webhooks/new", false),
     ("webhooks/new", true),
@@ -117,6 +128,9 @@ async fn team_pages_are_not_found_for_non_members() -> Result<()> {
     let monitor_page = create_monitor(&mut ada, hers, &[("url", "https://secret.example/")]).await?;
     let monitor = last(&monitor_page);
     let proxy = create_proxy(&mut ada, hers, "test").await?;
+    let start = app.site.url("/tiny");
+    let site_page = create_site(&mut ada, hers, &[("url", &*start), ("name", "secret.example")]).await?;
+    let site = last(&site_page);
     let unknown = "01993e1c-7b1a-7000-8000-0123456789ab".to_owned();
     let form_token = eve.get(&format!("/teams/{eves}/capture")).await?.hidden_field("form_token")?;
     let form = [
@@ -134,6 +148,7 @@ async fn team_pages_are_not_found_for_non_members() -> Result<()> {
                 ("{grab}", &grab),
                 ("{monitor}", &monitor),
                 ("{proxy}", &proxy),
+                ("{site}", &site),
                 ("{webhook}", &webhook),
                 ("{delivery}", &delivery),
             ];
@@ -175,6 +190,7 @@ async fn team_pages_are_not_found_for_non_members() -> Result<()> {
     assert_eq!(cursor.status, 400);
     assert!(ada.get(&page).await?.body.contains("/i/"), "the image must still exist");
     assert!(ada.get(&monitor_page).await?.body.contains("Pause"), "the monitor must still be active");
+    assert_eq!(ada.get(&site_page).await?.status, 200, "the site job must still exist");
     let webhook = ada.get(&webhook_page).await?.body;
     assert!(webhook.contains("Send test message") && webhook.matches("?sent").count() == 0, "{webhook}");
     assert_eq!(webhook.matches("webhook.test").count(), 1, "{webhook}");
@@ -219,6 +235,7 @@ async fn team_switcher_links_to_the_matching_page() -> Result<()> {
         (format!("/teams/{first}/grabs"), "grabs"),
         (format!("/teams/{first}/capture"), "capture"),
         (format!("/teams/{first}/monitors"), "monitors"),
+        (format!("/teams/{first}/sites"), "sites"),
         (format!("/teams/{first}/webhooks"), "webhooks"),
         (format!("/teams/{first}/keys"), "keys"),
         (grab.clone(), "grabs"),

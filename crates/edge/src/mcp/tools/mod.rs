@@ -1,6 +1,7 @@
 //! The tools. `tools.json` has their descriptions and schemas and is served unchanged.
 
 mod arguments;
+mod capture_site;
 mod context;
 mod create_grab;
 mod get_grab;
@@ -31,7 +32,7 @@ use crate::rest::json::Members;
 type ArgsParser = fn(&mut Fields<'_>) -> ToolArgs;
 
 /// The argument parsers of the tools.
-const ARGS_PARSERS: [(&str, ArgsParser); 5] = [
+const ARGS_PARSERS: [(&str, ArgsParser); 6] = [
     ("create_grab", |fields| {
         create_grab::read(fields).map_or_else(ToolArgs::Invalid, |args| ToolArgs::CreateGrab(Box::new(args)))
     }),
@@ -41,6 +42,7 @@ const ARGS_PARSERS: [(&str, ArgsParser); 5] = [
     ("list_grabs", |fields| ToolArgs::ListGrabs(list_grabs::read(fields))),
     ("get_usage", |_| ToolArgs::GetUsage),
     ("get_pricing", |fields| ToolArgs::GetPricing(get_pricing::read(fields))),
+    ("capture_site", |fields| capture_site::read(fields).map_or_else(ToolArgs::Invalid, ToolArgs::CaptureSite)),
 ];
 
 /// A tool and its argument parser.
@@ -81,6 +83,7 @@ pub(super) enum ToolArgs {
     ListGrabs(ListGrabsRequest),
     GetUsage,
     GetPricing(GetPricingRequest),
+    CaptureSite(capture_site::CaptureSiteArgs),
     /// Arguments that are not forwarded to the core, with the error message.
     Invalid(String),
 }
@@ -93,6 +96,7 @@ pub(super) async fn run(context: ToolContext, args: ToolArgs, progress: Progress
         ToolArgs::ListGrabs(args) => list_grabs::run(&context, args).await,
         ToolArgs::GetUsage => get_usage::run(&context).await,
         ToolArgs::GetPricing(args) => get_pricing::run(&context, args).await,
+        ToolArgs::CaptureSite(args) => capture_site::run(&context, args, progress).await,
         ToolArgs::Invalid(message) => {
             let metadata = context.refuse(&message).await?;
             let mut failure = ApiError::new(ErrorCode::BadRequest, message);

@@ -6,6 +6,7 @@ use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::{Object, ObjectBuilder, Ref, RefOr, Required, ResponseBuilder, Schema, SecurityRequirement};
 
 use super::super::monitors::examples;
+use super::super::sites::examples as site_examples;
 use super::examples::{EXAMPLE_ID, done};
 use super::parts::{integer, json_content, path, text};
 use super::tags;
@@ -17,6 +18,7 @@ const SENT_AT: &str = "2026-11-21T09:30:13.020Z";
 const GRAB_MESSAGE: &str = "GrabMessage";
 const CREDITS_MESSAGE: &str = "CreditsMessage";
 const MONITOR_MESSAGE: &str = "MonitorMessage";
+const SITE_MESSAGE: &str = "SiteMessage";
 const TEST_MESSAGE: &str = "TestMessage";
 
 /// All messages by the name of their event.
@@ -51,6 +53,13 @@ pub(super) fn operations() -> Vec<(&'static str, PathItem)> {
             monitor.clone(),
         ),
         ("monitor.recovered", "monitorRecovered", "A run is done after failed ones", MONITOR_MESSAGE, monitor),
+        (
+            "site.finished",
+            "siteFinished",
+            "A site job has ended",
+            SITE_MESSAGE,
+            json!({ "site": site_examples::finished() }),
+        ),
         ("webhook.test", "webhookTest", "A test was requested", TEST_MESSAGE, json!({ "webhook_id": EXAMPLE_ID })),
     ]
     .into_iter()
@@ -61,13 +70,14 @@ pub(super) fn operations() -> Vec<(&'static str, PathItem)> {
 }
 
 /// The schemas of the messages.
-pub(super) fn schemas() -> [(&'static str, Object); 4] {
+pub(super) fn schemas() -> [(&'static str, Object); 5] {
     let webhook_id = text().description(Some("Id of the webhook that is tested."));
     let tested = ObjectBuilder::new().property("webhook_id", webhook_id).required("webhook_id");
     [
         (GRAB_MESSAGE, message(&["grab.done", "grab.failed", "grab.changed"], Ref::from_schema_name("Grab"))),
         (CREDITS_MESSAGE, message(&["credits.low"], balance())),
         (MONITOR_MESSAGE, message(&["monitor.changed", "monitor.failed", "monitor.recovered"], run_of_monitor())),
+        (SITE_MESSAGE, message(&["site.finished"], ended_site())),
         (TEST_MESSAGE, message(&["webhook.test"], tested.build())),
     ]
 }
@@ -93,6 +103,11 @@ fn run_of_monitor() -> Object {
         .required("monitor")
         .required("run")
         .build()
+}
+
+/// The data of the message about a site job.
+fn ended_site() -> Object {
+    ObjectBuilder::new().property("site", Ref::from_schema_name("Site")).required("site").build()
 }
 
 fn message(events: &[&str], data: impl Into<RefOr<Schema>>) -> Object {

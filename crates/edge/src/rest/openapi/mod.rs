@@ -22,7 +22,8 @@ use utoipa::openapi::{
 };
 
 use super::{
-    batch, create, delete, events, fetch, links, list, monitors, pricing as prices, proxies, read, usage, webhooks,
+    batch, create, delete, events, fetch, links, list, monitors, pricing as prices, proxies, read, sites, usage,
+    webhooks,
 };
 use parts::path;
 use security::{BEARER, OAUTH, SIGNATURE, bearer, oauth, signature};
@@ -35,9 +36,10 @@ pub(super) const ROOT: &str = "/v1";
 const ABOUT: &str = include_str!("about.md");
 
 /// Groups of operations in the order of their documentation.
-const TAGS: [(&str, &str); 5] = [
+const TAGS: [(&str, &str); 6] = [
     (tags::GRABS, "A grab is one capture of a web page: its request, its state and its image."),
     (tags::MONITORS, "A monitor captures a page by a schedule, compares it with a baseline, and reports changes."),
+    (tags::SITES, "A site job captures many pages of one site, found from its links or its sitemap."),
     (
         tags::WEBHOOKS,
         "Signed messages to your URL: asynchronous live grabs have ended, pages have changed, credits are low.",
@@ -86,6 +88,10 @@ fn operations() -> Vec<(&'static str, PathItem)> {
         ),
         path("/monitors/{id}/runs", [(Get, monitors::runs_operation())]),
         path("/monitors/{id}/accept", [(Post, monitors::accept_operation())]),
+        path("/sites", [(Post, sites::create_operation()), (Get, sites::list_operation())]),
+        path("/sites/{id}", [(Get, sites::fetch_operation()), (Delete, sites::delete_operation())]),
+        path("/sites/{id}/pages", [(Get, sites::pages_operation())]),
+        path("/sites/{id}/cancel", [(Post, sites::cancel_operation())]),
         path("/webhooks", [(Post, webhooks::create_operation()), (Get, webhooks::list_operation())]),
         path(
             "/webhooks/{id}",
@@ -137,6 +143,11 @@ fn components(origin: &str, auth_url: &str) -> ComponentsBuilder {
         .schema_from::<grabd_api::MonitorList<'_>>()
         .schema_from::<grabd_api::MonitorRun<'_>>()
         .schema_from::<grabd_api::MonitorRunList<'_>>()
+        .schema("CreateSiteRequest", sites::create_site())
+        .schema_from::<grabd_api::Site<'_>>()
+        .schema_from::<grabd_api::SiteList<'_>>()
+        .schema_from::<grabd_api::SitePage<'_>>()
+        .schema_from::<grabd_api::SitePageList<'_>>()
         .schema("CreateWebhookRequest", request::create_webhook())
         .schema("UpdateWebhookRequest", request::update_webhook())
         .schema_from::<webhooks::Webhook<'_>>()

@@ -62,6 +62,7 @@ fn webhook(about: &str) -> ObjectBuilder {
         "monitor.changed",
         "monitor.failed",
         "monitor.recovered",
+        "site.finished",
         "*",
     ]));
     let events = ArrayBuilder::new()

@@ -19,7 +19,7 @@ pub(in super::super) struct Webhook<'a> {
     #[schema(format = "uri")]
     url: &'a str,
     /// Event types to send: `grab.done`, `grab.failed`, `grab.changed`, `credits.low`, `monitor.changed`, `monitor.failed`,
-    /// `monitor.recovered`, or `*` for all.
+    /// `monitor.recovered`, `site.finished`, or `*` for all.
     events: &'a [String],
     /// Free text.
     description: &'a str,

@@ -18,7 +18,7 @@ use time::OffsetDateTime;
 
 use self::difference::difference;
 pub(crate) use self::packet::PricingPacket;
-use self::shown_url::shown_url;
+pub(super) use self::shown_url::shown_url;
 use self::stage::stage_reached;
 pub(crate) use self::usage::usage;
 use super::error::status_and_code;

@@ -2,7 +2,7 @@
 
 /// A URL of a file of a grab. Over gRPC it is absolute; over REST, the contract has those of placeholders relative to the
 /// origin of the API.
-pub(super) fn shown_url(url: &str, is_live: bool) -> &str {
+pub(crate) fn shown_url(url: &str, is_live: bool) -> &str {
     let path = || {
         let rest = &url[url.find("://")? + 3..];
         rest.find('/').map(|at| &rest[at..])

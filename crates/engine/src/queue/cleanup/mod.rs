@@ -29,6 +29,11 @@ const PURGE: u32 = 1000;
 /// delete, so that no table grows faster than its rows are deleted.
 const TIME: Duration = Duration::from_secs(3);
 
+/// How long a site job that has ended is kept.
+const SITES_KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// Site jobs that are deleted in one transaction, each with up to 1,500 pages.
+const SITES_PURGED: u32 = 20;
+
 /// Time for which a refund, a dispute or a receipt without a lot is kept. Stripe repeats an event for three days, and an operator
 /// can send it again for thirty.
 const FOREIGN_REVERSALS_KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
@@ -82,6 +87,8 @@ async fn clean_up(core: &Core, clock: &mut ClockCheck) {
     step(core, "api_requests", purge(TIME, || store.requests().purge_requests(now, PURGE))).await;
     step(core, "unverified", expiry::run(core, now)).await;
     step(core, "erasures", erasure::run(core)).await;
+    let sites_kept = now - SITES_KEPT;
+    step(core, "sites", async { store.retention().purge_sites(sites_kept, SITES_PURGED).await.map(drop) }).await;
     step(core, "tallies", purge(TIME, || store.retention().purge_tallies(now, PURGE))).await;
     step(core, "identity_keys", async { store.identity().purge_keys(now).await.map(drop) }).await;
     step(core, "images", collect_images(core, now)).await;

@@ -1,0 +1,74 @@
+//! Patterns of addresses that a job captures or leaves out.
+
+use std::fmt;
+
+use super::address::path_and_query;
+use super::glob::{Extent, comparable_path, comparable_pattern, matches};
+use crate::target::TargetUrl;
+
+/// The most patterns of each kind.
+pub const MAX_PATTERNS: usize = 20;
+/// The longest pattern, in characters.
+pub const PATTERN_CHARS: usize = 200;
+
+/// A pattern that is matched against the path and the query of an address. `*` stands for any run of characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern(String);
+
+impl Pattern {
+    /// Parses a pattern. `None` if it is empty, too long, or begins with neither `/` nor `*`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let has_length = (1..=PATTERN_CHARS).contains(&text.chars().count());
+        let is_valid = has_length && text.starts_with(['/', '*']) && !text.chars().any(char::is_control);
+        is_valid.then(|| Self(text.to_owned()))
+    }
+
+    /// Whether the pattern matches an address.
+    pub fn matches(&self, url: &TargetUrl) -> bool {
+        matches(&comparable_pattern(&self.0), &comparable_path(path_and_query(url)), Extent::Whole)
+    }
+
+    /// The pattern.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::address::normal_address;
+    use super::*;
+
+    #[test]
+    fn pattern_is_matched_against_path_and_query() {
+        for (pattern, url, expected) in [
+            ("/blog/*", "https://example.com/blog/2026/a?b=1", true),
+            ("/blog/*", "https://example.com/blog", false),
+            ("/blog", "https://example.com/blog", true),
+            ("/blog", "https://example.com/blog?page=2", false),
+            ("*?page=*", "https://example.com/blog?page=2", true),
+            ("/\u{fc}ber/*", "https://example.com/%c3%bcber/uns", true),
+            ("*", "https://example.com/", true),
+            ("/Blog", "https://example.com/blog", false),
+        ] {
+            let pattern = Pattern::parse(pattern).unwrap();
+            assert_eq!(pattern.matches(&normal_address(url).unwrap()), expected, "{pattern} {url}");
+        }
+    }
+
+    #[test]
+    fn pattern_of_something_else_is_refused() {
+        let long = format!("/{}", "a".repeat(PATTERN_CHARS));
+        for text in ["", " ", "blog/*", "https://example.com/*", "/a\nb", &long] {
+            assert_eq!(Pattern::parse(text), None, "{text}");
+        }
+        assert!(Pattern::parse(&long[..PATTERN_CHARS]).is_some());
+    }
+}

@@ -1,0 +1,46 @@
+//! `/teams/{team}/sites/{site}/cancel`: cancels a job after a confirmation.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use grabd_engine::sites;
+
+use crate::confirm::{Confirmation, confirm_page};
+use crate::extract::{TeamForm, TeamPage};
+use crate::problem::Problem;
+use crate::response::see_other;
+use crate::state::Web;
+
+/// Asks for confirmation.
+pub(crate) async fn show(
+    State(web): State<Arc<Web>>,
+    TeamPage(at): TeamPage,
+    Path((_, site)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    let (site, _) = at.find_site_counted(&web, &site).await?;
+    let confirmation = Confirmation {
+        title: "Cancel site job",
+        subject: &site.spec.name,
+        consequences: &[
+            "No more pages are found or captured. Captures that have begun are finished.",
+            "What was captured stays. The job cannot be continued.",
+        ],
+        button: "Cancel the job",
+        is_final: true,
+        action: at.site_path(site.id, "cancel"),
+        back: at.site_path(site.id, ""),
+    };
+    Ok(confirm_page(web.site_layout(&at), &at.signed_in.session, &confirmation))
+}
+
+/// Cancels the job.
+pub(crate) async fn submit(
+    State(web): State<Arc<Web>>,
+    Path((_, site)): Path<(String, String)>,
+    TeamForm { at, .. }: TeamForm,
+) -> Result<Response, Problem> {
+    let (site, caller) = at.find_site_counted(&web, &site).await?;
+    let site = sites::cancel(&web.core, caller, site.id).await?;
+    Ok(see_other(&format!("{}?canceled", at.site_path(site.id, ""))))
+}
