@@ -8,9 +8,7 @@ use uuid::Uuid;
 use crate::Result;
 use crate::areas::Vault;
 use crate::database::{Transaction, Tx};
-use crate::entities::{
-    api_key, evidence_key, job_secrets, monitor, proxy, second_factor, site, webhook_endpoint,
-};
+use crate::entities::{api_key, evidence_key, job_secrets, monitor, proxy, second_factor, site, webhook_endpoint};
 
 /// The encrypted secrets of a webhook endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]

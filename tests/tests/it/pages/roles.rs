@@ -221,8 +221,17 @@ async fn each_role_may_use_exactly_its_routes() -> Result<()> {
             }
             // Forms are submitted for a capture that does not exist, so that none is deleted.
             let of_grab = if method == "GET" { &*grab } else { UNKNOWN };
-            let parameters =
-                ["{key}", "{monitor}", "{proxy}", "{site}", "{webhook}", "{delivery}", "{request}", "{invitation}", "{user}"];
+            let parameters = [
+                "{key}",
+                "{monitor}",
+                "{proxy}",
+                "{site}",
+                "{webhook}",
+                "{delivery}",
+                "{request}",
+                "{invitation}",
+                "{user}",
+            ];
             let called = route.replace("/teams/{team}", &path).replace("{grab}", of_grab);
             let called = parameters.into_iter().fold(called, |called, id| called.replace(id, UNKNOWN));
             let answer = match method {
