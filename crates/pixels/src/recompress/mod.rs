@@ -104,7 +104,7 @@ fn is_opaque(file: &[u8], is_stopped: &dyn Fn() -> bool) -> Option<bool> {
 /// The rows so far.
 enum Pixels {
     Few(Indexed),
-    Many(Colours),
+    Many(Box<Colours>),
 }
 
 impl Pixels {
@@ -116,7 +116,7 @@ impl Pixels {
                     let mut colours = Colours::new(columns, channels);
                     indexed.rows(|row| colours.push(row));
                     colours.push(row);
-                    *self = Self::Many(colours);
+                    *self = Self::Many(Box::new(colours));
                 }
             }
         }
