@@ -19,6 +19,9 @@ use crate::trusted::check_size;
 /// The most pixels of an image that is made smaller: more than 16,384 rows of 1,280 pixels, which take 70 ms.
 const MAX_PIXELS: u64 = 24_000_000;
 
+/// The largest file that is made smaller: about 300 ms. The time depends on the bytes of the file more than on its pixels.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+
 /// Memory for some rows, and for the compression.
 const WORK_BYTES: u64 = 1 << 20;
 
@@ -26,7 +29,9 @@ const WORK_BYTES: u64 = 1 << 20;
 /// longer than any other, and saves less than a tenth.
 pub fn is_recompressible(width: u32, height: u32, file_bytes: u64) -> bool {
     let pixels = u64::from(width) * u64::from(height);
-    pixels <= MAX_PIXELS && file_bytes.saturating_mul(4) <= pixels.saturating_mul(5).max(4096)
+    pixels <= MAX_PIXELS
+        && file_bytes <= MAX_FILE_BYTES
+        && file_bytes.saturating_mul(4) <= pixels.saturating_mul(5).max(4096)
 }
 
 /// The largest file for which [`recompress`] needs no more than `memory_bytes`, beside the file that it reads.
@@ -288,6 +293,7 @@ mod tests {
         assert!(is_recompressible(1280, 16_384, 1 << 20) && !is_recompressible(2000, 16_384, 1 << 20));
         assert!(is_recompressible(1, 1, 90) && is_recompressible(1280, 720, 880_000));
         assert!(!is_recompressible(1280, 720, 1_474_457), "a photograph");
+        assert!(is_recompressible(1280, 16_384, 4 << 20) && !is_recompressible(1280, 16_384, (4 << 20) + 1));
     }
 
     #[test]
