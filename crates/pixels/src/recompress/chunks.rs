@@ -3,6 +3,9 @@
 /// The eight bytes that start a PNG.
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
+/// The bytes of a chunk beside its data: length, name and checksum.
+const OVERHEAD: usize = 12;
+
 /// Chunks before the pixels that have the same meaning for every type of pixels.
 const KEPT: [&[u8; 4]; 5] = [b"cHRM", b"cICP", b"gAMA", b"pHYs", b"sRGB"];
 
@@ -15,7 +18,7 @@ pub(super) fn kept(file: &[u8]) -> Option<Vec<&[u8]>> {
     let (mut kept, mut has_pixels) = (Vec::new(), false);
     loop {
         let length = usize::try_from(u32::from_be_bytes(*rest.first_chunk()?)).ok()?;
-        let (chunk, after) = rest.split_at_checked(length.checked_add(12)?)?;
+        let (chunk, after) = rest.split_at_checked(length.checked_add(OVERHEAD)?)?;
         let name: &[u8; 4] = chunk.get(4..)?.first_chunk()?;
         match name {
             b"IEND" => return (has_pixels && after.is_empty()).then_some(kept),
@@ -54,7 +57,8 @@ impl File {
         let mut checksum = crc32fast::Hasher::new();
         checksum.update(name);
         checksum.update(data);
-        self.bytes.reserve(data.len() + 12);
+        // Also for the last chunk, for which a full buffer would be doubled.
+        self.bytes.reserve(data.len() + 2 * OVERHEAD);
         self.bytes.extend(u32::try_from(data.len()).unwrap_or(u32::MAX).to_be_bytes());
         self.bytes.extend(name);
         self.bytes.extend_from_slice(data);
@@ -64,6 +68,7 @@ impl File {
     /// Ends the file.
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.add(b"IEND", &[]);
+        self.bytes.shrink_to_fit();
         self.bytes
     }
 }
