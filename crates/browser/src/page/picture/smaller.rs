@@ -9,7 +9,7 @@ use grabd_pixels::{is_recompressible, recompress, recompressed_bytes};
 use crate::page::error::CaptureError;
 use crate::page::picture::cancel::Cancel;
 
-/// The longest time for one image. The largest files take a third of it on a free processor.
+/// The longest time for one image. The largest files take about a third of it on a free processor.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
 
 /// Returns a smaller file with the same pixels, or the same one: if there is no smaller one, and if it takes too much time, of
