@@ -19,7 +19,8 @@ use crate::trusted::check_size;
 /// The most pixels of an image that is made smaller: more than 16,384 rows of 1,280 pixels, which take 70 ms.
 const MAX_PIXELS: u64 = 24_000_000;
 
-/// The largest file that is made smaller: about 300 ms, as gradients take 64 ms for each million bytes. The time depends on the bytes of the file more than on its pixels.
+/// The largest file that is made smaller: about 300 ms, as gradients take 64 ms for each million bytes. The time depends on
+/// the bytes of the file more than on its pixels.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Memory for some rows, and for the compression.
