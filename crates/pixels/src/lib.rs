@@ -9,9 +9,12 @@
 //! A [`Picture`] is read row by row: [`changes`] finds what changed between two of them, and [`draw_changes`] shows it;
 //! [`draw_marks`] numbers boxes; [`perceptual_hash`] hashes an image; [`shrink`] makes its thumbnail, and [`shrink_to`] a
 //! smaller copy of any size.
+//!
+//! [`recompress`] makes the file of a PNG smaller, with the same pixels.
 
 mod compare;
 mod cut;
+mod deflate;
 mod drawing;
 mod limited;
 mod marks;
@@ -19,6 +22,7 @@ mod one_colour;
 mod phash;
 mod picture;
 mod plan;
+mod recompress;
 mod region;
 mod rgb;
 mod rows;
@@ -33,6 +37,7 @@ pub use phash::perceptual_hash;
 pub use picture::{Picture, PictureError, Size, Source};
 pub use plan::{MAX_SLICES, Rows, is_uniform, plan};
 pub use png::EncodingError;
+pub use recompress::{is_recompressible, recompress, recompressed_bytes};
 pub use region::Region;
 pub use rgb::{encode_jpeg, image_on_white, on_white, without_alpha};
 pub use thumbnail::{Part, THUMBNAIL_BYTES, THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH, Target, shrink, shrink_to};

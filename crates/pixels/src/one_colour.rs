@@ -35,8 +35,11 @@ pub fn has_one_colour(file: &[u8]) -> Option<bool> {
 }
 
 fn png_has_one_colour(file: &[u8]) -> Option<bool> {
-    let mut reader = png::Decoder::new(Cursor::new(file)).read_info().ok()?;
-    let pixel_bytes = reader.info().bytes_per_pixel();
+    let mut decoder = png::Decoder::new(Cursor::new(file));
+    // Pixels of a palette may share a byte.
+    decoder.set_transformations(png::Transformations::normalize_to_color8());
+    let mut reader = decoder.read_info().ok()?;
+    let pixel_bytes = reader.output_color_type().0.samples();
     let mut first: Option<Vec<u8>> = None;
     while let Some(row) = reader.next_row().ok()? {
         let row = row.data();
@@ -83,6 +86,18 @@ mod tests {
         }
         assert_eq!(has_one_colour(b"nothing"), None);
         assert_eq!(has_one_colour(PNG), None);
+    }
+
+    #[test]
+    fn pixels_that_share_a_byte_are_looked_at() {
+        let mut image = RgbImage::from_pixel(13, 5, Rgb([20, 40, 60]));
+        let one_colour = |image: &RgbImage| {
+            let small = crate::recompress(&file(image, ImageFormat::Png), usize::MAX, &|| false).unwrap();
+            has_one_colour(&small)
+        };
+        assert_eq!(one_colour(&image), Some(true));
+        image.put_pixel(12, 4, Rgb([255, 255, 255]));
+        assert_eq!(one_colour(&image), Some(false));
     }
 
     #[test]

@@ -36,6 +36,42 @@ async fn image_has_the_requested_size_and_format() {
     rig.chromium.shutdown().await;
 }
 
+/// The type of the pixels of a PNG, as its head says: grey 0, colours 2, a palette 3. And the bits of a channel.
+fn pixel_type(file: &[u8]) -> (u8, u8) {
+    assert!(file.starts_with(b"\x89PNG"));
+    (file[25], file[24])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn png_is_small_wherever_it_comes_from() {
+    let grey =
+        "<!doctype html><body style='margin:0;height:3000px;background:linear-gradient(#fff 600px,#808080 601px)'>
+        <div style='width:50px;height:50px;background:#000'></div>";
+    let soft = "<!doctype html><style>body { margin: 0; height: 100vh;
+        background: radial-gradient(circle at 30% 30%, #fde68a, #f472b6 50%, #4c1d95) }</style><body>";
+    let site = Site::start(2, [("/", html(CORNERS)), ("/grey", html(grey)), ("/soft", html(soft))]).await;
+    let rig = Rig::start().await;
+    // A frame of the window, whose three colours take two bits. The browser's file has more than 10 kB.
+    let image = rig.grab(&site.url("/")).await;
+    assert_eq!(pixel_type(&image.capture.image), (3, 2));
+    assert!(image.capture.image.len() < 2000, "{} bytes", image.capture.image.len());
+    assert_eq!((image.colour(10, 10), image.colour(1270, 710), image.colour(640, 360)), ("red", "blue", "white"));
+    // A screenshot of the page, of which the browser's file has more than 60 kB.
+    let whole = CaptureRequest { full_page: Some(true), ..request(&site.url("/grey")) };
+    let image = rig.capture(whole).await;
+    assert_eq!(image.size(), (1280, 3000));
+    assert!(image.capture.image.len() < 12_000, "{} bytes", image.capture.image.len());
+    assert_eq!((image.colour(10, 10), image.colour(100, 10), image.colour(640, 2900)), ("black", "white", "gray"));
+    // Many colours. The browser's file has more than 500 kB.
+    let image = rig.grab(&site.url("/soft")).await;
+    assert_eq!(pixel_type(&image.capture.image), (2, 8));
+    assert!(image.capture.image.len() < 450_000, "{} bytes", image.capture.image.len());
+    // Lossy formats are the browser's own.
+    let jpeg = CaptureRequest { format: Some("jpeg".into()), ..request(&site.url("/")) };
+    assert!(rig.capture(jpeg).await.capture.image.starts_with(b"\xff\xd8\xff"));
+    rig.chromium.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn scale_multiplies_the_pixels_and_cuts_what_becomes_too_large() {
     let tall = "<!doctype html><body style='margin:0;background:white'>

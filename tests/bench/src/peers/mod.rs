@@ -93,7 +93,8 @@ pub(crate) async fn measure(args: Args) -> anyhow::Result<()> {
     text.push_str(&report::tables(&names, &CONCURRENCY, &mut rows));
     println!("{text}");
     if args.write {
-        let page = format!("{}{text}{}", include_str!("benchmarks.md"), include_str!("../reading/benchmarks.md"));
+        let (head, cold) = (include_str!("benchmarks.md"), include_str!("../cold.md"));
+        let page = format!("{head}{text}{cold}{}", include_str!("../reading/benchmarks.md"));
         std::fs::write(programs::root().join("docs/BENCHMARKS.md"), page)?;
     }
     for contender in contenders {

@@ -23,6 +23,7 @@ use crate::page::load::frame_drawing::{Frames, OnDemand};
 use crate::page::picture::area::CaptureArea;
 use crate::page::picture::scaled::Scaled;
 use crate::page::picture::scripts_disabled::ScriptsDisabled;
+use crate::page::picture::smaller;
 use crate::page::tab::Tab;
 
 /// About a third of the size of the fast PNG, in about the same time.
@@ -101,7 +102,7 @@ pub(in crate::page) async fn reserve(context: &CaptureContext<'_>, bytes: u64) -
     context.limits.memory.reserve_at_most(bytes, limit).await.map_err(no_memory)
 }
 
-/// The same in `memory`, of which `for_files` bytes are left for what is made after it.
+/// The same in `memory`, of which `for_files` bytes are left for what is made after it. A PNG is made smaller.
 pub(in crate::page) async fn take_in(
     context: &CaptureContext<'_>,
     area: &CaptureArea,
@@ -146,8 +147,12 @@ pub(in crate::page) async fn take_in(
     ScriptsDisabled::end(frozen).await;
     match taken {
         Ok(Some(text)) => {
-            let shot = decode(text, limits.image_max_bytes, memory, for_files)?;
-            Ok(Some(Shot { frames_painted, ..shot }))
+            let (file, size) = decode(text, limits.image_max_bytes)?;
+            let (file, memory) = match spec.format {
+                Format::Png => smaller::png(file, size, memory, context.remaining()).await?,
+                Format::Jpeg | Format::Webp => (file, memory),
+            };
+            Ok(Some(shot((file, size), (memory, for_files), frames_painted)))
         }
         Ok(None) => Ok(None),
         Err(TakeError::Call(CallError::TooLarge { bytes, .. })) => {
@@ -300,26 +305,36 @@ fn is_temporary(message: &str) -> bool {
     message.contains("Readback") || message.contains("Unable to capture")
 }
 
-/// Decodes an image of at most `max_bytes` bytes, in the buffer of its text.
-///
-/// `for_files` bytes of the reserved memory stay available for the attachments, or whatever the image leaves.
-fn decode(text: Vec<u8>, max_bytes: u64, mut memory: Reservation, for_files: u64) -> Result<Shot, CaptureError> {
-    let image = decode_in_place(text).ok_or_else(|| invalid_image("is not base64"))?;
-    if image.is_empty() {
+/// Decodes a file of at most `max_bytes` bytes, in the buffer of its text. Returns it, and the size of the image.
+fn decode(text: Vec<u8>, max_bytes: u64) -> Result<(Vec<u8>, (u32, u32)), CaptureError> {
+    let file = decode_in_place(text).ok_or_else(|| invalid_image("is not base64"))?;
+    if file.is_empty() {
         // The encoder returns nothing for an image that is too large.
         return Err(CaptureError::failed("The page is too large for a picture of this format."));
     }
-    let bytes = u64::try_from(image.len()).unwrap_or(u64::MAX);
+    let bytes = u64::try_from(file.len()).unwrap_or(u64::MAX);
     if bytes > max_bytes {
         return Err(Failure::image_too_large(bytes, max_bytes).into());
     }
-    let reader = image::ImageReader::new(Cursor::new(&image)).with_guessed_format();
+    let reader = image::ImageReader::new(Cursor::new(&file)).with_guessed_format();
     let size = reader.ok().and_then(|reader| reader.into_dimensions().ok());
     let (width, height) = size.ok_or_else(|| invalid_image("cannot be read"))?;
     grabd_pixels::check_size(width, height).map_err(|_| invalid_image("is larger than a capture can be"))?;
+    Ok((file, (width, height)))
+}
+
+/// The image in `file`, with its memory.
+///
+/// `for_files` bytes of the reserved memory stay available for the attachments, or whatever the image leaves.
+fn shot(
+    (file, (width, height)): (Vec<u8>, (u32, u32)),
+    (mut memory, for_files): (Reservation, u64),
+    frames_painted: bool,
+) -> Shot {
+    let bytes = u64::try_from(file.len()).unwrap_or(u64::MAX);
     let for_files = memory.split(for_files.min(memory.bytes().saturating_sub(bytes)));
     memory.shrink_to(bytes);
-    Ok(Shot { image: memory.attach(image), width, height, for_files, frames_painted: true })
+    Shot { image: memory.attach(file), width, height, for_files, frames_painted }
 }
 
 /// Decodes base64 without a second buffer: the bytes replace the text, which is longer.
@@ -358,7 +373,8 @@ mod tests {
     fn decode(text: &str, max_bytes: u64) -> Result<Shot, CaptureError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let memory = runtime.block_on(MemoryBudget::new(1 << 20).reserve(4096, MEMORY_WAIT)).unwrap();
-        super::decode(text.as_bytes().to_vec(), max_bytes, memory, 0)
+        let decoded = super::decode(text.as_bytes().to_vec(), max_bytes)?;
+        Ok(shot(decoded, (memory, 0), true))
     }
 
     #[test]

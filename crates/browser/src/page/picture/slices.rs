@@ -1,8 +1,5 @@
 //! Cuts the image into slices: from its rows, so that they show what the image shows.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use bytes::Bytes;
 use chromiumoxide::cdp::browser_protocol::page::Viewport as Clip;
 use grabd_domain::capture::{CaptureSpec, Format};
@@ -14,6 +11,7 @@ use serde::Deserialize;
 
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
+use crate::page::picture::cancel::Cancel;
 use crate::page::picture::shot;
 use crate::page::picture::shown::{EXTRACT, ImageSize, limit, shown_part};
 use crate::page::script;
@@ -65,7 +63,7 @@ pub(in crate::page) async fn make(
     let quality = context.spec.quality.unwrap_or(shot::JPEG_QUALITY);
     let format = to_format(context.spec.format);
     let cancel = Cancel::default();
-    let (image, is_cancelled) = (image.clone(), Arc::clone(&cancel.0));
+    let (image, is_cancelled) = (image.clone(), cancel.flag());
     let cut = tokio::task::spawn_blocking(move || {
         let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
         let how = Cut { format, quality, slice_height, max_bytes, is_cancelled: &is_cancelled };
@@ -109,16 +107,6 @@ const fn to_format(format: Format) -> grabd_pixels::Format {
         Format::Png => grabd_pixels::Format::Png,
         Format::Jpeg => grabd_pixels::Format::Jpeg,
         Format::Webp => grabd_pixels::Format::Webp,
-    }
-}
-
-/// Tells the task that its slices are no longer needed when it is dropped.
-#[derive(Default)]
-struct Cancel(Arc<AtomicBool>);
-
-impl Drop for Cancel {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 
