@@ -592,7 +592,9 @@ export interface UpdateWebhookOptions {
   status?: "enabled" | "disabled" | undefined;
 }
 
-/** How images are compared. If neither this nor `status` nor `text` is there, they are compared. */
+/**
+ * How images are compared. Null is as left out. If neither this nor `status` nor `text` is there, they are compared.
+ */
 export interface MonitorCompareOptionsImage {
   /** The part of the image that may differ. A larger part is a change. From 0 to 1. Default: `0.001`. */
   threshold_ratio?: number | undefined;
@@ -600,7 +602,7 @@ export interface MonitorCompareOptionsImage {
   ignore?: readonly string[] | undefined;
 }
 
-/** How the visible texts of the page are compared, line by line. Not with the option `mask`. */
+/** How the visible texts of the page are compared, line by line. Null: they are not. Not with the option `mask`. */
 export interface MonitorCompareOptionsText {
   /**
    * Regular expressions, without look-around and back-references. What they match in a line is left out of both texts.
@@ -611,12 +613,14 @@ export interface MonitorCompareOptionsText {
 
 /** What counts as a change. Unknown members are refused. */
 export interface MonitorCompareOptions {
-  /** How images are compared. If neither this nor `status` nor `text` is there, they are compared. */
-  image?: MonitorCompareOptionsImage | undefined;
+  /**
+   * How images are compared. Null is as left out. If neither this nor `status` nor `text` is there, they are compared.
+   */
+  image?: MonitorCompareOptionsImage | null | undefined;
   /** Whether another HTTP status is a change. Default: `false`. */
   status?: boolean | undefined;
-  /** How the visible texts of the page are compared, line by line. Not with the option `mask`. */
-  text?: MonitorCompareOptionsText | undefined;
+  /** How the visible texts of the page are compared, line by line. Null: they are not. Not with the option `mask`. */
+  text?: MonitorCompareOptionsText | null | undefined;
   /**
    * `latest`: a change that was reported becomes the baseline. `accepted`: only a capture that somebody accepts does,
    * and a change is reported once until the page is the same again. Default: `"latest"`.
@@ -636,16 +640,19 @@ export interface MonitorNotifyOptions {
 export interface CreateMonitorOptions {
   /** A name, for people. Default: the host of the URL. */
   name?: string | undefined;
-  /** The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Example: `"1h"`. */
-  every?: string | undefined;
+  /**
+   * The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Null is as left out.
+   * Example: `"1h"`.
+   */
+  every?: string | null | undefined;
   /**
    * A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that
    * daylight saving skips is replaced by the first one after it, and one that happens twice counts once. Example: `"0 9
    * * * 1-5"`.
    */
-  cron?: string | undefined;
+  cron?: string | null | undefined;
   /** The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`. */
-  time_zone?: string | undefined;
+  time_zone?: string | null | undefined;
   /** What counts as a change. Unknown members are refused. */
   compare?: MonitorCompareOptions | undefined;
   /** After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`. */
@@ -662,16 +669,19 @@ export interface CreateMonitorOptions {
 export interface UpdateMonitorOptions {
   /** A name, for people. Default: the host of the URL. */
   name?: string | undefined;
-  /** The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Example: `"1h"`. */
-  every?: string | undefined;
+  /**
+   * The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Null is as left out.
+   * Example: `"1h"`.
+   */
+  every?: string | null | undefined;
   /**
    * A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that
    * daylight saving skips is replaced by the first one after it, and one that happens twice counts once. Example: `"0 9
    * * * 1-5"`.
    */
-  cron?: string | undefined;
+  cron?: string | null | undefined;
   /** The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`. */
-  time_zone?: string | undefined;
+  time_zone?: string | null | undefined;
   /** What counts as a change. Unknown members are refused. */
   compare?: MonitorCompareOptions | undefined;
   /** After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`. */

@@ -683,7 +683,9 @@ class UpdateWebhookOptions(TypedDict, total=False):
 
 
 class MonitorCompareOptionsImage(TypedDict, total=False):
-    """How images are compared. If neither this nor `status` nor `text` is there, they are compared."""
+    """How images are compared. Null is as left out. If neither this nor `status` nor `text` is there, they are
+    compared.
+    """
 
     threshold_ratio: float
     """The part of the image that may differ. A larger part is a change. From 0 to 1. Default: `0.001`."""
@@ -692,7 +694,7 @@ class MonitorCompareOptionsImage(TypedDict, total=False):
 
 
 class MonitorCompareOptionsText(TypedDict, total=False):
-    """How the visible texts of the page are compared, line by line. Not with the option `mask`."""
+    """How the visible texts of the page are compared, line by line. Null: they are not. Not with the option `mask`."""
 
     ignore_patterns: Sequence[str]
     """Regular expressions, without look-around and back-references. What they match in a line is left out of both
@@ -703,12 +705,14 @@ class MonitorCompareOptionsText(TypedDict, total=False):
 class MonitorCompareOptions(TypedDict, total=False):
     """What counts as a change. Unknown members are refused."""
 
-    image: MonitorCompareOptionsImage
-    """How images are compared. If neither this nor `status` nor `text` is there, they are compared."""
+    image: MonitorCompareOptionsImage | None
+    """How images are compared. Null is as left out. If neither this nor `status` nor `text` is there, they are
+    compared.
+    """
     status: bool
     """Whether another HTTP status is a change. Default: `false`."""
-    text: MonitorCompareOptionsText
-    """How the visible texts of the page are compared, line by line. Not with the option `mask`."""
+    text: MonitorCompareOptionsText | None
+    """How the visible texts of the page are compared, line by line. Null: they are not. Not with the option `mask`."""
     baseline: Literal["latest", "accepted"]
     """`latest`: a change that was reported becomes the baseline. `accepted`: only a capture that somebody accepts does,
     and a change is reported once until the page is the same again. Default: `"latest"`.
@@ -729,14 +733,16 @@ class CreateMonitorOptions(TypedDict, total=False):
 
     name: str
     """A name, for people. Default: the host of the URL."""
-    every: str
-    """The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Example: `"1h"`."""
-    cron: str
+    every: str | None
+    """The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Null is as left out.
+    Example: `"1h"`.
+    """
+    cron: str | None
     """A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that
     daylight saving skips is replaced by the first one after it, and one that happens twice counts once. Example: `"0
     9 * * 1-5"`.
     """
-    time_zone: str
+    time_zone: str | None
     """The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`."""
     compare: MonitorCompareOptions
     """What counts as a change. Unknown members are refused."""
@@ -755,14 +761,16 @@ class UpdateMonitorOptions(TypedDict, total=False):
 
     name: str
     """A name, for people. Default: the host of the URL."""
-    every: str
-    """The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Example: `"1h"`."""
-    cron: str
+    every: str | None
+    """The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Null is as left out.
+    Example: `"1h"`.
+    """
+    cron: str | None
     """A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that
     daylight saving skips is replaced by the first one after it, and one that happens twice counts once. Example: `"0
     9 * * 1-5"`.
     """
-    time_zone: str
+    time_zone: str | None
     """The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`."""
     compare: MonitorCompareOptions
     """What counts as a change. Unknown members are refused."""

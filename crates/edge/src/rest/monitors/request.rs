@@ -186,8 +186,10 @@ fn small_integer(member: &RawValue) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
+    use grabd_options::TABLE;
     use http::HeaderValue;
     use http::header::CONTENT_TYPE;
+    use serde_json::{Map, Value, json};
 
     use super::super::{examples, schema};
     use super::*;
@@ -243,6 +245,50 @@ mod tests {
         let mut chosen = CHOSEN.to_vec();
         chosen.sort_unstable();
         assert_eq!(names, chosen);
+    }
+
+    /// The paths of all members of a schema, each with whether it may be null. Those of references are not listed.
+    fn members_of(schema: &Value, path: &[&str], found: &mut Vec<(String, bool)>) {
+        let Some(properties) = schema["properties"].as_object() else { return };
+        for (name, property) in properties {
+            let path = [path, &[name.as_str()]].concat();
+            let may_be_null = property["type"].as_array().is_some_and(|types| types.contains(&json!("null")));
+            found.push((path.join("."), may_be_null));
+            members_of(property, &path, found);
+        }
+    }
+
+    /// A body in which only this member is set, to null.
+    fn null_at(path: &str) -> Value {
+        path.rsplit('.').fold(Value::Null, |inner, name| json!({ name: inner }))
+    }
+
+    #[tokio::test]
+    async fn members_may_be_null_where_the_schema_says_so() {
+        let mut members = Vec::new();
+        members_of(&serde_json::to_value(schema::create_monitor()).unwrap(), &[], &mut members);
+        members_of(&serde_json::to_value(schema::update_monitor()).unwrap(), &[], &mut members);
+        let options = TABLE.iter().map(|option| (option.name, options::schema(option)));
+        let options: Map<String, Value> =
+            options.map(|(name, schema)| (name.to_owned(), serde_json::to_value(schema).unwrap())).collect();
+        members_of(&json!({ "properties": options }), &["capture"], &mut members);
+        for (path, may_be_null) in &members {
+            let settings = parse(null_at(path).to_string().as_bytes());
+            let is_accepted = settings.unparsed.is_empty() && settings.capture_unparsed.is_empty();
+            assert_eq!(is_accepted, *may_be_null, "{path}");
+        }
+        let nullable: Vec<&str> = members.iter().filter(|(_, may)| *may).map(|(path, _)| path.as_str()).collect();
+        for path in ["every", "cron", "time_zone", "compare.image", "compare.text", "capture.selector"] {
+            assert!(nullable.contains(&path), "{path}");
+        }
+
+        let mut members = Vec::new();
+        members_of(&serde_json::to_value(schema::accept_baseline()).unwrap(), &[], &mut members);
+        assert_eq!(members, [(GRAB_ID.to_owned(), true)]);
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        let body = Body::from(null_at(GRAB_ID).to_string());
+        let accept = read_accept("id".to_owned(), &headers, body).await;
+        assert_eq!((accept.grab_id, accept.unparsed), (None, Vec::new()));
     }
 
     #[test]

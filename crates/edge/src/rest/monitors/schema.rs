@@ -1,7 +1,7 @@
 //! Schemas of request bodies.
 
 use serde_json::json;
-use utoipa::openapi::schema::AllOfBuilder;
+use utoipa::openapi::schema::{AllOfBuilder, SchemaType};
 use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, Ref, SchemaFormat, Type};
 
 use super::super::openapi::parts::{integer, text};
@@ -22,9 +22,9 @@ pub(in super::super) fn update_monitor() -> Object {
 
 /// The capture to accept.
 pub(in super::super) fn accept_baseline() -> Object {
-    let grab = text()
-        .format(Some(SchemaFormat::Custom("uuid".to_owned())))
-        .description(Some("Id of a grab of one of the monitor's runs. Default: that of the latest done run."));
+    let grab = or_null(Type::String).format(Some(SchemaFormat::Custom("uuid".to_owned()))).description(Some(
+        "Id of a grab of one of the monitor's runs. Default, also if it is null: that of the latest done run.",
+    ));
     ObjectBuilder::new()
         .description(Some("The capture to accept. Unknown members are refused."))
         .property("grab_id", grab)
@@ -35,18 +35,20 @@ fn settings(about: &str) -> ObjectBuilder {
     let capture = AllOfBuilder::new().item(Ref::from_schema_name("CreateGrabRequest")).description(Some(
         "The capture options, of which `url` or `html` is required. `compare_to`, `max_age` and `upload_url` are refused.",
     ));
-    let every = text()
+    let every = or_null(Type::String)
         .pattern(Some("^[0-9]{1,5}[mhd]$"))
-        .description(Some("The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`."))
+        .description(Some(
+            "The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Null is as left out.",
+        ))
         .examples([json!("1h")]);
-    let cron = text()
+    let cron = or_null(Type::String)
         .max_length(Some(100))
         .description(Some(
             "A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that \
              daylight saving skips is replaced by the first one after it, and one that happens twice counts once.",
         ))
         .examples([json!("0 9 * * 1-5")]);
-    let zone = text()
+    let zone = or_null(Type::String)
         .max_length(Some(64))
         .default(Some(json!("UTC")))
         .description(Some("The IANA time zone of `cron`."))
@@ -83,9 +85,10 @@ fn compare() -> ObjectBuilder {
         .items(text())
         .max_items(Some(20))
         .description(Some("CSS selectors of elements that are made invisible, so that they never differ."));
-    let image = ObjectBuilder::new()
+    let image = or_null(Type::Object)
         .description(Some(
-            "How images are compared. If neither this nor `status` nor `text` is there, they are compared.",
+            "How images are compared. Null is as left out. If neither this nor `status` nor `text` is there, they are \
+             compared.",
         ))
         .property("threshold_ratio", threshold)
         .property("ignore", ignore);
@@ -94,8 +97,10 @@ fn compare() -> ObjectBuilder {
     let patterns = ArrayBuilder::new().items(pattern).max_items(Some(20)).description(Some(
         "Regular expressions, without look-around and back-references. What they match in a line is left out of both texts.",
     ));
-    let texts = ObjectBuilder::new()
-        .description(Some("How the visible texts of the page are compared, line by line. Not with the option `mask`."))
+    let texts = or_null(Type::Object)
+        .description(Some(
+            "How the visible texts of the page are compared, line by line. Null: they are not. Not with the option `mask`.",
+        ))
         .property("ignore_patterns", patterns);
     let baseline = text().enum_values(Some(["latest", "accepted"])).default(Some(json!("latest"))).description(Some(
         "`latest`: a change that was reported becomes the baseline. `accepted`: only a capture that somebody accepts does, and \
@@ -115,6 +120,11 @@ fn notify() -> ObjectBuilder {
         .description(Some("How alerts are sent. Unknown members are refused."))
         .property("webhook", by("By webhooks that have subscribed to the events of monitors."))
         .property("email", by("By e-mail, to the members who get the alerts of the team."))
+}
+
+/// A member that a monitor returns as null, so that what a read returns can be sent back.
+fn or_null(of: Type) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::from_iter([of, Type::Null]))
 }
 
 fn boolean() -> ObjectBuilder {
