@@ -58,6 +58,9 @@ NAMES = {
     "ComparedSurfacesSurface": "AgentSurface",
     "CreateMonitorOptionsCompare": "MonitorCompareOptions",
     "UpdateMonitorOptionsCompare": "MonitorCompareOptions",
+    "MonitorCompareOptionsImageIgnore": "MonitorArea",
+    "CreateMonitorOptionsQuiet": "MonitorQuietOptions",
+    "UpdateMonitorOptionsQuiet": "MonitorQuietOptions",
     "CreateMonitorOptionsNotify": "MonitorNotifyOptions",
     "UpdateMonitorOptionsNotify": "MonitorNotifyOptions",
 }

@@ -1,8 +1,8 @@
 //! The words that members have as values, and their OpenAPI schemas.
 
 use serde_json::Value;
-use utoipa::openapi::schema::SchemaType;
-use utoipa::openapi::{Object, ObjectBuilder, Type};
+use utoipa::openapi::schema::{AdditionalProperties, Array, SchemaType};
+use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, Type};
 
 /// The kind of the files that are slices of the image.
 pub const SLICE_KIND: &str = "slice";
@@ -26,6 +26,8 @@ pub const MONITOR_STATES: [&str; 3] = ["active", "paused", "out_of_credits"];
 pub const RUN_OUTCOMES: [&str; 6] = ["running", "first", "same", "changed", "failed", "missed"];
 /// Which capture a monitor compares with.
 pub const BASELINES: [&str; 2] = ["latest", "accepted"];
+/// What may happen to an element of a page.
+pub const ELEMENT_CHANGES: [&str; 4] = ["added", "removed", "changed", "moved"];
 /// The kinds of files that are text for people, in the order of their documentation.
 const TEXT_FILES: [&str; 5] = ["markdown", "text", "elements", "accessibility", "report"];
 
@@ -68,6 +70,31 @@ pub(crate) fn run_outcome_schema() -> Object {
 
 pub(crate) fn baseline_schema() -> Object {
     string_enum(BASELINES)
+}
+
+pub(crate) fn element_change_schema() -> Object {
+    let mut schema = string_enum(ELEMENT_CHANGES);
+    schema.description = Some("What has happened to it.".to_owned());
+    schema
+}
+
+/// OpenAPI schema of what a monitor ignores in images.
+pub(crate) fn ignored_schema() -> Array {
+    let selector = ObjectBuilder::new().schema_type(Type::String).description(Some("A CSS selector."));
+    let side: Schema = ObjectBuilder::new().schema_type(Type::Integer).build().into();
+    let area = ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .additional_properties(Some(AdditionalProperties::RefOr(side.into())))
+        .description(Some(
+            "A part of the image: `x`, `y`, `width` and `height` in CSS pixels from its top left corner.",
+        ));
+    ArrayBuilder::new()
+        .items(OneOfBuilder::new().item(selector).item(area))
+        .max_items(Some(40))
+        .description(Some(
+            "What never differs: CSS selectors of elements, which are made invisible, and parts of the image.",
+        ))
+        .build()
 }
 
 /// OpenAPI schema of a format or null.

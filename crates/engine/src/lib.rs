@@ -47,6 +47,7 @@ pub mod samples;
 mod service;
 mod storage;
 mod targets;
+mod tolerance;
 pub mod trail;
 pub mod vault;
 pub mod webhooks;

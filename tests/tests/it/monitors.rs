@@ -360,6 +360,14 @@ async fn invalid_requests_name_the_member() -> Result<()> {
             "`compare.text.ignore_patterns`",
         ),
         (with("compare", json!({ "image": { "ignore": 5 } })), "bad_request", "`compare.image.ignore` must be"),
+        (
+            with("compare", json!({ "image": { "ignore": [{ "x": 0, "y": 0, "width": 0, "height": 9 }] } })),
+            "bad_request",
+            "`compare.image.ignore` must be an array in which each rectangle is",
+        ),
+        (with("compare", json!({ "elements": 1 })), "bad_request", "`compare.elements` must be true or false"),
+        (with("quiet", json!({ "from": "22:00" })), "bad_request", "`quiet.to` must be a time of day"),
+        (with("quiet", json!({})), "bad_request", "`quiet` must be null, or an object with `from` and `to`"),
         (with("alert_after", json!("2")), "bad_request", "`alert_after` must be an integer from 1 to 10; got \"2\"."),
         (with("keep", json!(1001)), "bad_request", "`keep` must be an integer from 1 to 1000; got 1001."),
         (with("alert_afer", json!(2)), "bad_request", "`body` must be a JSON object with some of `name`"),
@@ -391,5 +399,65 @@ async fn invalid_requests_name_the_member() -> Result<()> {
         let (status, refused) = call(&app, app.live(), method.clone(), &path, None).await?;
         assert_eq!((status, &refused["error"]["code"]), (404, &json!("not_found")), "{method} {path}");
     }
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ignored_rectangles_and_small_regions_do_not_count() -> Result<()> {
+    let app = TestApp::start(9, &[]).await?;
+    // A banner of 40 pixels, and a square of 16 pixels.
+    let document = |banner: &str, square: &str| {
+        let html = format!(
+            "<body style='margin:0'><div style='height:40px;background:{banner}'></div>\
+             <div style='position:absolute;left:160px;top:160px;width:16px;height:16px;background:{square}'></div>"
+        );
+        json!({ "html": html, "width": 320, "height": 320, "scale": 2 })
+    };
+    // In CSS pixels: 80 rows of the image.
+    let banner = json!({ "x": 0, "y": 0, "width": 320, "height": 40 });
+    let image = json!({ "threshold_ratio": 0, "ignore": [banner], "min_region_px": 2000 });
+    let body = json!({ "capture": document("#c00", "#fff"), "every": "1h", "compare": { "image": image } });
+    let monitor = create(&app, body).await?;
+    assert_eq!(monitor["compare"]["image"], image);
+    let monitor = ended(&app, app.live(), &path(&monitor)?, None).await?;
+    let monitor = change(&app, &monitor, json!({ "capture": document("#00c", "#000") })).await?;
+    let monitor = run_next(&app, &monitor).await?;
+    let same = &monitor["last_run"];
+    assert_eq!((&same["outcome"], &same["difference_ratio"]), (&json!("same"), &json!(0.0)), "{monitor}");
+
+    // The square has 32 x 32 pixels of the image.
+    let image = json!({ "threshold_ratio": 0, "ignore": [banner], "min_region_px": 1000 });
+    let changes = json!({ "capture": document("#0c0", "#fff"), "compare": { "image": image } });
+    let monitor = change(&app, &monitor, changes).await?;
+    let monitor = run_next(&app, &monitor).await?;
+    assert_eq!(monitor["last_run"]["outcome"], "same", "the square is as in the baseline: {monitor}");
+    let monitor = change(&app, &monitor, json!({ "capture": document("#0c0", "#000") })).await?;
+    let monitor = run_next(&app, &monitor).await?;
+    assert_eq!(monitor["last_run"]["outcome"], "changed", "{monitor}");
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changed_elements_of_a_page_are_reported() -> Result<()> {
+    let app = TestApp::start(9, &[]).await?;
+    let document = |button: &str, top: u32, link: &str| {
+        let html = format!("<body><button style='position:absolute;top:{top}px'>{button}</button>{link}");
+        json!({ "html": html, "width": 320, "height": 320 })
+    };
+    let capture = document("Buy", 100, "");
+    let monitor = create(&app, json!({ "capture": capture, "every": "1h", "compare": { "elements": true } })).await?;
+    assert_eq!((&monitor["compare"]["elements"], &monitor["compare"]["image"]), (&json!(true), &Value::Null));
+    let monitor = ended(&app, app.live(), &path(&monitor)?, None).await?;
+    let monitor = change(&app, &monitor, json!({ "capture": document("Buy", 103, "") })).await?;
+    let monitor = run_next(&app, &monitor).await?;
+    assert_eq!(monitor["last_run"]["outcome"], "same", "3 pixels do not count: {monitor}");
+    let link = "<a href='https://example.com/'>News</a>";
+    let monitor = change(&app, &monitor, json!({ "capture": document("Order", 103, link) })).await?;
+    let monitor = run_next(&app, &monitor).await?;
+    let changed = &monitor["last_run"];
+    assert_eq!((&changed["outcome"], &changed["what_changed"]), (&json!("changed"), &json!(["elements"])), "{monitor}");
+    let added = json!({ "change": "added", "role": "link", "name": "News", "before": null, "after": null });
+    let renamed = json!({ "change": "changed", "role": "button", "name": "Order", "before": "Buy", "after": "Order" });
+    assert_eq!(changed["element_changes"], json!([added, renamed]), "{monitor}");
     app.finish().await
 }

@@ -22,6 +22,7 @@ mod selector;
 mod steps;
 mod stored;
 mod thumbnail;
+mod tolerance;
 mod unparsed;
 mod viewport;
 mod viewports;
@@ -51,6 +52,7 @@ pub use self::selector::Selector;
 pub use self::steps::{HeldKey, KeyPress, ScrollTarget, Step};
 pub use self::stored::LONG_OPTION_BYTES;
 pub use self::thumbnail::{Thumbnail, ThumbnailFit};
+pub use self::tolerance::Tolerance;
 pub use self::viewport::Viewport;
 use crate::faults::{Fault, Field};
 use crate::ids::GrabId;
@@ -142,6 +144,8 @@ pub struct CaptureSpec {
     pub omitted: BTreeMap<String, String>,
     /// Names of members of the request that are no options. They do not change the image.
     pub unknown: Vec<String>,
+    /// What does not count in the comparison with `compare_to`. A request cannot have it.
+    pub tolerance: Tolerance,
 }
 
 /// What is changed in the page before the shot.
@@ -369,6 +373,7 @@ impl CaptureSpec {
             pdf_page: u32::try_from(pdf_page.unwrap_or(1)).ok()?,
             omitted: BTreeMap::new(),
             unknown: unknown::shortened(unknown.iter().map(String::as_str)),
+            tolerance: Tolerance::default(),
         })
     }
 
@@ -456,6 +461,7 @@ impl CaptureSpec {
             pdf_page,
             omitted: _,
             unknown: _,
+            tolerance: _,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
         let list = |texts: &Vec<String>| (!texts.is_empty()).then(|| texts.clone());

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::element::{elements, quoted};
+use grabd_api::elements::{elements, quoted};
 
 /// The text of the file `elements`. Another file is left as it is.
 pub(super) fn of_elements(file: &str) -> String {

@@ -7,10 +7,10 @@ use serde_json::Value;
 use tokio::task::spawn_blocking;
 
 use super::changes;
-use super::element::{Element, elements};
 use super::file::{FileError, Files, LoadedFile};
 use super::json_text;
 use super::kind::Readable;
+use grabd_api::elements::{Element, elements};
 
 /// The largest file that is made into text, in bytes.
 const MAX_TEXT_BYTES: u64 = 8 << 20;

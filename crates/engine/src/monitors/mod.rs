@@ -1,10 +1,12 @@
 //! Monitors: captures that are repeated by a schedule, and compared with a baseline.
 //!
 //! `manage` and `runs` are the use-cases of callers. `scheduler` finds what is due: `start` claims a due monitor and creates the
-//! grab of its run, and `finish` decides what follows when that has ended, with what `texts` has compared. A run is an ordinary
+//! grab of its run, and `finish` decides what follows when that has ended, with what `files` has compared. A run is an ordinary
 //! asynchronous grab of the team.
 
 mod alerts;
+mod elements;
+mod files;
 mod finish;
 mod manage;
 mod runs;
@@ -12,7 +14,6 @@ pub(crate) mod scheduler;
 mod secrets;
 mod settings;
 mod start;
-mod texts;
 
 pub use grabd_store::monitors::{MonitorPage, RunPage};
 pub use manage::{ListRequest, accept, change, create, get, list, remove};

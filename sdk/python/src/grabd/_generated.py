@@ -57,6 +57,7 @@ __all__ = [
     "InternalError",
     "InvalidViewportError",
     "Monitor",
+    "MonitorArea",
     "MonitorCompare",
     "MonitorCompareImage",
     "MonitorCompareOptions",
@@ -66,7 +67,10 @@ __all__ = [
     "MonitorList",
     "MonitorNotify",
     "MonitorNotifyOptions",
+    "MonitorQuiet",
+    "MonitorQuietOptions",
     "MonitorRun",
+    "MonitorRunElementChange",
     "MonitorRunError",
     "MonitorRunList",
     "MonitorRunTextChange",
@@ -682,15 +686,34 @@ class UpdateWebhookOptions(TypedDict, total=False):
     """`disabled` cancels pending deliveries; `enabled` clears earlier failures."""
 
 
+class MonitorArea(TypedDict):
+    """A part of the image, in CSS pixels from its top left corner."""
+
+    x: int
+    """From 0 to 100000."""
+    y: int
+    """From 0 to 100000."""
+    width: int
+    """From 1 to 16384."""
+    height: int
+    """From 1 to 16384."""
+
+
 class MonitorCompareOptionsImage(TypedDict, total=False):
-    """How images are compared. Null is as left out. If neither this nor `status` nor `text` is there, they are
-    compared.
+    """How images are compared. Null is as left out. If neither this nor `status` nor `text` nor `elements` is there,
+    they are compared.
     """
 
     threshold_ratio: float
     """The part of the image that may differ. A larger part is a change. From 0 to 1. Default: `0.001`."""
-    ignore: Sequence[str]
-    """CSS selectors of elements that are made invisible, so that they never differ. At most 20."""
+    ignore: Sequence[str | MonitorArea]
+    """What never differs: at most 20 CSS selectors of elements, which are made invisible, and at most 20 parts of the
+    image. At most 40.
+    """
+    min_region_px: int
+    """Changes of connected regions with fewer pixels of the image do not count. Regions consist of squares of 16
+    pixels. From 0 to 1e+06. Default: `0`.
+    """
 
 
 class MonitorCompareOptionsText(TypedDict, total=False):
@@ -706,13 +729,18 @@ class MonitorCompareOptions(TypedDict, total=False):
     """What counts as a change. Unknown members are refused."""
 
     image: MonitorCompareOptionsImage | None
-    """How images are compared. Null is as left out. If neither this nor `status` nor `text` is there, they are
-    compared.
+    """How images are compared. Null is as left out. If neither this nor `status` nor `text` nor `elements` is there,
+    they are compared.
     """
     status: bool
     """Whether another HTTP status is a change. Default: `false`."""
     text: MonitorCompareOptionsText | None
     """How the visible texts of the page are compared, line by line. Null: they are not. Not with the option `mask`."""
+    elements: bool
+    """Whether elements with a name are compared: links, buttons, fields and others that a user can operate. They differ
+    if they are added or removed, if their name, state or target changes, and if they move or grow by more than 4 CSS
+    pixels. Not with the option `mask`. Default: `false`.
+    """
     baseline: Literal["latest", "accepted"]
     """`latest`: a change that was reported becomes the baseline. `accepted`: only a capture that somebody accepts does,
     and a change is reported once until the page is the same again. Default: `"latest"`.
@@ -726,6 +754,22 @@ class MonitorNotifyOptions(TypedDict, total=False):
     """By webhooks that have subscribed to the events of monitors. Default: `true`."""
     email: bool
     """By e-mail, to the members who get the alerts of the team. Default: `true`."""
+
+
+MonitorQuietOptions = TypedDict(
+    "MonitorQuietOptions",
+    {
+        # When they begin.
+        "from": str,
+        # When they end. They may include midnight.
+        "to": str,
+        # The IANA time zone of both. Default: that of the schedule. Example: `"Europe/Berlin"`.
+        "time_zone": str,
+    }, total=False,
+)
+"""Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one about
+changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.
+"""
 
 
 class CreateMonitorOptions(TypedDict, total=False):
@@ -752,6 +796,10 @@ class CreateMonitorOptions(TypedDict, total=False):
     """How alerts are sent. Unknown members are refused."""
     keep: int
     """How many runs are kept. From 1 to 1000. Default: `100`."""
+    quiet: MonitorQuietOptions | None
+    """Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one
+    about changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.
+    """
 
 
 class UpdateMonitorOptions(TypedDict, total=False):
@@ -780,6 +828,10 @@ class UpdateMonitorOptions(TypedDict, total=False):
     """How alerts are sent. Unknown members are refused."""
     keep: int
     """How many runs are kept. From 1 to 1000. Default: `100`."""
+    quiet: MonitorQuietOptions | None
+    """Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one
+    about changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.
+    """
     paused: bool
     """Whether it is paused. The end of a pause begins its schedule now."""
 
@@ -1454,11 +1506,27 @@ class MonitorRunTextChange(Model):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorRunElementChange(Model):
+    """An element that was added, removed, changed or moved."""
+
+    change: Literal["added", "removed", "changed", "moved"]
+    """What has happened to it."""
+    role: str
+    """Its role, such as `button`."""
+    name: str
+    """Its name in the run, or in the baseline if it was removed."""
+    before: str | None = None
+    """What it was: its name, its state, or its place. Null if it was added or removed."""
+    after: str | None = None
+    """What it is now. Null if it was added or removed."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class MonitorRunError(Model):
-    """Why a run failed or was missed, or why the text was not compared."""
+    """Why a run failed or was missed, or why the text or the elements were not compared."""
 
     code: str
-    """A code of the errors of this API, `missed`, or `text_not_compared`."""
+    """A code of the errors of this API, `missed`, `text_not_compared`, or `elements_not_compared`."""
     message: str
     """What happened, for people."""
 
@@ -1479,18 +1547,21 @@ class MonitorRun(Model):
     difference_ratio: float | None = None
     """The changed part of the image. Null unless images were compared."""
     what_changed: tuple[str, ...]
-    """What has changed: `image`, `status`, `text`."""
+    """What has changed: `image`, `status`, `text`, `elements`."""
     text_changes: tuple[MonitorRunTextChange, ...]
     """The lines of the text that have changed. Empty unless texts were compared and differ."""
+    element_changes: tuple[MonitorRunElementChange, ...]
+    """The elements that have changed. Empty unless elements were compared and differ."""
     alerted: bool
-    """Whether an alert about the change was sent."""
+    """Whether an alert about the change was sent, or is sent when the quiet hours end."""
     finished_at: str | None = None
     """When it ended. Null before. RFC 3339."""
     error: MonitorRunError | None = None
-    """Why it failed or was missed, or why the text was not compared. Null otherwise."""
+    """Why it failed or was missed, or why the text or the elements were not compared. Null otherwise."""
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "text_changes": MonitorRunTextChange,
+        "element_changes": MonitorRunElementChange,
         "error": MonitorRunError,
     }
 
@@ -1501,8 +1572,10 @@ class MonitorCompareImage(Model):
 
     threshold_ratio: float
     """The part of the image that may differ. A larger part is a change."""
-    ignore: tuple[str, ...]
-    """CSS selectors of elements that are made invisible, so that they never differ."""
+    ignore: tuple[str | Mapping[str, int], ...]
+    """What never differs: CSS selectors of elements, which are made invisible, and parts of the image."""
+    min_region_px: int
+    """Changes of connected regions with fewer pixels do not count."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1523,6 +1596,8 @@ class MonitorCompare(Model):
     """Whether another HTTP status of the page is a change."""
     text: MonitorCompareText | None = None
     """How texts are compared. Null if they are not."""
+    elements: bool
+    """Whether the elements with a name are compared."""
     baseline: Literal["latest", "accepted"]
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
@@ -1539,6 +1614,18 @@ class MonitorNotify(Model):
     """By webhooks."""
     email: bool
     """By e-mail, to the members who get the alerts of the team."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorQuiet(Model):
+    """Hours of each day in which no alerts are sent."""
+
+    from_: str
+    """When they begin, such as `22:00`."""
+    to: str
+    """When they end, such as `07:00`."""
+    time_zone: str
+    """The IANA time zone of both."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1565,6 +1652,8 @@ class Monitor(Model):
     """How alerts are sent."""
     keep: int
     """How many runs are kept."""
+    quiet: MonitorQuiet | None = None
+    """When no alerts are sent. Null: they are sent at any time."""
     state: Literal["active", "paused", "out_of_credits"]
     created_at: str
     """Time of creation. RFC 3339."""
@@ -1583,6 +1672,7 @@ class Monitor(Model):
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "compare": MonitorCompare,
         "notify": MonitorNotify,
+        "quiet": MonitorQuiet,
         "last_run": MonitorRun,
     }
 

@@ -1,8 +1,9 @@
 //! Schemas of request bodies.
 
+use grabd_options::{RECTANGLE_MAX_SIDE, RECTANGLE_MAX_START};
 use serde_json::json;
-use utoipa::openapi::schema::{AllOfBuilder, SchemaType};
-use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, Ref, SchemaFormat, Type};
+use utoipa::openapi::schema::{AdditionalProperties, AllOfBuilder, SchemaType};
+use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Ref, Schema, SchemaFormat, Type};
 
 use super::super::openapi::parts::{integer, text};
 
@@ -72,6 +73,7 @@ fn settings(about: &str) -> ObjectBuilder {
         .property("alert_after", alert_after)
         .property("notify", notify())
         .property("keep", keep)
+        .property("quiet", quiet())
 }
 
 fn compare() -> ObjectBuilder {
@@ -82,16 +84,23 @@ fn compare() -> ObjectBuilder {
         .default(Some(json!(0.001)))
         .description(Some("The part of the image that may differ. A larger part is a change."));
     let ignore = ArrayBuilder::new()
-        .items(text())
-        .max_items(Some(20))
-        .description(Some("CSS selectors of elements that are made invisible, so that they never differ."));
+        .items(OneOfBuilder::new().item(text().min_length(Some(1)).pattern(Some(r"\S"))).item(area()))
+        .max_items(Some(40))
+        .description(Some(
+            "What never differs: at most 20 CSS selectors of elements, which are made invisible, and at most 20 parts of the \
+             image.",
+        ));
+    let min_region = integer(0, 1_000_000).default(Some(json!(0))).description(Some(
+        "Changes of connected regions with fewer pixels of the image do not count. Regions consist of squares of 16 pixels.",
+    ));
     let image = or_null(Type::Object)
         .description(Some(
-            "How images are compared. Null is as left out. If neither this nor `status` nor `text` is there, they are \
-             compared.",
+            "How images are compared. Null is as left out. If neither this nor `status` nor `text` nor `elements` is there, \
+             they are compared.",
         ))
         .property("threshold_ratio", threshold)
-        .property("ignore", ignore);
+        .property("ignore", ignore)
+        .property("min_region_px", min_region);
     let status = boolean().default(Some(json!(false))).description(Some("Whether another HTTP status is a change."));
     let pattern = text().min_length(Some(1)).max_length(Some(200));
     let patterns = ArrayBuilder::new().items(pattern).max_items(Some(20)).description(Some(
@@ -102,6 +111,11 @@ fn compare() -> ObjectBuilder {
             "How the visible texts of the page are compared, line by line. Null: they are not. Not with the option `mask`.",
         ))
         .property("ignore_patterns", patterns);
+    let elements = boolean().default(Some(json!(false))).description(Some(
+        "Whether elements with a name are compared: links, buttons, fields and others that a user can operate. They differ if they \
+         are added or removed, if their name, state or target changes, and if they move or grow by more than 4 CSS pixels. \
+         Not with the option `mask`.",
+    ));
     let baseline = text().enum_values(Some(["latest", "accepted"])).default(Some(json!("latest"))).description(Some(
         "`latest`: a change that was reported becomes the baseline. `accepted`: only a capture that somebody accepts does, and \
          a change is reported once until the page is the same again.",
@@ -111,7 +125,39 @@ fn compare() -> ObjectBuilder {
         .property("image", image)
         .property("status", status)
         .property("text", texts)
+        .property("elements", elements)
         .property("baseline", baseline)
+}
+
+/// A part of the image.
+fn area() -> ObjectBuilder {
+    let object = ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+        .description(Some("A part of the image, in CSS pixels from its top left corner."));
+    let sides = [
+        ("x", integer(0, RECTANGLE_MAX_START)),
+        ("y", integer(0, RECTANGLE_MAX_START)),
+        ("width", integer(1, RECTANGLE_MAX_SIDE)),
+        ("height", integer(1, RECTANGLE_MAX_SIDE)),
+    ];
+    sides.into_iter().fold(object, |object, (name, side)| object.property(name, side).required(name))
+}
+
+fn quiet() -> ObjectBuilder {
+    let time = |about| text().pattern(Some("^([01][0-9]|2[0-3]):[0-5][0-9]$")).description(Some(about));
+    let zone = text()
+        .max_length(Some(64))
+        .description(Some("The IANA time zone of both. Default: that of the schedule."))
+        .examples([json!("Europe/Berlin")]);
+    or_null(Type::Object)
+        .description(Some(
+            "Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one about \
+             changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.",
+        ))
+        .property("from", time("When they begin."))
+        .property("to", time("When they end. They may include midnight."))
+        .property("time_zone", zone)
 }
 
 fn notify() -> ObjectBuilder {
