@@ -415,7 +415,7 @@ async fn ignored_rectangles_and_small_regions_do_not_count() -> Result<()> {
     };
     // In CSS pixels: 80 rows of the image.
     let banner = json!({ "x": 0, "y": 0, "width": 320, "height": 40 });
-    let image = json!({ "threshold_ratio": 0, "ignore": [banner], "min_region_px": 2000 });
+    let image = json!({ "threshold_ratio": 0.0, "ignore": [banner], "min_region_px": 2000 });
     let body = json!({ "capture": document("#c00", "#fff"), "every": "1h", "compare": { "image": image } });
     let monitor = create(&app, body).await?;
     assert_eq!(monitor["compare"]["image"], image);
@@ -426,7 +426,7 @@ async fn ignored_rectangles_and_small_regions_do_not_count() -> Result<()> {
     assert_eq!((&same["outcome"], &same["difference_ratio"]), (&json!("same"), &json!(0.0)), "{monitor}");
 
     // The square has 32 x 32 pixels of the image.
-    let image = json!({ "threshold_ratio": 0, "ignore": [banner], "min_region_px": 1000 });
+    let image = json!({ "threshold_ratio": 0.0, "ignore": [banner], "min_region_px": 1000 });
     let changes = json!({ "capture": document("#0c0", "#fff"), "compare": { "image": image } });
     let monitor = change(&app, &monitor, changes).await?;
     let monitor = run_next(&app, &monitor).await?;

@@ -10,6 +10,7 @@ mod grab_output;
 mod hints;
 mod list;
 mod list_grabs;
+mod monitor;
 mod option_schema;
 mod output;
 mod read_files;
@@ -31,7 +32,7 @@ use crate::rest::json::Members;
 type ArgsParser = fn(&mut Fields<'_>) -> ToolArgs;
 
 /// The argument parsers of the tools.
-const ARGS_PARSERS: [(&str, ArgsParser); 5] = [
+const ARGS_PARSERS: [(&str, ArgsParser); 6] = [
     ("create_grab", |fields| {
         create_grab::read(fields).map_or_else(ToolArgs::Invalid, |args| ToolArgs::CreateGrab(Box::new(args)))
     }),
@@ -41,6 +42,9 @@ const ARGS_PARSERS: [(&str, ArgsParser); 5] = [
     ("list_grabs", |fields| ToolArgs::ListGrabs(list_grabs::read(fields))),
     ("get_usage", |_| ToolArgs::GetUsage),
     ("get_pricing", |fields| ToolArgs::GetPricing(get_pricing::read(fields))),
+    ("monitor", |fields| {
+        monitor::read(fields).map_or_else(ToolArgs::Invalid, |args| ToolArgs::Monitor(Box::new(args)))
+    }),
 ];
 
 /// A tool and its argument parser.
@@ -81,6 +85,7 @@ pub(super) enum ToolArgs {
     ListGrabs(ListGrabsRequest),
     GetUsage,
     GetPricing(GetPricingRequest),
+    Monitor(Box<monitor::MonitorArgs>),
     /// Arguments that are not forwarded to the core, with the error message.
     Invalid(String),
 }
@@ -93,6 +98,7 @@ pub(super) async fn run(context: ToolContext, args: ToolArgs, progress: Progress
         ToolArgs::ListGrabs(args) => list_grabs::run(&context, args).await,
         ToolArgs::GetUsage => get_usage::run(&context).await,
         ToolArgs::GetPricing(args) => get_pricing::run(&context, args).await,
+        ToolArgs::Monitor(args) => monitor::run(&context, *args).await,
         ToolArgs::Invalid(message) => {
             let metadata = context.refuse(&message).await?;
             let mut failure = ApiError::new(ErrorCode::BadRequest, message);

@@ -13,5 +13,7 @@ pub(super) use operations::{
     accept_operation, create_operation, delete_operation, fetch_operation, list_operation, runs_operation,
     update_operation,
 };
+pub(crate) use request::parse as settings;
 pub(super) use runs::runs;
 pub(super) use schema::{accept_baseline, create_monitor, update_monitor};
+pub(crate) use wire::{monitor as shown_monitor, run as shown_run};

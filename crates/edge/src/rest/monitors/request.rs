@@ -65,7 +65,7 @@ fn unknown_member(name: &str, known: &[&str]) -> Unparsed {
 }
 
 /// Parses a body. A member that is not known is refused, since the monitor would run without what the caller has asked for.
-fn parse(body: &[u8]) -> MonitorSettings {
+pub(crate) fn parse(body: &[u8]) -> MonitorSettings {
     let mut fields = match Fields::parse(body) {
         Ok(fields) => fields,
         Err(seen) => return unparsed_body(&seen),

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::super::wire::{Rfc3339, borrowed};
 
 /// Converts a monitor. `None` if a required field is missing.
-pub(super) fn monitor(monitor: &v1::Monitor) -> Option<Monitor<'_>> {
+pub(crate) fn monitor(monitor: &v1::Monitor) -> Option<Monitor<'_>> {
     let v1::Monitor {
         id,
         live,
@@ -65,7 +65,7 @@ pub(super) fn monitor(monitor: &v1::Monitor) -> Option<Monitor<'_>> {
 }
 
 /// Converts a run. `None` if a required field is missing.
-pub(super) fn run(run: &v1::MonitorRun) -> Option<MonitorRun<'_>> {
+pub(crate) fn run(run: &v1::MonitorRun) -> Option<MonitorRun<'_>> {
     let v1::MonitorRun {
         id,
         due_at,
