@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use crate::api::Api;
-use crate::capture::complete_url;
+use crate::capture::{complete_url, download};
 use crate::failure::{Exit, Failure};
 use crate::login::Credential;
 use crate::monitor_args::{CreateMonitorArgs, MonitorCommand};
@@ -25,6 +25,12 @@ pub(crate) async fn run(api: &Api, json: bool, command: &MonitorCommand) -> Resu
         MonitorCommand::Delete { id } => {
             api.call(Method::DELETE, &path(id)?).send().await?;
             eprintln!("Deleted the monitor {id}. Its captures stay.");
+            return Ok(Exit::Done);
+        }
+        MonitorCommand::History { id, output } => {
+            let response = api.call(Method::GET, &format!("{}/history.zip", path(id)?)).stream().await?;
+            download::save_body(response, output).await?;
+            output::line(&output.display().to_string())?;
             return Ok(Exit::Done);
         }
         MonitorCommand::Create(args) => api.call(Method::POST, "monitors").body(request(args)?),

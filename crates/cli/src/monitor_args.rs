@@ -1,5 +1,7 @@
 //! The arguments of `grab monitor`.
 
+use std::path::PathBuf;
+
 use clap::{ArgGroup, Subcommand, ValueHint};
 
 use crate::format::Format;
@@ -29,6 +31,14 @@ pub(crate) enum MonitorCommand {
         /// Maximum number of runs
         #[arg(long, value_name = "N", default_value_t = 25)]
         limit: u32,
+    },
+    /// Download the runs of a monitor and their images as a zip archive
+    History {
+        /// Id of the monitor
+        id: String,
+        /// File to write
+        #[arg(short, long, value_name = "FILE", default_value = "history.zip", value_hint = ValueHint::FilePath)]
+        output: PathBuf,
     },
     /// Stop the schedule of a monitor until it is resumed
     Pause {

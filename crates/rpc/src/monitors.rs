@@ -1,5 +1,8 @@
 //! `grabd.v1.MonitorService`.
 
+use std::pin::Pin;
+
+use futures::{Stream, StreamExt};
 use grabd_domain::Fault;
 use grabd_domain::capture::{CaptureRequest, Rectangle};
 use grabd_domain::credentials::{Caller, Environment};
@@ -78,6 +81,22 @@ impl MonitorService for Monitors {
         let page = monitors::list_runs(&self.0, caller, id, &query).await.map_err(to_status)?;
         let runs = page.runs.iter().map(run).collect();
         Ok(Response::new(v1::ListMonitorRunsResponse { runs, has_more: page.has_more }))
+    }
+
+    type GetMonitorHistoryStream = Pin<Box<dyn Stream<Item = Result<v1::GetMonitorHistoryResponse, Status>> + Send>>;
+
+    async fn get_monitor_history(
+        &self,
+        request: Request<v1::GetMonitorHistoryRequest>,
+    ) -> Result<Response<Self::GetMonitorHistoryStream>, Status> {
+        let caller = caller(&request)?;
+        let id = monitor_id(&request.get_ref().id)?;
+        let archive = monitors::history(&self.0, caller, id).await.map_err(to_status)?;
+        let parts = archive.map(|part| match part {
+            Ok(content) => Ok(v1::GetMonitorHistoryResponse { content: content.to_vec() }),
+            Err(_) => Err(Status::unavailable("The archive is incomplete.")),
+        });
+        Ok(Response::new(Box::pin(parts)))
     }
 
     async fn accept_baseline(

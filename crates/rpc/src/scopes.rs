@@ -36,6 +36,7 @@ pub(crate) fn needed(path: &str) -> Option<Needed> {
         | "MonitorService/GetMonitor"
         | "MonitorService/ListMonitors"
         | "MonitorService/ListMonitorRuns"
+        | "MonitorService/GetMonitorHistory"
         | "UsageService/GetUsage"
         | "PricingService/GetPricing" => Needed::Scope(Scope::Read),
         "GrabService/DeleteGrab"
@@ -95,7 +96,7 @@ mod tests {
     }
 
     /// What each RPC needs, written a second time: a change of a decision must be made twice.
-    const TABLE: [(&str, &str); 29] = [
+    const TABLE: [(&str, &str); 30] = [
         ("AccessService/Authenticate", ""),
         ("AccessService/TakeRequest", ""),
         ("GrabService/BatchCreateGrabs", "create"),
@@ -111,6 +112,7 @@ mod tests {
         ("MonitorService/CreateMonitor", "create"),
         ("MonitorService/DeleteMonitor", "create"),
         ("MonitorService/GetMonitor", "read"),
+        ("MonitorService/GetMonitorHistory", "read"),
         ("MonitorService/ListMonitorRuns", "read"),
         ("MonitorService/ListMonitors", "read"),
         ("MonitorService/UpdateMonitor", "create"),

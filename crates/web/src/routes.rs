@@ -213,6 +213,7 @@ fn routes_of_teams() -> Vec<Route> {
         (monitors::PAUSE.to_owned(), WRITE, Access::With(Permission::Capture), post(monitors::switch::pause)),
         (monitors::RESUME.to_owned(), WRITE, Access::With(Permission::Capture), post(monitors::switch::resume)),
         (monitors::ACCEPT.to_owned(), WRITE, Access::With(Permission::Capture), post(monitors::accept::submit)),
+        (monitors::HISTORY.to_owned(), READ, Access::With(Permission::ViewCaptures), get(monitors::history::download)),
         (
             monitors::DELETE.to_owned(),
             FORM,

@@ -261,6 +261,18 @@ async fn monitor_of_a_test_key_makes_placeholders_and_is_not_seen_by_the_live_ke
     assert_eq!(listed, json!({ "data": [], "has_more": false }));
     let (_, listed) = app.get("/monitors", app.test()).await?;
     assert_eq!(listed["data"], json!([monitor]));
+    let history = async |key: &str| {
+        let url = format!("{}{}/history.zip", app.base(), path(&monitor)?);
+        Ok::<_, anyhow::Error>(app.client.get(url).bearer_auth(key).send().await?)
+    };
+    assert_eq!(history(app.live()).await?.status(), 404);
+    let archive = history(app.test()).await?;
+    assert_eq!((archive.status().as_u16(), &archive.headers()["content-type"]), (200, &"application/zip"));
+    let bytes = archive.bytes().await?;
+    let has = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+    // Files are stored without compression, and the archive is complete.
+    assert!(bytes.starts_with(b"PK") && has("runs.json") && has("-first.png\"") && has("PK\x05\x06"));
+    assert!(has(monitor["last_run"]["id"].as_str().context("run")?));
     app.finish().await
 }
 

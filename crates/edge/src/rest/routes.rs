@@ -50,6 +50,7 @@ pub(super) fn routes() -> Vec<Route> {
             get(monitors::fetch).patch(monitors::update).delete(monitors::delete),
         ),
         ("/v1/monitors/{id}/runs", "GET, HEAD, OPTIONS", get(monitors::runs)),
+        ("/v1/monitors/{id}/history.zip", "GET, HEAD, OPTIONS", get(monitors::history)),
         ("/v1/monitors/{id}/accept", "POST, OPTIONS", post(monitors::accept)),
         ("/v1/webhooks", "GET, HEAD, POST, OPTIONS", get(webhooks::list).post(webhooks::create)),
         (

@@ -1,6 +1,6 @@
 //! Monitors: captures that are repeated by a schedule, and compared with a baseline.
 //!
-//! `manage` and `runs` are the use-cases of callers. `scheduler` finds what is due: `start` claims a due monitor and creates the
+//! `manage`, `runs` and `history` are the use-cases of callers. `scheduler` finds what is due: `start` claims a due monitor and creates the
 //! grab of its run, and `finish` decides what follows when that has ended, with what `files` has compared. A run is an ordinary
 //! asynchronous grab of the team.
 
@@ -8,6 +8,7 @@ mod alerts;
 mod elements;
 mod files;
 mod finish;
+mod history;
 mod manage;
 mod runs;
 pub(crate) mod scheduler;
@@ -16,6 +17,7 @@ mod settings;
 mod start;
 
 pub use grabd_store::monitors::{MonitorPage, RunPage};
+pub use history::history;
 pub use manage::{ListRequest, accept, change, create, get, list, remove};
 pub use runs::list_runs;
 pub use settings::MonitorLimits;

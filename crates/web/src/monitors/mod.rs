@@ -8,6 +8,7 @@ pub(crate) mod create;
 pub(crate) mod delete;
 mod fields;
 mod form_page;
+pub(crate) mod history;
 pub(crate) mod list;
 pub(crate) mod show;
 pub(crate) mod switch;
@@ -39,6 +40,8 @@ pub(crate) const PAUSE: &str = "/teams/{team}/monitors/{monitor}/pause";
 pub(crate) const RESUME: &str = "/teams/{team}/monitors/{monitor}/resume";
 /// Makes a capture the baseline.
 pub(crate) const ACCEPT: &str = "/teams/{team}/monitors/{monitor}/accept";
+/// The history of a monitor as an archive.
+pub(crate) const HISTORY: &str = "/teams/{team}/monitors/{monitor}/history.zip";
 /// Deletes a monitor.
 pub(crate) const DELETE: &str = "/teams/{team}/monitors/{monitor}/delete";
 /// The path segment of these pages, for the navigation.

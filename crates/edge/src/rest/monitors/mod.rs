@@ -2,6 +2,7 @@
 
 mod endpoints;
 pub(super) mod examples;
+mod history;
 mod operations;
 mod request;
 mod runs;
@@ -9,9 +10,10 @@ mod schema;
 mod wire;
 
 pub(super) use endpoints::{accept, create, delete, fetch, list, update};
+pub(super) use history::history;
 pub(super) use operations::{
-    accept_operation, create_operation, delete_operation, fetch_operation, list_operation, runs_operation,
-    update_operation,
+    accept_operation, create_operation, delete_operation, fetch_operation, history_operation, list_operation,
+    runs_operation, update_operation,
 };
 pub(crate) use request::parse as settings;
 pub(super) use runs::runs;

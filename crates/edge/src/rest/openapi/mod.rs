@@ -82,6 +82,7 @@ fn operations() -> Vec<(&'static str, PathItem)> {
             ],
         ),
         path("/monitors/{id}/runs", [(Get, monitors::runs_operation())]),
+        path("/monitors/{id}/history.zip", [(Get, monitors::history_operation())]),
         path("/monitors/{id}/accept", [(Post, monitors::accept_operation())]),
         path("/webhooks", [(Post, webhooks::create_operation()), (Get, webhooks::list_operation())]),
         path(
