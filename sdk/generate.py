@@ -36,7 +36,7 @@ REQUESTS = [
 # What the service responds with.
 RESPONSES = [
     "Grab", "GrabList", "GrabText", "Batch", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList", "MonitorRun",
-    "Monitor", "MonitorList", "MonitorRunList",
+    "Monitor", "MonitorList", "MonitorRunList", "MonitorFeed",
 ]
 # Better names of nested objects than their path gives.
 NAMES = {

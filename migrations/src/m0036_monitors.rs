@@ -24,6 +24,7 @@ impl MigrationTrait for Migration {
         partial_index(manager, "monitors_due", "monitors", "next_run_at").await?;
         partial_index(manager, "monitors_grant", "monitors", "grant_id").await?;
         partial_index(manager, "monitors_held", "monitors", "held_until").await?;
+        partial_index(manager, "monitors_feed", "monitors", "feed_hash").await?;
 
         manager.create_table(runs(manager)).await?;
         // A due time has one run, whatever happens to the processes that start it.
@@ -85,6 +86,8 @@ fn monitors(manager: &SchemaManager) -> TableCreateStatement {
         .col(big_integer_null("held_until"))
         .col(id(manager, "held_change_id")) // the last run with a change that is to be reported
         .col(id(manager, "held_failure_id")) // the last run with a failure, or its end, that is to be reported
+        // SHA-256 of the secret part of the address of the feed. NULL: there is no feed.
+        .col(ColumnDef::new("feed_hash").var_binary(32))
         .col(small_integer("phase").check(Expr::cust("phase BETWEEN 0 AND 1000"))) // see `delay` of the schedule
         .col(big_integer("created_at"))
         .col(big_integer("updated_at"))

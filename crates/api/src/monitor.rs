@@ -60,6 +60,9 @@ pub struct Monitor<'a> {
     pub last_run: Option<MonitorRun<'a>>,
     /// Whether its grabs are live. Those of monitors of test keys are placeholders, which spend no credits and cause no alerts.
     pub live: bool,
+    /// Whether its feed and badge have a public address.
+    #[serde(default)]
+    pub has_feed: bool,
 }
 
 /// What counts as a change.
@@ -226,6 +229,17 @@ pub struct MonitorRunError<'a> {
     /// What happened, for people.
     #[schema(max_length = 200)]
     pub message: Cow<'a, str>,
+}
+
+/// The addresses of a monitor's feed and badge. Whoever knows them can read both.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct MonitorFeed<'a> {
+    /// The Atom feed with the newest runs.
+    #[schema(format = "uri")]
+    pub feed_url: Cow<'a, str>,
+    /// The badge with the state and the last change, as SVG.
+    #[schema(format = "uri")]
+    pub badge_url: Cow<'a, str>,
 }
 
 /// The monitors of the key's team and environment, newest first.

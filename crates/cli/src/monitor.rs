@@ -27,6 +27,22 @@ pub(crate) async fn run(api: &Api, json: bool, command: &MonitorCommand) -> Resu
             eprintln!("Deleted the monitor {id}. Its captures stay.");
             return Ok(Exit::Done);
         }
+        MonitorCommand::Feed { id, off: true } => {
+            api.call(Method::DELETE, &format!("{}/feed", path(id)?)).send().await?;
+            eprintln!("The addresses of the feed and the badge of the monitor {id} do not work any more.");
+            return Ok(Exit::Done);
+        }
+        MonitorCommand::Feed { id, off: false } => {
+            let addresses = api.call(Method::POST, &format!("{}/feed", path(id)?)).send().await?.body;
+            match json {
+                true => output::line(&addresses.to_string())?,
+                false => {
+                    output::line(&text(&addresses["feed_url"]))?;
+                    output::line(&text(&addresses["badge_url"]))?;
+                }
+            }
+            return Ok(Exit::Done);
+        }
         MonitorCommand::History { id, output } => {
             let response = api.call(Method::GET, &format!("{}/history.zip", path(id)?)).stream().await?;
             download::save_body(response, output).await?;

@@ -40,6 +40,14 @@ pub(crate) enum MonitorCommand {
         #[arg(short, long, value_name = "FILE", default_value = "history.zip", value_hint = ValueHint::FilePath)]
         output: PathBuf,
     },
+    /// Create public addresses of an Atom feed and a badge of a monitor, which replace the former ones
+    Feed {
+        /// Id of the monitor
+        id: String,
+        /// Remove the addresses
+        #[arg(long)]
+        off: bool,
+    },
     /// Stop the schedule of a monitor until it is resumed
     Pause {
         /// Id of the monitor

@@ -71,6 +71,8 @@ impl AuditAction {
         owners("monitor.pause", "Monitor paused"),
         owners("monitor.resume", "Monitor resumed"),
         owners("monitor.accept", "Baseline of a monitor accepted"),
+        owners("monitor.feed", "Address of a monitor's feed created"),
+        owners("monitor.feed_off", "Feed of a monitor turned off"),
         owners("monitor.delete", "Monitor deleted"),
         without_operator("credits.grant", "Credits granted"),
         owners("subscription.cancel", "Subscription cancelled"),

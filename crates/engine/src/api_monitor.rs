@@ -31,6 +31,7 @@ pub(crate) fn api_monitor(monitor: &Monitor) -> grabd_api::Monitor<'_> {
         updated_at,
         next_run_at,
         baseline,
+        has_feed,
         last_run,
     } = monitor;
     let (every, cron, time_zone) = match schedule {
@@ -57,6 +58,7 @@ pub(crate) fn api_monitor(monitor: &Monitor) -> grabd_api::Monitor<'_> {
         baseline_grab_id: baseline.map(|grab| grab.to_string().into()),
         last_run: last_run.as_ref().map(api_run),
         live: *environment == Environment::Live,
+        has_feed: *has_feed,
     }
 }
 
@@ -196,6 +198,7 @@ mod tests {
             updated_at: Timestamp::from_ms(0),
             next_run_at: Some(Timestamp::from_ms(3_600_000)),
             baseline: run.grab,
+            has_feed: false,
             last_run: Some(run),
         }
     }

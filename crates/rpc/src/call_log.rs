@@ -38,9 +38,14 @@ fn success_status(path: &str) -> Option<u16> {
         | "WebhookService/RotateWebhookSecret"
         | "MonitorService/UpdateMonitor"
         | "MonitorService/AcceptBaseline" => Some(OK),
-        "WebhookService/CreateWebhook" | "MonitorService/CreateMonitor" => Some(CREATED),
+        "WebhookService/CreateWebhook" | "MonitorService/CreateMonitor" | "MonitorService/CreateMonitorFeed" => {
+            Some(CREATED)
+        }
         "WebhookService/TestWebhook" | "WebhookService/RedeliverWebhook" => Some(ACCEPTED),
-        "GrabService/DeleteGrab" | "WebhookService/DeleteWebhook" | "MonitorService/DeleteMonitor" => Some(NO_CONTENT),
+        "GrabService/DeleteGrab"
+        | "WebhookService/DeleteWebhook"
+        | "MonitorService/DeleteMonitor"
+        | "MonitorService/DeleteMonitorFeed" => Some(NO_CONTENT),
         _ => None,
     }
 }

@@ -13,7 +13,7 @@ use grabd_domain::monitor::{
     Notify, NotifyRequest, Quiet, QuietRequest, Run, RunError, Schedule, TextCompareRequest,
 };
 use grabd_engine::Core;
-use grabd_engine::monitors::{self, ListRequest};
+use grabd_engine::monitors::{self, FeedAddresses, ListRequest};
 use grabd_proto::v1::monitor_service_server::MonitorService;
 use grabd_proto::{options, v1};
 use tonic::{Request, Response, Status};
@@ -97,6 +97,29 @@ impl MonitorService for Monitors {
             Err(_) => Err(Status::unavailable("The archive is incomplete.")),
         });
         Ok(Response::new(Box::pin(parts)))
+    }
+
+    async fn create_monitor_feed(
+        &self,
+        request: Request<v1::CreateMonitorFeedRequest>,
+    ) -> Result<Response<v1::CreateMonitorFeedResponse>, Status> {
+        let (caller, may_read) = (caller(&request)?, may_read(&request));
+        let id = monitor_id(&request.get_ref().id)?;
+        check_visible(&self.0, caller, may_read, id).await?;
+        let FeedAddresses { feed_url, badge_url } =
+            monitors::open_feed(&self.0, caller, id).await.map_err(to_status)?;
+        Ok(Response::new(v1::CreateMonitorFeedResponse { feed_url, badge_url }))
+    }
+
+    async fn delete_monitor_feed(
+        &self,
+        request: Request<v1::DeleteMonitorFeedRequest>,
+    ) -> Result<Response<v1::DeleteMonitorFeedResponse>, Status> {
+        let (caller, may_read) = (caller(&request)?, may_read(&request));
+        let id = monitor_id(&request.get_ref().id)?;
+        check_visible(&self.0, caller, may_read, id).await?;
+        monitors::close_feed(&self.0, caller, id).await.map_err(to_status)?;
+        Ok(Response::new(v1::DeleteMonitorFeedResponse {}))
     }
 
     async fn accept_baseline(
@@ -212,6 +235,7 @@ fn monitor(monitor: &Monitor) -> v1::Monitor {
         updated_at,
         next_run_at,
         baseline,
+        has_feed,
         last_run,
     } = monitor;
     let (every, cron, time_zone) = match schedule {
@@ -247,6 +271,7 @@ fn monitor(monitor: &Monitor) -> v1::Monitor {
         baseline_grab_id: baseline.map(|grab| grab.to_string()),
         last_run: last_run.as_ref().map(run),
         quiet: quiet.as_ref().map(quiet_hours),
+        has_feed: *has_feed,
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) fn needed(path: &str) -> Option<Needed> {
         | "MonitorService/CreateMonitor"
         | "MonitorService/UpdateMonitor"
         | "MonitorService/DeleteMonitor"
+        | "MonitorService/CreateMonitorFeed"
+        | "MonitorService/DeleteMonitorFeed"
         | "MonitorService/AcceptBaseline" => Needed::Scope(Scope::Create),
         "GrabService/GetGrab"
         | "GrabService/ListGrabs"
@@ -96,7 +98,7 @@ mod tests {
     }
 
     /// What each RPC needs, written a second time: a change of a decision must be made twice.
-    const TABLE: [(&str, &str); 30] = [
+    const TABLE: [(&str, &str); 32] = [
         ("AccessService/Authenticate", ""),
         ("AccessService/TakeRequest", ""),
         ("GrabService/BatchCreateGrabs", "create"),
@@ -110,7 +112,9 @@ mod tests {
         ("LinkService/OpenLink", "create"),
         ("MonitorService/AcceptBaseline", "create"),
         ("MonitorService/CreateMonitor", "create"),
+        ("MonitorService/CreateMonitorFeed", "create"),
         ("MonitorService/DeleteMonitor", "create"),
+        ("MonitorService/DeleteMonitorFeed", "create"),
         ("MonitorService/GetMonitor", "read"),
         ("MonitorService/GetMonitorHistory", "read"),
         ("MonitorService/ListMonitorRuns", "read"),

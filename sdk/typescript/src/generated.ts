@@ -1420,6 +1420,8 @@ export interface Monitor {
    * alerts.
    */
   live: boolean;
+  /** Whether its feed and badge have a public address. */
+  has_feed: boolean;
 }
 
 /** The monitors of the key's team and environment, newest first. */
@@ -1436,6 +1438,14 @@ export interface MonitorRunList {
   data: MonitorRun[];
   /** Whether there are older ones. */
   has_more: boolean;
+}
+
+/** The addresses of a monitor's feed and badge. Whoever knows them can read both. */
+export interface MonitorFeed {
+  /** The Atom feed with the newest runs. */
+  feed_url: string;
+  /** The badge with the state and the last change, as SVG. */
+  badge_url: string;
 }
 
 /** The names of all capture options. */

@@ -473,3 +473,45 @@ async fn changed_elements_of_a_page_are_reported() -> Result<()> {
     assert_eq!(changed["element_changes"], json!([added, renamed]), "{monitor}");
     app.finish().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn feed_and_badge_are_public_at_their_address_until_it_is_replaced_or_removed() -> Result<()> {
+    let app = TestApp::start_without_browser(3, &[]).await?;
+    let body = json!({ "name": "Prices", "capture": { "url": "https://93.184.215.14/?secret=1" }, "every": "30d" });
+    let (_, monitor) = call(&app, app.test(), Method::POST, "/monitors", Some(body)).await?;
+    let monitor = ended(&app, app.test(), &path(&monitor)?, None).await?;
+    assert_eq!(monitor["has_feed"], false);
+    let feed = format!("{}/feed", path(&monitor)?);
+    assert_eq!(call(&app, app.live(), Method::POST, &feed, None).await?.0, 404);
+    let (status, addresses) = call(&app, app.test(), Method::POST, &feed, None).await?;
+    assert_eq!(status, 201, "{addresses}");
+    assert_eq!(app.get(&path(&monitor)?, app.test()).await?.1["has_feed"], true);
+    let origin = app.base().trim_end_matches("/v1").to_owned();
+    let address = |addresses: &Value, member: &str| -> Result<String> {
+        let public = addresses[member].as_str().context("an address")?;
+        Ok(format!("{origin}{}", &public[public.find("/feeds/").context("the path")?..]))
+    };
+    let (atom, badge) = (address(&addresses, "feed_url")?, address(&addresses, "badge_url")?);
+
+    let shown = app.client.get(&atom).send().await?;
+    assert_eq!(
+        (shown.status().as_u16(), &shown.headers()["content-type"]),
+        (200, &"application/atom+xml; charset=utf-8")
+    );
+    let tag = shown.headers()["etag"].clone();
+    let text = shown.text().await?;
+    assert!(text.contains("<title>Prices</title>") && text.contains("<title>First capture</title>"), "{text}");
+    assert!(!text.contains("secret") && !text.contains("93.184"), "{text}");
+    assert_eq!(app.client.get(&atom).header("if-none-match", tag).send().await?.status(), 304);
+    let shown = app.client.get(&badge).send().await?;
+    assert_eq!((shown.status().as_u16(), &shown.headers()["content-type"]), (200, &"image/svg+xml"));
+    assert!(shown.text().await?.contains("active, no change"));
+
+    let (_, replaced) = call(&app, app.test(), Method::POST, &feed, None).await?;
+    assert_eq!(app.client.get(&atom).send().await?.status(), 404);
+    let atom = address(&replaced, "feed_url")?;
+    assert_eq!(app.client.get(&atom).send().await?.status(), 200);
+    assert_eq!(call(&app, app.test(), Method::DELETE, &feed, None).await?.0, 204);
+    assert_eq!(app.client.get(&atom).send().await?.status(), 404);
+    app.finish().await
+}

@@ -63,6 +63,8 @@ pub struct Monitor {
     pub next_run_at: Option<Timestamp>,
     /// The grab that later ones are compared with. Its image may have been deleted since.
     pub baseline: Option<GrabId>,
+    /// Whether its feed and badge have a public address.
+    pub has_feed: bool,
     /// The latest run.
     pub last_run: Option<Run>,
 }

@@ -51,6 +51,7 @@ pub(super) fn routes() -> Vec<Route> {
         ),
         ("/v1/monitors/{id}/runs", "GET, HEAD, OPTIONS", get(monitors::runs)),
         ("/v1/monitors/{id}/history.zip", "GET, HEAD, OPTIONS", get(monitors::history)),
+        ("/v1/monitors/{id}/feed", "POST, DELETE, OPTIONS", post(monitors::open_feed).delete(monitors::close_feed)),
         ("/v1/monitors/{id}/accept", "POST, OPTIONS", post(monitors::accept)),
         ("/v1/webhooks", "GET, HEAD, POST, OPTIONS", get(webhooks::list).post(webhooks::create)),
         (

@@ -195,18 +195,18 @@ async fn check_capture(core: &Core, capture: &CaptureSpec) -> Result<(), Error> 
 }
 
 /// The store for changes by a caller. Those of users are recorded in the audit trail.
-fn store_of(core: &Core, caller: Caller) -> Store {
+pub(super) fn store_of(core: &Core, caller: Caller) -> Store {
     match caller.principal.user() {
         Some(user) => core.store_as(user),
         None => core.store.clone(),
     }
 }
 
-const fn monitor_of(caller: Caller, monitor: MonitorId) -> MonitorRef {
+pub(super) const fn monitor_of(caller: Caller, monitor: MonitorId) -> MonitorRef {
     let Caller { team, environment, principal } = caller;
     MonitorRef { team, environment, grant: principal.grant(), monitor }
 }
 
-const fn not_found() -> Fault {
+pub(super) const fn not_found() -> Fault {
     Fault::NotFound { what: "monitor" }
 }

@@ -284,6 +284,7 @@ mod tests {
                 updated_at: at,
                 next_run_at: Some(at),
                 baseline: None,
+                has_feed: false,
                 last_run: Some(run.clone()),
             };
             let alert = MonitorAlert { event: Event::MonitorChanged, monitor, run };

@@ -67,6 +67,8 @@ pub(crate) struct Model {
     pub(crate) held_change_id: Option<Uuid>,
     /// The last run with a failure, or its end, that is to be reported.
     pub(crate) held_failure_id: Option<Uuid>,
+    /// SHA-256 of the secret part of the address of the feed. NULL: there is no feed.
+    pub(crate) feed_hash: Option<Vec<u8>>,
     pub(crate) phase: i16,
     pub(crate) created_at: i64,
     pub(crate) updated_at: i64,
@@ -285,6 +287,7 @@ pub(crate) fn read(row: &Model, last_run: Option<Run>) -> Result<Monitor> {
         updated_at: Timestamp::from_ms(row.updated_at),
         next_run_at: read_time(row.next_run_at),
         baseline: row.baseline_grab_id.map(GrabId),
+        has_feed: row.feed_hash.is_some(),
         last_run,
     })
 }

@@ -115,6 +115,7 @@ impl Transaction for NewMonitor {
             updated_at: self.now,
             next_run_at,
             baseline: None,
+            has_feed: false,
             last_run: None,
         })))
     }
@@ -178,6 +179,7 @@ impl NewMonitor {
             held_until: Set(None),
             held_change_id: Set(None),
             held_failure_id: Set(None),
+            feed_hash: Set(None),
             phase: Set(i16::try_from(self.phase.0).unwrap_or(0)),
             created_at: Set(self.now.as_ms()),
             updated_at: Set(self.now.as_ms()),

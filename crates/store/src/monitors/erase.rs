@@ -14,6 +14,7 @@ use crate::entities::{monitor, monitor_run};
 pub(crate) async fn stop_monitors(tx: &Tx, team: TeamId) -> Result<()> {
     monitor::Entity::update_many()
         .col_expr(monitor::Column::NextRunAt, Expr::value(Option::<i64>::None))
+        .col_expr(monitor::Column::FeedHash, Expr::value(Option::<Vec<u8>>::None))
         .col_expr(monitor::Column::HeldUntil, Expr::value(Option::<i64>::None))
         .col_expr(monitor::Column::HeldChangeId, Expr::value(Option::<Uuid>::None))
         .col_expr(monitor::Column::HeldFailureId, Expr::value(Option::<Uuid>::None))

@@ -5,6 +5,8 @@
 //! when that has ended, `finish` decides what follows and sends the alerts (`alerts`), or keeps them until
 //! the quiet hours end (`held`, `send_held`). `files` finds the files that are compared before.
 //!
+//! `feed` is about the public address of a monitor's feed.
+//!
 //! Lock order: team, monitor, run, and then that of webhooks.
 
 mod accept;
@@ -14,6 +16,7 @@ mod change;
 mod claim;
 mod create;
 mod erase;
+mod feed;
 mod files;
 mod finish;
 mod held;

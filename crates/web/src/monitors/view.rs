@@ -29,6 +29,8 @@ pub(super) struct MonitorView {
     pub(super) compares: String,
     pub(super) alerts: String,
     pub(super) is_paused: bool,
+    /// Whether its feed and badge have public addresses.
+    pub(super) has_feed: bool,
     /// The CSS class of the state.
     pub(super) class: &'static str,
     /// The display name of the state.
@@ -113,6 +115,7 @@ impl MonitorView {
             compares: compare_text(&spec.compare),
             alerts: alerts_text(spec.notify, spec.alert_after, spec.quiet.as_ref()),
             is_paused: monitor.state == MonitorState::Paused,
+            has_feed: monitor.has_feed,
             class,
             state,
             sentence,
@@ -201,7 +204,7 @@ fn summary(run: &Run) -> String {
     }
 }
 
-fn found(run: &Run) -> String {
+pub(super) fn found(run: &Run) -> String {
     let share = run.difference_ppm.map(|ppm| format!("{} of the image differs", share_text(ppm)));
     match run.outcome {
         RunOutcome::Running => "The page is being captured.".to_owned(),

@@ -64,6 +64,7 @@ __all__ = [
     "MonitorCompareOptionsImage",
     "MonitorCompareOptionsText",
     "MonitorCompareText",
+    "MonitorFeed",
     "MonitorList",
     "MonitorNotify",
     "MonitorNotifyOptions",
@@ -1668,6 +1669,8 @@ class Monitor(Model):
     """Whether its grabs are live. Those of monitors of test keys are placeholders, which spend no credits and cause no
     alerts.
     """
+    has_feed: bool
+    """Whether its feed and badge have a public address."""
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "compare": MonitorCompare,
@@ -1703,6 +1706,16 @@ class MonitorRunList(Model):
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "data": MonitorRun,
     }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorFeed(Model):
+    """The addresses of a monitor's feed and badge. Whoever knows them can read both."""
+
+    feed_url: str
+    """The Atom feed with the newest runs."""
+    badge_url: str
+    """The badge with the state and the last change, as SVG."""
 
 
 CAPTURE_OPTIONS: frozenset[str] = frozenset(

@@ -13,7 +13,7 @@ use super::webhooks::{create_webhook, submit};
 
 /// All routes of a team, and whether they take forms. `{grab}` is a grab of the team, `{monitor}` one of its monitors,
 /// `{webhook}` one of its webhooks, and `{delivery}` a message sent to it.
-const ROUTES: [(&str, bool); 48] = [
+const ROUTES: [(&str, bool); 50] = [
     ("billing", false),
     ("billing/ledger", false),
     ("billing/ledger.csv", false),
@@ -37,6 +37,8 @@ const ROUTES: [(&str, bool); 48] = [
     ("monitors/new", true),
     ("monitors/{monitor}", false),
     ("monitors/{monitor}/history.zip", false),
+    ("monitors/{monitor}/feed", true),
+    ("monitors/{monitor}/feed/off", true),
     ("monitors/{monitor}/change", false),
     ("monitors/{monitor}/change", true),
     ("monitors/{monitor}/pause", true),

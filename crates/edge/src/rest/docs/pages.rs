@@ -235,7 +235,7 @@ mod tests {
             assert!(html.contains(line), "{line}");
         }
         assert_eq!(html.matches(" class=\"operation\"").count(), html.matches(">Example</h").count());
-        assert_eq!(html.matches(" class=\"operation\"").count(), 28);
+        assert_eq!(html.matches(" class=\"operation\"").count(), 30);
     }
 
     #[test]

@@ -37,8 +37,15 @@ pub(in super::super) fn monitor() -> Value {
         "next_run_at": "2026-11-21T10:30:12.480Z",
         "baseline_grab_id": EXAMPLE_ID,
         "last_run": run(),
-        "live": true
+        "live": true,
+        "has_feed": false
     })
+}
+
+/// The addresses of a feed and a badge.
+pub(in super::super) fn feed() -> Value {
+    let base = "https://grabd.example/feeds/q7Jw1mQd5kq0mE4cN2t0X3o9c6b8h1yLZrVf5uTgK2A";
+    json!({ "feed_url": format!("{base}/feed.atom"), "badge_url": format!("{base}/badge.svg") })
 }
 
 /// A run.

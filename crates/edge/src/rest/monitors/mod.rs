@@ -2,6 +2,7 @@
 
 mod endpoints;
 pub(super) mod examples;
+mod feed;
 mod history;
 mod operations;
 mod request;
@@ -10,10 +11,11 @@ mod schema;
 mod wire;
 
 pub(super) use endpoints::{accept, create, delete, fetch, list, update};
+pub(super) use feed::{close_feed, open_feed};
 pub(super) use history::history;
 pub(super) use operations::{
-    accept_operation, create_operation, delete_operation, fetch_operation, history_operation, list_operation,
-    runs_operation, update_operation,
+    accept_operation, close_feed_operation, create_operation, delete_operation, fetch_operation, history_operation,
+    list_operation, open_feed_operation, runs_operation, update_operation,
 };
 pub(crate) use request::parse as settings;
 pub(super) use runs::runs;

@@ -87,6 +87,25 @@ pub(in super::super) fn history_operation() -> OperationBuilder {
         .response("200", success_response("A zip archive.", &[]).content("application/zip", archive))
 }
 
+/// `POST /v1/monitors/{id}/feed`.
+pub(in super::super) fn open_feed_operation() -> OperationBuilder {
+    let about = "Gives an Atom feed and a badge of the monitor public addresses, which replace the former ones. They cannot be \
+                 read again. Whoever knows them can read both, without a key.";
+    let created = success_response("The addresses.", &[])
+        .content("application/json", json_content("MonitorFeed", examples::feed()).build());
+    authenticated(tags::MONITORS, "createMonitorFeed", "Create a feed", about, &[ErrorCode::NotFound])
+        .parameter(parts::id("monitor"))
+        .response("201", created)
+}
+
+/// `DELETE /v1/monitors/{id}/feed`.
+pub(in super::super) fn close_feed_operation() -> OperationBuilder {
+    let about = "Removes the public addresses of the feed and the badge.";
+    authenticated(tags::MONITORS, "deleteMonitorFeed", "Turn off the feed", about, &[ErrorCode::NotFound])
+        .parameter(parts::id("monitor"))
+        .response("204", success_response("There are no addresses any more. No body.", &[]))
+}
+
 /// `POST /v1/monitors/{id}/accept`.
 pub(in super::super) fn accept_operation() -> OperationBuilder {
     let about = "Makes the capture of a run the baseline that later ones are compared with.";

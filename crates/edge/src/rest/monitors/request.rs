@@ -19,8 +19,8 @@ const CHOSEN: [&str; 11] =
     ["name", "capture", "every", "cron", "time_zone", "compare", "alert_after", "notify", "keep", "quiet", "paused"];
 
 /// The other members of a monitor. They are ignored, so that what a read returns can be sent back.
-const READ_ONLY: [&str; 8] =
-    ["id", "state", "created_at", "updated_at", "next_run_at", "baseline_grab_id", "last_run", "live"];
+const READ_ONLY: [&str; 9] =
+    ["id", "state", "created_at", "updated_at", "next_run_at", "baseline_grab_id", "last_run", "live", "has_feed"];
 
 /// The only member of an accept. Without it, the latest capture is accepted, so that no other name of it may be ignored.
 const GRAB_ID: &str = "grab_id";

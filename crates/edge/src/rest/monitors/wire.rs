@@ -34,6 +34,7 @@ pub(crate) fn monitor(monitor: &v1::Monitor) -> Option<Monitor<'_>> {
         baseline_grab_id,
         last_run,
         quiet,
+        has_feed,
     } = monitor;
     let v1::MonitorNotify { webhook, email } = *notify.as_ref()?;
     Some(Monitor {
@@ -61,6 +62,7 @@ pub(crate) fn monitor(monitor: &v1::Monitor) -> Option<Monitor<'_>> {
             None => None,
         },
         live: *live,
+        has_feed: *has_feed,
     })
 }
 

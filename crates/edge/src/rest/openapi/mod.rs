@@ -83,6 +83,10 @@ fn operations() -> Vec<(&'static str, PathItem)> {
         ),
         path("/monitors/{id}/runs", [(Get, monitors::runs_operation())]),
         path("/monitors/{id}/history.zip", [(Get, monitors::history_operation())]),
+        path(
+            "/monitors/{id}/feed",
+            [(Post, monitors::open_feed_operation()), (Delete, monitors::close_feed_operation())],
+        ),
         path("/monitors/{id}/accept", [(Post, monitors::accept_operation())]),
         path("/webhooks", [(Post, webhooks::create_operation()), (Get, webhooks::list_operation())]),
         path(
@@ -126,6 +130,7 @@ fn components(origin: &str, auth_url: &str) -> ComponentsBuilder {
         .schema_from::<grabd_api::MonitorList<'_>>()
         .schema_from::<grabd_api::MonitorRun<'_>>()
         .schema_from::<grabd_api::MonitorRunList<'_>>()
+        .schema_from::<grabd_api::MonitorFeed<'_>>()
         .schema("CreateWebhookRequest", request::create_webhook())
         .schema("UpdateWebhookRequest", request::update_webhook())
         .schema_from::<webhooks::Webhook<'_>>()
