@@ -1,7 +1,7 @@
 //! The words that members have as values, and their OpenAPI schemas.
 
 use serde_json::Value;
-use utoipa::openapi::schema::{AdditionalProperties, Array, SchemaType};
+use utoipa::openapi::schema::{AdditionalProperties, SchemaType};
 use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, Type};
 
 /// The kind of the files that are slices of the image.
@@ -79,7 +79,7 @@ pub(crate) fn element_change_schema() -> Object {
 }
 
 /// OpenAPI schema of what a monitor ignores in images.
-pub(crate) fn ignored_schema() -> Array {
+pub(crate) fn ignored_schema() -> Schema {
     let selector = ObjectBuilder::new().schema_type(Type::String).description(Some("A CSS selector."));
     let side: Schema = ObjectBuilder::new().schema_type(Type::Integer).build().into();
     let area = ObjectBuilder::new()
@@ -94,7 +94,7 @@ pub(crate) fn ignored_schema() -> Array {
         .description(Some(
             "What never differs: CSS selectors of elements, which are made invisible, and parts of the image.",
         ))
-        .build()
+        .into()
 }
 
 /// OpenAPI schema of a format or null.

@@ -178,6 +178,24 @@ mod tests {
     }
 
     #[test]
+    fn tolerance_is_stored_with_the_spec_and_left_out_if_everything_counts() {
+        use grabd_options::Rectangle;
+
+        let area = Rectangle { x: 0, y: 10, width: 300, height: 20 };
+        let plain = spec(|_| ());
+        for tolerance in [
+            Tolerance { ignored: vec![area, Rectangle { x: 5, ..area }], min_region_px: 0 },
+            Tolerance { ignored: Vec::new(), min_region_px: 400 },
+            Tolerance { ignored: vec![area], min_region_px: 1_000_000 },
+        ] {
+            let with = CaptureSpec { tolerance, ..plain.clone() };
+            let stored = serde_json::to_string(&with).unwrap();
+            assert_eq!(serde_json::from_str::<CaptureSpec>(&stored).unwrap(), with, "{stored}");
+        }
+        assert!(!serde_json::to_string(&plain).unwrap().contains(TOLERANCE));
+    }
+
+    #[test]
     fn spec_without_long_options_is_stored_as_before() {
         let short = spec(|request| request.css = Some("a {}".into()));
         assert_eq!(short.without_long_options(digest), None);

@@ -1,6 +1,7 @@
 //! Reads what a caller asks for of a grab, as text.
 
 use axum::Router;
+use grabd_api::elements::{Element, elements};
 use grabd_memory::{MemoryBudget, Reservation};
 use grabd_proto::v1::{Grab, GrabFile, GrabStatus};
 use serde_json::Value;
@@ -10,7 +11,6 @@ use super::changes;
 use super::file::{FileError, Files, LoadedFile};
 use super::json_text;
 use super::kind::Readable;
-use grabd_api::elements::{Element, elements};
 
 /// The largest file that is made into text, in bytes.
 const MAX_TEXT_BYTES: u64 = 8 << 20;
