@@ -243,7 +243,7 @@ impl Fields {
                     5,
                 )
             },
-            quiet_to: Text { placeholder: "07:00", ..text(QUIET_TO, "No alerts until", String::new(), 5) },
+            quiet_to: Text { placeholder: "07:00", ..text(QUIET_TO, "No alerts until", "It may be on the next day.".to_owned(), 5) },
             quiet_zone: Text {
                 placeholder: "Europe/Vienna",
                 ..text(
