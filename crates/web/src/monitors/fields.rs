@@ -371,11 +371,18 @@ pub(super) fn request(input: &Form) -> MonitorRequest {
         alert_after,
         notify: Some(NotifyRequest { webhook: Some(is_set(NOTIFY_WEBHOOK)), email: Some(is_set(NOTIFY_EMAIL)) }),
         keep,
-        // Without any of them, there are no quiet hours.
-        quiet: Some(QuietRequest { from: given(QUIET_FROM), to: given(QUIET_TO), time_zone: given(QUIET_ZONE) }),
+        quiet: Some(quiet(input)),
         paused: None,
         unparsed,
     }
+}
+
+/// The quiet hours. Without any of both times there are none, whatever the time zone is.
+fn quiet(input: &Form) -> QuietRequest {
+    let given = |name: &str| Some(input.get(name).trim().to_owned()).filter(|text| !text.is_empty());
+    let (from, to) = (given(QUIET_FROM), given(QUIET_TO));
+    let has_time = from.is_some() || to.is_some();
+    QuietRequest { from, to, time_zone: given(QUIET_ZONE).filter(|_| has_time) }
 }
 
 /// A part of the image, as `x,y,width,height`. `None` for anything else, such as a selector.
@@ -491,6 +498,7 @@ mod tests {
         assert_eq!((image.ignore, image.ignore_areas), (vec![".ad".to_owned()], vec![area]));
         assert_eq!((image.min_region_px, spec.compare.elements), (400, true));
         assert_eq!(spec.quiet.map(|quiet| (quiet.from(), quiet.zone_name())), Some(("22:00".to_owned(), "UTC")));
+        assert_eq!(parse(&format!("{VALID}&quiet_zone=Europe/Vienna")).unwrap().quiet, None);
         let cron = "url=example.com&every=cron&cron=0+8+*+*+1-5&time_zone=Europe/Vienna&compare_status=true";
         let spec = parse(cron).unwrap();
         assert_eq!((spec.compare.image, spec.compare.status), (None, true));
