@@ -61,7 +61,6 @@ pub struct Monitor<'a> {
     /// Whether its grabs are live. Those of monitors of test keys are placeholders, which spend no credits and cause no alerts.
     pub live: bool,
     /// Whether its feed and badge have a public address.
-    #[serde(default)]
     pub has_feed: bool,
 }
 
