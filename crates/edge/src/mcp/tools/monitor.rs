@@ -6,6 +6,7 @@ use grabd_proto::v1::{CreateMonitorRequest, ListMonitorRunsRequest, ListMonitors
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::super::message::shorten;
 use super::arguments::argument_error;
 use super::context::ToolContext;
 use super::output::{ToolOutput, ToolResult};
@@ -41,7 +42,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Result<MonitorArgs, String> {
             let id = fields.read("id", json::string);
             id.map(MonitorArgs::Runs).ok_or_else(|| argument_error(fields, "id", "the id of a monitor, as text"))
         }
-        Some(other) => Err(format!("`do` must be create, list or runs; got {other:?}.")),
+        Some(other) => Err(format!("`do` must be create, list or runs; got {:?}.", shorten(other))),
         None => Err(argument_error(fields, "do", "create, list or runs")),
     }
 }
