@@ -1,8 +1,8 @@
 //! The scheduler: finds what is due, in bounded portions.
 //!
-//! Each round finishes runs whose grabs have ended, sends the alerts of quiet hours that have ended, starts runs whose start was interrupted or refused for now, and claims
-//! monitors that are due. Several processes may do this at the same time: a transaction decides which of them claims a monitor,
-//! starts a run and finishes it.
+//! Each round finishes runs whose grabs have ended, sends the alerts of quiet hours that have ended, starts runs whose start was
+//! interrupted or refused for now, and claims monitors that are due. Several processes may do this at the same time: a transaction
+//! decides which of them claims a monitor, starts a run, finishes it and sends its alerts.
 
 use std::time::Duration;
 
