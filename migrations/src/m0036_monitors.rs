@@ -23,6 +23,8 @@ impl MigrationTrait for Migration {
         manager.create_index(of_team).await?;
         partial_index(manager, "monitors_due", "monitors", "next_run_at").await?;
         partial_index(manager, "monitors_grant", "monitors", "grant_id").await?;
+        partial_index(manager, "monitors_held", "monitors", "held_until").await?;
+        partial_index(manager, "monitors_feed", "monitors", "feed_hash").await?;
 
         manager.create_table(runs(manager)).await?;
         // A due time has one run, whatever happens to the processes that start it.
@@ -62,17 +64,31 @@ fn monitors(manager: &SchemaManager) -> TableCreateStatement {
         // In millionths of the image. NULL: images are not compared.
         .col(integer_null("threshold_ppm").check(Expr::cust("threshold_ppm BETWEEN 0 AND 1000000")))
         .col(text("ignored")) // CSS selectors as JSON
+        .col(text_null("ignored_areas")) // rectangles as JSON; NULL: there are none
+        .col(integer("min_region_px").check(Expr::cust("min_region_px BETWEEN 0 AND 1000000")))
         .col(small_integer("compares_status").check(Expr::cust("compares_status IN (0, 1)")))
         .col(text_null("text_patterns")) // regular expressions as JSON; NULL: texts are not compared
+        .col(small_integer("compares_elements").check(Expr::cust("compares_elements IN (0, 1)")))
         .col(small_integer("baseline").check(Expr::cust("baseline IN (0, 1)"))) // latest, accepted
         .col(small_integer("alert_after").check(Expr::cust("alert_after BETWEEN 1 AND 10")))
         .col(small_integer("notify").check(Expr::cust("notify BETWEEN 0 AND 3"))) // bits: 1 webhooks, 2 mail
+        // Minutes of the day. NULL: alerts are sent at any time.
+        .col(small_integer_null("quiet_from").check(Expr::cust("quiet_from BETWEEN 0 AND 1439")))
+        .col(small_integer_null("quiet_to").check(Expr::cust("quiet_to BETWEEN 0 AND 1439")))
+        .col(text_null("quiet_zone"))
         .col(integer("keep").check(Expr::cust("keep BETWEEN 1 AND 1000")))
         .col(small_integer("state").check(Expr::cust("state IN (0, 1, 2)"))) // active, paused, out of credits
         .col(integer("differing")) // runs in a row that differ from the baseline
         .col(small_integer("change_reported").check(Expr::cust("change_reported IN (0, 1)")))
         .col(integer("failures")) // in a row
         .col(small_integer("failure_reported").check(Expr::cust("failure_reported IN (0, 1)")))
+        // When the alerts of quiet hours are sent. NULL: there are none.
+        .col(big_integer_null("held_until"))
+        .col(id(manager, "held_change_id")) // the last run with a change that is to be reported
+        .col(id(manager, "held_failure_id")) // the last run with a failure, or its end, that is to be reported
+        // SHA-256 of the secret part of the address of the feed. NULL: there is no feed.
+        .col(ColumnDef::new("feed_hash").var_binary(32))
+        .col(small_integer("phase").check(Expr::cust("phase BETWEEN 0 AND 1000"))) // see `delay` of the schedule
         .col(big_integer("created_at"))
         .col(big_integer("updated_at"))
         .col(big_integer_null("next_run_at"))
@@ -82,6 +98,9 @@ fn monitors(manager: &SchemaManager) -> TableCreateStatement {
         .check(Expr::cust("(every IS NULL) = (cron IS NOT NULL)"))
         .check(Expr::cust("(cron IS NULL) = (time_zone IS NULL)"))
         .check(Expr::cust("state <> 1 OR next_run_at IS NULL"))
+        .check(Expr::cust("(quiet_from IS NULL) = (quiet_to IS NULL)"))
+        .check(Expr::cust("(quiet_from IS NULL) = (quiet_zone IS NULL)"))
+        .check(Expr::cust("(held_until IS NULL) = (held_change_id IS NULL AND held_failure_id IS NULL)"))
         .foreign_key(ForeignKey::create().from("monitors", "team_id").to("team", "id"))
         .foreign_key(
             ForeignKey::create()
@@ -103,12 +122,15 @@ fn runs(manager: &SchemaManager) -> TableCreateStatement {
         .col(id(manager, "grab_id")) // NULL: not created, or not yet
         .col(id(manager, "compared_to")) // the grab of the baseline; NULL: there is none
         .col(integer_null("difference_ppm"))
-        .col(small_integer("changes").check(Expr::cust("changes BETWEEN 0 AND 7"))) // bits: 1 image, 2 status, 4 text
+        // bits: 1 image, 2 status, 4 text, 8 elements
+        .col(small_integer("changes").check(Expr::cust("changes BETWEEN 0 AND 15")))
         .col(text_null("text_changes")) // the lines that differ, as JSON; NULL: there are none
+        .col(text_null("element_changes")) // the elements that differ, as JSON; NULL: there are none
         .col(small_integer("alerted").check(Expr::cust("alerted IN (0, 1)")))
         .col(big_integer_null("finished_at"))
         .col(text_null("error_code"))
         .col(text_null("error_message"))
+        .col(big_integer("claimed_at")) // when its start began
         // Without a grab: when its creation is tried again. With one: when that was created. NULL: the run has ended.
         .col(big_integer_null("check_at"))
         .check(Expr::cust("(outcome = 0) = (check_at IS NOT NULL)"))

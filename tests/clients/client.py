@@ -16,7 +16,7 @@ from mcp.client.streamable_http import create_mcp_http_client, streamable_http_c
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
 
-TOOLS = ["create_grab", "get_grab", "list_grabs", "get_usage", "get_pricing", "capture_site"]
+TOOLS = ["create_grab", "get_grab", "list_grabs", "get_usage", "get_pricing", "capture_site", "monitor"]
 
 
 async def exercise(client: Client, page: str) -> None:

@@ -1,7 +1,7 @@
 // The checks that every connected client runs: list the tools, and call each of them.
 import assert from "node:assert/strict";
 
-const TOOLS = ["create_grab", "get_grab", "list_grabs", "get_usage", "get_pricing", "capture_site"];
+const TOOLS = ["create_grab", "get_grab", "list_grabs", "get_usage", "get_pricing", "capture_site", "monitor"];
 
 /// `list()` returns the tools, `call(name, args, onprogress)` a result; `page` is the URL of a slow page.
 export async function exercise({ list, call, page }) {

@@ -45,6 +45,13 @@ assert.equal(await state(), "Active");
 await audit("monitor-without-runs", 200);
 const created = page.url().split("?")[0];
 
+// The feed and the badge.
+await send("Create a feed and a badge");
+await audit("monitor-feed", 200);
+await follow("Done");
+await send("Turn off feed and badge");
+await audit("monitor-feed-off", 200);
+
 // Changed, paused and resumed.
 await follow("Edit…");
 await audit("monitor-change", 200);

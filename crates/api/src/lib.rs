@@ -9,6 +9,7 @@
 
 mod attachment;
 mod difference;
+pub mod elements;
 mod error_body;
 mod grab;
 mod message;
@@ -27,8 +28,9 @@ pub use error_body::{ErrorBody, ErrorMembers};
 pub use grab::{BlockedRequests, Consent, Grab, GrabList, Timings};
 pub use message::{LowBalance, MessageData, TestedWebhook, WebhookMessage};
 pub use monitor::{
-    Monitor, MonitorCompare, MonitorEvent, MonitorImageCompare, MonitorList, MonitorNotify, MonitorRun,
-    MonitorRunError, MonitorRunList, MonitorTextChange, MonitorTextCompare,
+    Monitor, MonitorArea, MonitorCompare, MonitorElementChange, MonitorEvent, MonitorFeed, MonitorIgnored,
+    MonitorImageCompare, MonitorList, MonitorNotify, MonitorQuiet, MonitorRun, MonitorRunError, MonitorRunList,
+    MonitorTextChange, MonitorTextCompare,
 };
 pub use open_graph::OpenGraph;
 pub use proxy::{Proxy, ProxyList};

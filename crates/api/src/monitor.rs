@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::words::{baseline_schema, monitor_state_schema, run_outcome_schema};
+use crate::words::{baseline_schema, element_change_schema, ignored_schema, monitor_state_schema, run_outcome_schema};
 
 /// A capture that is repeated by a schedule, and compared with a baseline. Further members may appear.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -38,6 +38,9 @@ pub struct Monitor<'a> {
     /// How many runs are kept.
     #[schema(minimum = 1, maximum = 1000)]
     pub keep: u32,
+    /// When no alerts are sent. Null: they are sent at any time.
+    #[schema(inline)]
+    pub quiet: Option<MonitorQuiet<'a>>,
     /// Whether it runs: `active`, `paused` by somebody, or `out_of_credits` until the team has credits again.
     #[schema(schema_with = monitor_state_schema)]
     pub state: Cow<'a, str>,
@@ -57,6 +60,8 @@ pub struct Monitor<'a> {
     pub last_run: Option<MonitorRun<'a>>,
     /// Whether its grabs are live. Those of monitors of test keys are placeholders, which spend no credits and cause no alerts.
     pub live: bool,
+    /// Whether its feed and badge have a public address.
+    pub has_feed: bool,
 }
 
 /// What counts as a change.
@@ -70,6 +75,8 @@ pub struct MonitorCompare<'a> {
     /// How texts are compared. Null if they are not.
     #[schema(inline)]
     pub text: Option<MonitorTextCompare<'a>>,
+    /// Whether the elements with a name are compared.
+    pub elements: bool,
     /// Whether a change that was reported becomes the baseline (`latest`), or only a capture that somebody accepts
     /// (`accepted`).
     #[schema(schema_with = baseline_schema)]
@@ -82,9 +89,46 @@ pub struct MonitorImageCompare<'a> {
     /// The part of the image that may differ. A larger part is a change.
     #[schema(minimum = 0, maximum = 1)]
     pub threshold_ratio: f64,
-    /// CSS selectors of elements that are made invisible, so that they never differ.
-    #[schema(max_items = 20)]
-    pub ignore: Vec<Cow<'a, str>>,
+    /// What never differs: CSS selectors of elements, which are made invisible, and parts of the image.
+    #[schema(schema_with = ignored_schema)]
+    pub ignore: Vec<MonitorIgnored<'a>>,
+    /// Changes of connected regions with fewer pixels do not count.
+    #[schema(minimum = 0, maximum = 1000000)]
+    pub min_region_px: u32,
+}
+
+/// Something that never differs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum MonitorIgnored<'a> {
+    /// A CSS selector of elements that are made invisible.
+    Selector(Cow<'a, str>),
+    /// A part of the image.
+    Area(MonitorArea),
+}
+
+/// A rectangle of an image, in CSS pixels from its top left corner.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct MonitorArea {
+    /// The left edge.
+    pub x: i64,
+    /// The top edge.
+    pub y: i64,
+    /// The width.
+    pub width: i64,
+    /// The height.
+    pub height: i64,
+}
+
+/// Hours of each day in which no alerts are sent.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct MonitorQuiet<'a> {
+    /// When they begin, such as `22:00`.
+    pub from: Cow<'a, str>,
+    /// When they end, such as `07:00`.
+    pub to: Cow<'a, str>,
+    /// The IANA time zone of both.
+    pub time_zone: Cow<'a, str>,
 }
 
 /// How texts are compared.
@@ -127,17 +171,20 @@ pub struct MonitorRun<'a> {
     /// The changed part of the image. Null unless images were compared.
     #[schema(minimum = 0, maximum = 1)]
     pub difference_ratio: Option<f64>,
-    /// What has changed: `image`, `status`, `text`.
+    /// What has changed: `image`, `status`, `text`, `elements`.
     pub what_changed: Vec<Cow<'a, str>>,
     /// The lines of the text that have changed. Empty unless texts were compared and differ.
     #[schema(inline, max_items = 20)]
     pub text_changes: Vec<MonitorTextChange<'a>>,
-    /// Whether an alert about the change was sent.
+    /// The elements that have changed. Empty unless elements were compared and differ.
+    #[schema(inline, max_items = 20)]
+    pub element_changes: Vec<MonitorElementChange<'a>>,
+    /// Whether an alert about the change was sent, or is sent when the quiet hours end.
     pub alerted: bool,
     /// When it ended. Null before.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub finished_at: Option<Cow<'a, str>>,
-    /// Why it failed or was missed, or why the text was not compared. Null otherwise.
+    /// Why it failed or was missed, or why the text or the elements were not compared. Null otherwise.
     #[schema(inline)]
     pub error: Option<MonitorRunError<'a>>,
 }
@@ -153,14 +200,45 @@ pub struct MonitorTextChange<'a> {
     pub after: Option<Cow<'a, str>>,
 }
 
-/// Why a run failed or was missed, or why the text was not compared.
+/// An element that was added, removed, changed or moved.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct MonitorElementChange<'a> {
+    /// What has happened to it.
+    #[schema(schema_with = element_change_schema)]
+    pub change: Cow<'a, str>,
+    /// Its role, such as `button`.
+    #[schema(max_length = 200)]
+    pub role: Cow<'a, str>,
+    /// Its name in the run, or in the baseline if it was removed.
+    #[schema(max_length = 200)]
+    pub name: Cow<'a, str>,
+    /// What it was: its name, its state, or its place. Null if it was added or removed.
+    #[schema(max_length = 200)]
+    pub before: Option<Cow<'a, str>>,
+    /// What it is now. Null if it was added or removed.
+    #[schema(max_length = 200)]
+    pub after: Option<Cow<'a, str>>,
+}
+
+/// Why a run failed or was missed, or why the text or the elements were not compared.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct MonitorRunError<'a> {
-    /// A code of the errors of this API, `missed`, or `text_not_compared`.
+    /// A code of the errors of this API, `missed`, `text_not_compared`, or `elements_not_compared`.
     pub code: Cow<'a, str>,
     /// What happened, for people.
     #[schema(max_length = 200)]
     pub message: Cow<'a, str>,
+}
+
+/// The addresses of a monitor's feed and badge. Whoever knows them can read both.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct MonitorFeed<'a> {
+    /// The Atom feed with the newest runs.
+    #[schema(format = "uri")]
+    pub feed_url: Cow<'a, str>,
+    /// The badge with the state and the last change, as SVG.
+    #[schema(format = "uri")]
+    pub badge_url: Cow<'a, str>,
 }
 
 /// The monitors of the key's team and environment, newest first.

@@ -1,8 +1,8 @@
 //! The words that members have as values, and their OpenAPI schemas.
 
 use serde_json::Value;
-use utoipa::openapi::schema::SchemaType;
-use utoipa::openapi::{Object, ObjectBuilder, Type};
+use utoipa::openapi::schema::{AdditionalProperties, SchemaType};
+use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, Type};
 
 /// The kind of the files that are slices of the image.
 pub const SLICE_KIND: &str = "slice";
@@ -30,6 +30,8 @@ pub const BASELINES: [&str; 2] = ["latest", "accepted"];
 pub const SITE_STATES: [&str; 6] = ["discovering", "capturing", "done", "canceled", "failed", "out_of_credits"];
 /// The states of a page of a site job.
 pub const PAGE_STATES: [&str; 5] = ["waiting", "capturing", "done", "failed", "skipped"];
+/// What may happen to an element of a page.
+pub const ELEMENT_CHANGES: [&str; 4] = ["added", "removed", "changed", "moved"];
 /// The kinds of files that are text for people, in the order of their documentation.
 const TEXT_FILES: [&str; 5] = ["markdown", "text", "elements", "accessibility", "report"];
 
@@ -80,6 +82,31 @@ pub(crate) fn run_outcome_schema() -> Object {
 
 pub(crate) fn baseline_schema() -> Object {
     string_enum(BASELINES)
+}
+
+pub(crate) fn element_change_schema() -> Object {
+    let mut schema = string_enum(ELEMENT_CHANGES);
+    schema.description = Some("What has happened to it.".to_owned());
+    schema
+}
+
+/// OpenAPI schema of what a monitor ignores in images.
+pub(crate) fn ignored_schema() -> Schema {
+    let selector = ObjectBuilder::new().schema_type(Type::String).description(Some("A CSS selector."));
+    let side: Schema = ObjectBuilder::new().schema_type(Type::Integer).build().into();
+    let area = ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .additional_properties(Some(AdditionalProperties::RefOr(side.into())))
+        .description(Some(
+            "A part of the image: `x`, `y`, `width` and `height` in CSS pixels from its top left corner.",
+        ));
+    ArrayBuilder::new()
+        .items(OneOfBuilder::new().item(selector).item(area))
+        .max_items(Some(40))
+        .description(Some(
+            "What never differs: CSS selectors of elements, which are made invisible, and parts of the image.",
+        ))
+        .into()
 }
 
 /// OpenAPI schema of a format or null.

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use crate::api::Api;
-use crate::capture::complete_url;
+use crate::capture::{complete_url, download};
 use crate::failure::{Exit, Failure};
 use crate::login::Credential;
 use crate::monitor_args::{CreateMonitorArgs, MonitorCommand};
@@ -36,6 +36,28 @@ pub(crate) async fn run(api: &Api, json: bool, command: &MonitorCommand) -> Resu
         MonitorCommand::Delete { id } => {
             api.call(Method::DELETE, &path(id)?).send().await?;
             eprintln!("Deleted the monitor {id}. Its captures stay.");
+            return Ok(Exit::Done);
+        }
+        MonitorCommand::Feed { id, off: true } => {
+            api.call(Method::DELETE, &format!("{}/feed", path(id)?)).send().await?;
+            eprintln!("The addresses of the feed and the badge of the monitor {id} do not work any more.");
+            return Ok(Exit::Done);
+        }
+        MonitorCommand::Feed { id, off: false } => {
+            let addresses = api.call(Method::POST, &format!("{}/feed", path(id)?)).send().await?.body;
+            match json {
+                true => output::line(&addresses.to_string())?,
+                false => {
+                    output::line(&text(&addresses["feed_url"]))?;
+                    output::line(&text(&addresses["badge_url"]))?;
+                }
+            }
+            return Ok(Exit::Done);
+        }
+        MonitorCommand::History { id, output } => {
+            let response = api.call(Method::GET, &format!("{}/history.zip", path(id)?)).stream().await?;
+            download::save_body(response, output).await?;
+            output::line(&output.display().to_string())?;
             return Ok(Exit::Done);
         }
         MonitorCommand::Create(args) => api.call(Method::POST, "monitors").body(request(args)?),
@@ -78,7 +100,27 @@ fn request(args: &CreateMonitorArgs) -> Result<Value, Failure> {
         ("alert_after", alert_after.map(|number| json!(number))),
         ("notify", notify),
         ("keep", keep.map(|number| json!(number))),
+        ("quiet", quiet(args)),
     ]))
+}
+
+/// When no alerts are sent. None if no argument says it.
+fn quiet(args: &CreateMonitorArgs) -> Option<Value> {
+    let (from, to) = args.quiet_hours.as_ref()?;
+    Some(members([
+        ("from", Some(json!(from))),
+        ("to", Some(json!(to))),
+        ("time_zone", args.quiet_time_zone.as_ref().map(|zone| json!(zone))),
+    ]))
+}
+
+/// A selector, or a rectangle as `x,y,width,height`.
+fn ignored(text: &str) -> Value {
+    let numbers: Option<Vec<i64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
+    match numbers.as_deref() {
+        Some(&[x, y, width, height]) => json!({ "x": x, "y": y, "width": width, "height": height }),
+        Some(_) | None => json!(text),
+    }
 }
 
 /// What is compared. None if no argument says it.
@@ -87,16 +129,18 @@ fn compare(args: &CreateMonitorArgs) -> Option<Value> {
     let patterns = &args.ignore_pattern;
     let image = members([
         ("threshold_ratio", threshold.map(|ratio| json!(ratio))),
-        ("ignore", (!ignore.is_empty()).then(|| json!(ignore))),
+        ("ignore", (!ignore.is_empty()).then(|| ignore.iter().map(|part| ignored(part)).collect())),
+        ("min_region_px", args.min_region.map(|pixels| json!(pixels))),
     ]);
     let text = members([("ignore_patterns", (!patterns.is_empty()).then(|| json!(patterns)))]);
-    let is_set =
-        *compare_status || args.compare_text || threshold.is_some() || !ignore.is_empty() || baseline.is_some();
+    let of_image = threshold.is_some() || !ignore.is_empty() || args.min_region.is_some();
+    let is_set = *compare_status || args.compare_text || args.compare_elements || of_image || baseline.is_some();
     is_set.then(|| {
         members([
             ("image", (!no_compare_image).then_some(image)),
             ("status", compare_status.then(|| json!(true))),
             ("text", args.compare_text.then_some(text)),
+            ("elements", args.compare_elements.then(|| json!(true))),
             ("baseline", baseline.as_ref().map(|word| json!(word))),
         ])
     })
@@ -149,7 +193,13 @@ fn print(monitor: &Value) -> Result<(), Failure> {
             output::line(&format!("{name:12} {value}"))?;
         }
     }
+    let quiet = &monitor["quiet"];
+    if quiet.is_object() {
+        let hours = format!("{} to {} ({})", text(&quiet["from"]), text(&quiet["to"]), text(&quiet["time_zone"]));
+        output::line(&format!("{:12} {hours}", "no alerts"))?;
+    }
     text_changes(last).iter().try_for_each(|line| output::line(line))?;
+    element_changes(last).iter().try_for_each(|line| output::line(line))?;
     Ok(())
 }
 
@@ -186,6 +236,18 @@ fn text_changes(run: &Value) -> Vec<String> {
     let changes = run["text_changes"].as_array().into_iter().flatten();
     let lines = changes.flat_map(|change| [("-", &change["before"]), ("+", &change["after"])]);
     lines.filter_map(|(sign, line)| Some(format!("{sign} {}", line.as_str()?))).collect()
+}
+
+/// The elements that a run found changed, such as `changed button Order: Buy -> Order`.
+fn element_changes(run: &Value) -> Vec<String> {
+    let line = |change: &Value| {
+        let [kind, role, name] = ["change", "role", "name"].map(|member| text(&change[member]));
+        match (change["before"].as_str(), change["after"].as_str()) {
+            (Some(before), Some(after)) => format!("{kind} {role} {name}: {before} -> {after}"),
+            (_, _) => format!("{kind} {role} {name}"),
+        }
+    };
+    run["element_changes"].as_array().into_iter().flatten().map(line).collect()
 }
 
 #[cfg(test)]
@@ -239,6 +301,16 @@ mod tests {
             json!({ "text": { "ignore_patterns": ["[0-9]+ views"] } })
         );
         assert_eq!(compare(&["--compare-text"]), json!({ "image": {}, "text": {} }));
+        assert_eq!(compare(&["--compare-elements", "--no-compare-image"]), json!({ "elements": true }));
+        let area = json!({ "x": 0, "y": 10, "width": 300, "height": 20 });
+        assert_eq!(
+            compare(&["--ignore", "0,10,300,20", "--ignore", "h1, h2", "--min-region", "400"]),
+            json!({ "image": { "ignore": [area, "h1, h2"], "min_region_px": 400 } })
+        );
+        let quiet = |args: &[&str]| body(&[&["a.example", "--every", "1d"], args].concat())["quiet"].clone();
+        assert_eq!(quiet(&["--quiet-hours", "22:00-07:00"]), json!({ "from": "22:00", "to": "07:00" }));
+        let zone = json!({ "from": "22:00", "to": "07:00", "time_zone": "UTC" });
+        assert_eq!(quiet(&["--quiet-hours", "22:00-07:00", "--quiet-time-zone", "UTC"]), zone);
     }
 
     #[test]
@@ -251,6 +323,8 @@ mod tests {
             &["a.example", "--every", "1d", "--baseline", "last"],
             &["a.example", "--every", "1d", "--no-compare-image"],
             &["a.example", "--every", "1d", "--ignore-pattern", "a"],
+            &["a.example", "--every", "1d", "--quiet-hours", "22:00"],
+            &["a.example", "--every", "1d", "--quiet-time-zone", "UTC"],
         ] {
             assert!(Args::try_parse_from([&["grab", "monitor", "create"], args].concat()).is_err(), "{args:?}");
         }
@@ -261,6 +335,11 @@ mod tests {
         let run = json!({ "text_changes": [{ "before": "5 €", "after": "6 €" }, { "before": null, "after": "New" }] });
         assert_eq!(text_changes(&run), ["- 5 €", "+ 6 €", "+ New"]);
         assert_eq!(text_changes(&json!({})), [] as [&str; 0]);
+        let added = json!({ "change": "added", "role": "link", "name": "New", "before": null, "after": null });
+        let changed =
+            json!({ "change": "changed", "role": "button", "name": "Order", "before": "Buy", "after": "Order" });
+        let run = json!({ "element_changes": [added, changed] });
+        assert_eq!(element_changes(&run), ["added link New", "changed button Order: Buy -> Order"]);
     }
 
     #[test]

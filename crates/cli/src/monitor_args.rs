@@ -1,5 +1,7 @@
 //! The arguments of `grab monitor`.
 
+use std::path::PathBuf;
+
 use clap::{ArgGroup, Subcommand, ValueHint};
 
 use crate::format::Format;
@@ -30,6 +32,22 @@ pub(crate) enum MonitorCommand {
         #[arg(long, value_name = "N", default_value_t = 25)]
         limit: u32,
     },
+    /// Download the runs of a monitor and their images as a zip archive
+    History {
+        /// Id of the monitor
+        id: String,
+        /// File to write
+        #[arg(short, long, value_name = "FILE", default_value = "history.zip", value_hint = ValueHint::FilePath)]
+        output: PathBuf,
+    },
+    /// Create public addresses of an Atom feed and a badge of a monitor, which replace the former ones
+    Feed {
+        /// Id of the monitor
+        id: String,
+        /// Remove the addresses
+        #[arg(long)]
+        off: bool,
+    },
     /// Stop the schedule of a monitor until it is resumed
     Pause {
         /// Id of the monitor
@@ -57,7 +75,7 @@ pub(crate) enum MonitorCommand {
 
 /// A monitor to create.
 #[derive(Clone, Debug, clap::Args)]
-#[command(group(ArgGroup::new("compared").multiple(true).args(["compare_status", "compare_text"])))]
+#[command(group(ArgGroup::new("compared").multiple(true).args(["compare_status", "compare_text", "compare_elements"])))]
 pub(crate) struct CreateMonitorArgs {
     /// URL of the page
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
@@ -77,10 +95,14 @@ pub(crate) struct CreateMonitorArgs {
     /// A larger share of the image than this must change, from 0 (any change) to 1 [default: 0.001]
     #[arg(long, value_name = "RATIO", value_parser = share, conflicts_with = "no_compare_image")]
     pub(crate) threshold: Option<f64>,
-    /// CSS selector of elements that are not shown in the captures, so that they never differ; can be repeated
+    /// CSS selector of elements that are not shown in the captures, so that they never differ, or a part of the image as
+    /// x,y,width,height in CSS pixels; can be repeated
     #[arg(long, value_name = "CSS", conflicts_with = "no_compare_image")]
     pub(crate) ignore: Vec<String>,
-    /// Do not compare the images, only the HTTP status or the text
+    /// Regions that differ do not count if they have fewer pixels [default: 0]
+    #[arg(long, value_name = "PIXELS", conflicts_with = "no_compare_image")]
+    pub(crate) min_region: Option<u32>,
+    /// Do not compare the images, only the HTTP status, the text or the elements
     #[arg(long, requires = "compared")]
     pub(crate) no_compare_image: bool,
     /// Compare the HTTP status of the page, too
@@ -89,6 +111,9 @@ pub(crate) struct CreateMonitorArgs {
     /// Compare the text of the page, too
     #[arg(long)]
     pub(crate) compare_text: bool,
+    /// Compare the links, buttons, fields and other elements with a name, too
+    #[arg(long)]
+    pub(crate) compare_elements: bool,
     /// Regular expression: what it matches in a line of the text does not count; can be repeated
     #[arg(long, value_name = "REGEX", requires = "compare_text")]
     pub(crate) ignore_pattern: Vec<String>,
@@ -105,6 +130,12 @@ pub(crate) struct CreateMonitorArgs {
     /// Send no e-mail
     #[arg(long)]
     pub(crate) no_email: bool,
+    /// Send no alerts in this time of each day, but when it is over, such as 22:00-07:00
+    #[arg(long, value_name = "FROM-TO", value_parser = two_times)]
+    pub(crate) quiet_hours: Option<(String, String)>,
+    /// The time zone of --quiet-hours, such as Europe/Vienna [default: that of the schedule]
+    #[arg(long, value_name = "ZONE", requires = "quiet_hours")]
+    pub(crate) quiet_time_zone: Option<String>,
     /// How many runs to keep, from 1 to 1000 [default: 100]
     #[arg(long, value_name = "N")]
     pub(crate) keep: Option<u32>,
@@ -113,4 +144,10 @@ pub(crate) struct CreateMonitorArgs {
     pub(crate) format: Option<Format>,
     #[command(flatten)]
     pub(crate) options: OptionArgs,
+}
+
+/// Reads `FROM-TO`. The service checks the times.
+fn two_times(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('-').map(|(from, to)| (from.trim().to_owned(), to.trim().to_owned()));
+    parts.ok_or_else(|| "must be two times of day, such as 22:00-07:00".to_owned())
 }

@@ -46,7 +46,7 @@ impl AuditVisibility {
 
 impl AuditAction {
     /// All actions, in the order of the filter.
-    pub const ALL: [Self; 64] = [
+    pub const ALL: [Self; 66] = [
         owners("team.create", "Team created"),
         owners("team.rename", "Team renamed"),
         operators("team.delete", "Team deleted"),
@@ -71,6 +71,8 @@ impl AuditAction {
         owners("monitor.pause", "Monitor paused"),
         owners("monitor.resume", "Monitor resumed"),
         owners("monitor.accept", "Baseline of a monitor accepted"),
+        owners("monitor.feed", "Address of a monitor's feed created"),
+        owners("monitor.feed_off", "Feed of a monitor turned off"),
         owners("monitor.delete", "Monitor deleted"),
         owners("proxy.create", "Proxy created"),
         owners("proxy.change", "Proxy changed"),

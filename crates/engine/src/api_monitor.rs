@@ -1,13 +1,14 @@
 //! A monitor as the REST API shows it: in webhook messages, and on the pages of the web app.
 
 use grabd_api::{
-    MonitorCompare, MonitorImageCompare, MonitorNotify, MonitorRun, MonitorRunError, MonitorTextChange,
-    MonitorTextCompare,
+    MonitorArea, MonitorCompare, MonitorElementChange, MonitorIgnored, MonitorImageCompare, MonitorNotify,
+    MonitorQuiet, MonitorRun, MonitorRunError, MonitorTextChange, MonitorTextCompare,
 };
-use grabd_domain::capture::CaptureSpec;
+use grabd_domain::capture::{CaptureSpec, Rectangle};
 use grabd_domain::credentials::Environment;
 use grabd_domain::monitor::{
-    Compare, ImageCompare, Monitor, MonitorSpec, Notify, Run, RunError, Schedule, TextChange, TextCompare,
+    Compare, ElementChange, ImageCompare, Monitor, MonitorSpec, Notify, Quiet, Run, RunError, Schedule, TextChange,
+    TextCompare,
 };
 use serde_json::{Map, Value};
 
@@ -23,13 +24,14 @@ pub(crate) fn api_monitor(monitor: &Monitor) -> grabd_api::Monitor<'_> {
         team: _,
         environment,
         creator: _,
-        spec: MonitorSpec { name, capture, schedule, compare, alert_after, notify, keep },
+        spec: MonitorSpec { name, capture, schedule, compare, alert_after, notify, keep, quiet },
         state,
         progress: _,
         created_at,
         updated_at,
         next_run_at,
         baseline,
+        has_feed,
         last_run,
     } = monitor;
     let (every, cron, time_zone) = match schedule {
@@ -48,6 +50,7 @@ pub(crate) fn api_monitor(monitor: &Monitor) -> grabd_api::Monitor<'_> {
         alert_after: *alert_after,
         notify: MonitorNotify { webhook, email },
         keep: *keep,
+        quiet: quiet.as_ref().map(shown_quiet),
         state: state.as_str().into(),
         created_at: created_at.to_string().into(),
         updated_at: updated_at.to_string().into(),
@@ -55,6 +58,7 @@ pub(crate) fn api_monitor(monitor: &Monitor) -> grabd_api::Monitor<'_> {
         baseline_grab_id: baseline.map(|grab| grab.to_string().into()),
         last_run: last_run.as_ref().map(api_run),
         live: *environment == Environment::Live,
+        has_feed: *has_feed,
     }
 }
 
@@ -70,6 +74,7 @@ pub(crate) fn api_run(run: &Run) -> MonitorRun<'_> {
         difference_ppm: _,
         changes,
         text_changes,
+        element_changes,
         is_alerted,
         finished_at,
         error,
@@ -83,6 +88,7 @@ pub(crate) fn api_run(run: &Run) -> MonitorRun<'_> {
         difference_ratio: run.difference_ratio(),
         what_changed: changes.iter().map(|change| change.as_str().into()).collect(),
         text_changes: text_changes.iter().map(shown_text_change).collect(),
+        element_changes: element_changes.iter().map(shown_element_change).collect(),
         alerted: *is_alerted,
         finished_at: finished_at.map(|at| at.to_string().into()),
         error: error
@@ -95,20 +101,43 @@ fn shown_text_change(TextChange { before, after }: &TextChange) -> MonitorTextCh
     MonitorTextChange { before: before.as_deref().map(Into::into), after: after.as_deref().map(Into::into) }
 }
 
+fn shown_element_change(change: &ElementChange) -> MonitorElementChange<'_> {
+    let ElementChange { kind, role, name, before, after } = change;
+    MonitorElementChange {
+        change: kind.as_str().into(),
+        role: role.into(),
+        name: name.into(),
+        before: before.as_deref().map(Into::into),
+        after: after.as_deref().map(Into::into),
+    }
+}
+
+fn shown_quiet(quiet: &Quiet) -> MonitorQuiet<'_> {
+    MonitorQuiet { from: quiet.from().into(), to: quiet.to().into(), time_zone: quiet.zone_name().into() }
+}
+
+fn shown_image(image: &ImageCompare) -> MonitorImageCompare<'_> {
+    let ImageCompare { threshold_ppm: _, ignore, ignore_areas, min_region_px } = image;
+    let selectors = ignore.iter().map(|selector| MonitorIgnored::Selector(selector.into()));
+    let areas = ignore_areas.iter().map(|Rectangle { x, y, width, height }| {
+        MonitorIgnored::Area(MonitorArea { x: *x, y: *y, width: *width, height: *height })
+    });
+    MonitorImageCompare {
+        threshold_ratio: image.threshold_ratio(),
+        ignore: selectors.chain(areas).collect(),
+        min_region_px: *min_region_px,
+    }
+}
+
 fn shown_compare(compare: &Compare) -> MonitorCompare<'_> {
-    let Compare { image, status, text, baseline } = compare;
+    let Compare { image, status, text, elements, baseline } = compare;
     MonitorCompare {
-        image: image.as_ref().map(|image| {
-            let ImageCompare { threshold_ppm: _, ignore } = image;
-            MonitorImageCompare {
-                threshold_ratio: image.threshold_ratio(),
-                ignore: ignore.iter().map(Into::into).collect(),
-            }
-        }),
+        image: image.as_ref().map(shown_image),
         status: *status,
         text: text.as_ref().map(|TextCompare { ignore_patterns }| MonitorTextCompare {
             ignore_patterns: ignore_patterns.iter().map(Into::into).collect(),
         }),
+        elements: *elements,
         baseline: baseline.as_str().into(),
     }
 }
@@ -152,6 +181,7 @@ mod tests {
             difference_ppm: Some(21_000),
             changes: vec![Change::Image, Change::Text],
             text_changes: vec![TextChange { before: None, after: Some("New".to_owned()) }],
+            element_changes: vec![ElementChange::changed("button", "Order", "Buy", "Order")],
             is_alerted: true,
             finished_at: Some(Timestamp::from_ms(2000)),
             error: None,
@@ -168,8 +198,29 @@ mod tests {
             updated_at: Timestamp::from_ms(0),
             next_run_at: Some(Timestamp::from_ms(3_600_000)),
             baseline: run.grab,
+            has_feed: false,
             last_run: Some(run),
         }
+    }
+
+    #[test]
+    fn ignored_parts_and_quiet_hours_are_shown() {
+        let mut monitor = monitor();
+        let area = Rectangle { x: 0, y: 10, width: 300, height: 20 };
+        let image = ImageCompare {
+            ignore: vec![".ad".to_owned()],
+            ignore_areas: vec![area],
+            min_region_px: 400,
+            ..ImageCompare::default()
+        };
+        monitor.spec.compare.image = Some(image);
+        monitor.spec.quiet = Quiet::new(22 * 60, 7 * 60, "Europe/Vienna");
+        let shown: Value = serde_json::from_str(&monitor_json(&monitor)).unwrap();
+        let ignore = json!([".ad", { "x": 0, "y": 10, "width": 300, "height": 20 }]);
+        assert_eq!(shown["compare"]["image"]["ignore"], ignore);
+        assert_eq!(shown["compare"]["image"]["min_region_px"], 400);
+        let quiet = json!({ "from": "22:00", "to": "07:00", "time_zone": "Europe/Vienna" });
+        assert_eq!(shown["quiet"], quiet);
     }
 
     #[test]
@@ -179,11 +230,15 @@ mod tests {
         let shown: Value = serde_json::from_str(&json).unwrap();
         assert_eq!(shown["capture"], json!({ "url": "https://example.com/", "full_page": true }));
         assert_eq!((&shown["every"], &shown["cron"], &shown["time_zone"]), (&json!("1h"), &Value::Null, &Value::Null));
-        let image = json!({ "threshold_ratio": 0.001, "ignore": [] });
-        assert_eq!(shown["compare"], json!({ "image": image, "status": false, "text": null, "baseline": "latest" }));
+        let image = json!({ "threshold_ratio": 0.001, "ignore": [], "min_region_px": 0 });
+        let compare = json!({ "image": image, "status": false, "text": null, "elements": false, "baseline": "latest" });
+        assert_eq!((&shown["compare"], &shown["quiet"]), (&compare, &Value::Null));
         assert_eq!(shown["notify"], json!({ "webhook": true, "email": true }));
         assert_eq!(shown["last_run"]["what_changed"], json!(["image", "text"]));
         assert_eq!(shown["last_run"]["text_changes"], json!([{ "before": null, "after": "New" }]));
+        let element =
+            json!({ "change": "changed", "role": "button", "name": "Order", "before": "Buy", "after": "Order" });
+        assert_eq!(shown["last_run"]["element_changes"], json!([element]));
         assert_eq!(shown["last_run"]["difference_ratio"], json!(0.021));
         assert_eq!(shown["next_run_at"], "1970-01-01T01:00:00.000Z");
         assert_eq!(shown["live"], true);

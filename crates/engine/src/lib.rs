@@ -52,6 +52,7 @@ mod service;
 pub mod sites;
 mod storage;
 mod targets;
+mod tolerance;
 pub mod trail;
 pub mod vault;
 pub mod webhooks;

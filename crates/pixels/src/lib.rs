@@ -29,7 +29,7 @@ mod rows;
 mod thumbnail;
 mod trusted;
 
-pub use compare::{Grid, Precision, Sheet, changes, draw_changes};
+pub use compare::{Grid, Precision, Sheet, Tolerance, changes, draw_changes};
 pub use cut::{Cut, Error, Format, Slice, cut, memory_bytes};
 pub use marks::draw_marks;
 pub use one_colour::has_one_colour;

@@ -40,11 +40,15 @@ fn success_status(path: &str) -> Option<u16> {
         | "MonitorService/AcceptBaseline"
         | "ProxyService/UpdateProxy"
         | "SiteService/CancelSite" => Some(OK),
-        "WebhookService/CreateWebhook" | "MonitorService/CreateMonitor" | "ProxyService/CreateProxy" => Some(CREATED),
+        "WebhookService/CreateWebhook"
+        | "MonitorService/CreateMonitor"
+        | "MonitorService/CreateMonitorFeed"
+        | "ProxyService/CreateProxy" => Some(CREATED),
         "WebhookService/TestWebhook" | "WebhookService/RedeliverWebhook" | "SiteService/CreateSite" => Some(ACCEPTED),
         "GrabService/DeleteGrab"
         | "WebhookService/DeleteWebhook"
         | "MonitorService/DeleteMonitor"
+        | "MonitorService/DeleteMonitorFeed"
         | "ProxyService/DeleteProxy"
         | "SiteService/DeleteSite" => Some(NO_CONTENT),
         _ => None,

@@ -2,7 +2,7 @@
 //! error until it is handled.
 
 use grabd_domain::Timestamp;
-use grabd_domain::capture::{CaptureRequest, Format};
+use grabd_domain::capture::{CaptureRequest, Format, Tolerance};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{
     Class, Difference, Grab, GrabFile, Region, RenderMetadata, ShownFile, Stage, Stages, State, Status,
@@ -55,7 +55,7 @@ pub(crate) fn create_request(request: v1::CreateGrabRequest, may_read: bool) -> 
         ..options
     };
     let capture = CaptureRequest { unknown, ..options::decode(options, unparsed) };
-    CreateRequest { capture, class, idempotency_key, may_read, is_link: false }
+    CreateRequest { capture, tolerance: Tolerance::default(), class, idempotency_key, may_read, is_link: false }
 }
 
 /// Converts a request of a batch, which is always asynchronous.

@@ -1,16 +1,19 @@
 //! `grabd.v1.MonitorService`.
 
+use std::pin::Pin;
+
+use futures::{Stream, StreamExt};
 use grabd_domain::Fault;
-use grabd_domain::capture::CaptureRequest;
+use grabd_domain::capture::{CaptureRequest, Rectangle};
 use grabd_domain::credentials::{Caller, Environment};
 use grabd_domain::faults::Field;
 use grabd_domain::ids::MonitorId;
 use grabd_domain::monitor::{
-    Compare, CompareRequest, ImageCompare, ImageCompareRequest, Monitor, MonitorRequest, MonitorSpec, Notify,
-    NotifyRequest, Run, RunError, Schedule, TextCompareRequest,
+    Compare, CompareRequest, ElementChange, ImageCompare, ImageCompareRequest, Monitor, MonitorRequest, MonitorSpec,
+    Notify, NotifyRequest, Quiet, QuietRequest, Run, RunError, Schedule, TextCompareRequest,
 };
 use grabd_engine::Core;
-use grabd_engine::monitors::{self, ListRequest};
+use grabd_engine::monitors::{self, FeedAddresses, ListRequest};
 use grabd_proto::v1::monitor_service_server::MonitorService;
 use grabd_proto::{options, v1};
 use tonic::{Request, Response, Status};
@@ -80,6 +83,45 @@ impl MonitorService for Monitors {
         Ok(Response::new(v1::ListMonitorRunsResponse { runs, has_more: page.has_more }))
     }
 
+    type GetMonitorHistoryStream = Pin<Box<dyn Stream<Item = Result<v1::GetMonitorHistoryResponse, Status>> + Send>>;
+
+    async fn get_monitor_history(
+        &self,
+        request: Request<v1::GetMonitorHistoryRequest>,
+    ) -> Result<Response<Self::GetMonitorHistoryStream>, Status> {
+        let caller = caller(&request)?;
+        let id = monitor_id(&request.get_ref().id)?;
+        let archive = monitors::history(&self.0, caller, id).await.map_err(to_status)?;
+        let parts = archive.map(|part| match part {
+            Ok(content) => Ok(v1::GetMonitorHistoryResponse { content: content.to_vec() }),
+            Err(_) => Err(Status::unavailable("The archive is incomplete.")),
+        });
+        Ok(Response::new(Box::pin(parts)))
+    }
+
+    async fn create_monitor_feed(
+        &self,
+        request: Request<v1::CreateMonitorFeedRequest>,
+    ) -> Result<Response<v1::CreateMonitorFeedResponse>, Status> {
+        let (caller, may_read) = (caller(&request)?, may_read(&request));
+        let id = monitor_id(&request.get_ref().id)?;
+        check_visible(&self.0, caller, may_read, id).await?;
+        let FeedAddresses { feed_url, badge_url } =
+            monitors::open_feed(&self.0, caller, id).await.map_err(to_status)?;
+        Ok(Response::new(v1::CreateMonitorFeedResponse { feed_url, badge_url }))
+    }
+
+    async fn delete_monitor_feed(
+        &self,
+        request: Request<v1::DeleteMonitorFeedRequest>,
+    ) -> Result<Response<v1::DeleteMonitorFeedResponse>, Status> {
+        let (caller, may_read) = (caller(&request)?, may_read(&request));
+        let id = monitor_id(&request.get_ref().id)?;
+        check_visible(&self.0, caller, may_read, id).await?;
+        monitors::close_feed(&self.0, caller, id).await.map_err(to_status)?;
+        Ok(Response::new(v1::DeleteMonitorFeedResponse {}))
+    }
+
     async fn accept_baseline(
         &self,
         request: Request<v1::AcceptBaselineRequest>,
@@ -135,6 +177,7 @@ fn settings(settings: Option<v1::MonitorSettings>) -> MonitorRequest {
         alert_after,
         notify,
         keep,
+        quiet,
         paused,
         capture_unparsed,
         unparsed,
@@ -147,20 +190,35 @@ fn settings(settings: Option<v1::MonitorSettings>) -> MonitorRequest {
         every,
         cron,
         time_zone,
-        compare: compare.map(|v1::MonitorCompare { image, status, baseline, text }| CompareRequest {
-            image: image.map(|v1::MonitorImageCompare { threshold_ratio, ignore }| ImageCompareRequest {
-                threshold_ratio,
-                ignore,
-            }),
+        compare: compare.map(|v1::MonitorCompare { image, status, baseline, text, elements }| CompareRequest {
+            image: image.map(image_request),
             status,
+            elements,
             text: text.map(|v1::MonitorTextCompare { ignore_patterns }| TextCompareRequest { ignore_patterns }),
             baseline,
         }),
         alert_after: alert_after.map(i64::from),
         notify: notify.map(|v1::MonitorNotify { webhook, email }| NotifyRequest { webhook, email }),
         keep: keep.map(i64::from),
+        quiet: quiet.map(|v1::MonitorQuiet { from, to, time_zone }| QuietRequest { from, to, time_zone }),
         paused,
         unparsed: unparsed_fields(unparsed),
+    }
+}
+
+fn image_request(image: v1::MonitorImageCompare) -> ImageCompareRequest {
+    let v1::MonitorImageCompare { threshold_ratio, ignore, ignore_areas, min_region_px } = image;
+    let area = |v1::MonitorArea { x, y, width, height }: v1::MonitorArea| Rectangle {
+        x: x.into(),
+        y: y.into(),
+        width: width.into(),
+        height: height.into(),
+    };
+    ImageCompareRequest {
+        threshold_ratio,
+        ignore,
+        ignore_areas: ignore_areas.into_iter().map(area).collect(),
+        min_region_px: min_region_px.map(i64::from),
     }
 }
 
@@ -170,20 +228,21 @@ fn monitor(monitor: &Monitor) -> v1::Monitor {
         team: _,
         environment,
         creator: _,
-        spec: MonitorSpec { name, capture, schedule, compare, alert_after, notify, keep },
+        spec: MonitorSpec { name, capture, schedule, compare, alert_after, notify, keep, quiet },
         state,
         progress: _,
         created_at,
         updated_at,
         next_run_at,
         baseline,
+        has_feed,
         last_run,
     } = monitor;
     let (every, cron, time_zone) = match schedule {
         Schedule::Every(every) => (Some(every.to_string()), None, None),
         Schedule::Cron(local) => (None, Some(local.cron().to_string()), Some(local.zone_name().to_owned())),
     };
-    let Compare { image, status, text, baseline: mode } = compare;
+    let Compare { image, status, text, elements, baseline: mode } = compare;
     let Notify { webhook, email } = *notify;
     // The values of secret options are not there, and all others fit the message, in which they came.
     let (capture, _) = options::encode(&capture.without_secrets().to_minimal_request());
@@ -200,6 +259,7 @@ fn monitor(monitor: &Monitor) -> v1::Monitor {
             status: Some(*status),
             baseline: Some(mode.as_str().to_owned()),
             text: text.as_ref().map(|text| v1::MonitorTextCompare { ignore_patterns: text.ignore_patterns.clone() }),
+            elements: Some(*elements),
         }),
         alert_after: to_i32(*alert_after),
         notify: Some(v1::MonitorNotify { webhook: Some(webhook), email: Some(email) }),
@@ -210,12 +270,31 @@ fn monitor(monitor: &Monitor) -> v1::Monitor {
         next_run_at: next_run_at.map(timestamp),
         baseline_grab_id: baseline.map(|grab| grab.to_string()),
         last_run: last_run.as_ref().map(run),
+        quiet: quiet.as_ref().map(quiet_hours),
+        has_feed: *has_feed,
     }
 }
 
 fn image_compare(image: &ImageCompare) -> v1::MonitorImageCompare {
-    let ImageCompare { threshold_ppm: _, ignore } = image;
-    v1::MonitorImageCompare { threshold_ratio: Some(image.threshold_ratio()), ignore: ignore.clone() }
+    let ImageCompare { threshold_ppm: _, ignore, ignore_areas, min_region_px } = image;
+    // Requests have smaller numbers.
+    let side = |number: i64| i32::try_from(number).unwrap_or(i32::MAX);
+    let area = |Rectangle { x, y, width, height }: &Rectangle| v1::MonitorArea {
+        x: side(*x),
+        y: side(*y),
+        width: side(*width),
+        height: side(*height),
+    };
+    v1::MonitorImageCompare {
+        threshold_ratio: Some(image.threshold_ratio()),
+        ignore: ignore.clone(),
+        ignore_areas: ignore_areas.iter().map(area).collect(),
+        min_region_px: Some(to_i32(*min_region_px)),
+    }
+}
+
+fn quiet_hours(quiet: &Quiet) -> v1::MonitorQuiet {
+    v1::MonitorQuiet { from: Some(quiet.from()), to: Some(quiet.to()), time_zone: Some(quiet.zone_name().to_owned()) }
 }
 
 fn run(run: &Run) -> v1::MonitorRun {
@@ -229,6 +308,7 @@ fn run(run: &Run) -> v1::MonitorRun {
         difference_ppm: _,
         changes,
         text_changes,
+        element_changes,
         is_alerted,
         finished_at,
         error,
@@ -250,5 +330,17 @@ fn run(run: &Run) -> v1::MonitorRun {
             .iter()
             .map(|change| v1::MonitorTextChange { before: change.before.clone(), after: change.after.clone() })
             .collect(),
+        element_changes: element_changes.iter().map(element_change).collect(),
+    }
+}
+
+fn element_change(change: &ElementChange) -> v1::MonitorElementChange {
+    let ElementChange { kind, role, name, before, after } = change;
+    v1::MonitorElementChange {
+        change: kind.as_str().to_owned(),
+        role: role.clone(),
+        name: name.clone(),
+        before: before.clone(),
+        after: after.clone(),
     }
 }

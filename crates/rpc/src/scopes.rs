@@ -28,6 +28,8 @@ pub(crate) fn needed(path: &str) -> Option<Needed> {
         | "MonitorService/CreateMonitor"
         | "MonitorService/UpdateMonitor"
         | "MonitorService/DeleteMonitor"
+        | "MonitorService/CreateMonitorFeed"
+        | "MonitorService/DeleteMonitorFeed"
         | "MonitorService/AcceptBaseline"
         | "SiteService/CreateSite"
         | "SiteService/CancelSite"
@@ -42,6 +44,7 @@ pub(crate) fn needed(path: &str) -> Option<Needed> {
         | "SiteService/GetSite"
         | "SiteService/ListSites"
         | "SiteService/ListSitePages"
+        | "MonitorService/GetMonitorHistory"
         | "UsageService/GetUsage"
         | "PricingService/GetPricing" => Needed::Scope(Scope::Read),
         "GrabService/DeleteGrab"
@@ -106,7 +109,7 @@ mod tests {
     }
 
     /// What each RPC needs, written a second time: a change of a decision must be made twice.
-    const TABLE: [(&str, &str); 40] = [
+    const TABLE: [(&str, &str); 43] = [
         ("AccessService/Authenticate", ""),
         ("AccessService/TakeRequest", ""),
         ("GrabService/BatchCreateGrabs", "create"),
@@ -120,8 +123,11 @@ mod tests {
         ("LinkService/OpenLink", "create"),
         ("MonitorService/AcceptBaseline", "create"),
         ("MonitorService/CreateMonitor", "create"),
+        ("MonitorService/CreateMonitorFeed", "create"),
         ("MonitorService/DeleteMonitor", "create"),
+        ("MonitorService/DeleteMonitorFeed", "create"),
         ("MonitorService/GetMonitor", "read"),
+        ("MonitorService/GetMonitorHistory", "read"),
         ("MonitorService/ListMonitorRuns", "read"),
         ("MonitorService/ListMonitors", "read"),
         ("MonitorService/UpdateMonitor", "create"),

@@ -213,6 +213,9 @@ fn routes_of_teams() -> Vec<Route> {
         (monitors::PAUSE.to_owned(), WRITE, Access::With(Permission::Capture), post(monitors::switch::pause)),
         (monitors::RESUME.to_owned(), WRITE, Access::With(Permission::Capture), post(monitors::switch::resume)),
         (monitors::ACCEPT.to_owned(), WRITE, Access::With(Permission::Capture), post(monitors::accept::submit)),
+        (monitors::FEED.to_owned(), WRITE, Access::With(Permission::Capture), post(monitors::feed_address::open)),
+        (monitors::FEED_OFF.to_owned(), WRITE, Access::With(Permission::Capture), post(monitors::feed_address::close)),
+        (monitors::HISTORY.to_owned(), READ, Access::With(Permission::ViewCaptures), get(monitors::history::download)),
         (
             monitors::DELETE.to_owned(),
             FORM,
@@ -340,6 +343,8 @@ fn routes_outside_teams(web: &Web) -> Vec<(String, &'static str, MethodRouter<Ar
         (start::PATH.to_owned(), FORM, get(start::show).post(start::submit)),
         (start::CODE.to_owned(), READ, get(start::code)),
         (samples::PATH.to_owned(), READ, get(samples::image)),
+        (monitors::ATOM.to_owned(), READ, get(monitors::feed::atom)),
+        (monitors::BADGE.to_owned(), READ, get(monitors::feed::badge)),
         (grabs::PATH.to_owned(), READ, get(grabs::home::show)),
         (paths::NEW_CAPTURE.to_owned(), READ, get(grabs::home::capture)),
         (sign_in::FORGOTTEN.to_owned(), FORM, get(sign_in::forgotten::show).post(sign_in::forgotten::submit)),

@@ -144,6 +144,7 @@ def run(id: str) -> dict[str, Any]:
         "difference_ratio": 0.021,
         "what_changed": ["image"],
         "text_changes": [],
+        "element_changes": [{"change": "added", "role": "link", "name": "New", "before": None, "after": None}],
         "alerted": True,
         "finished_at": "2026-11-21T09:30:12.480Z",
         "error": None,
@@ -158,10 +159,17 @@ def monitor(id: str) -> dict[str, Any]:
         "every": "6h",
         "cron": None,
         "time_zone": "UTC",
-        "compare": {"image": {"threshold_ratio": 0.001, "ignore": []}, "status": False, "text": None, "baseline": "latest"},
+        "compare": {
+            "image": {"threshold_ratio": 0.001, "ignore": [".ad", {"x": 0, "y": 0, "width": 9, "height": 9}], "min_region_px": 0},
+            "status": False,
+            "text": None,
+            "elements": True,
+            "baseline": "latest",
+        },
         "alert_after": 1,
         "notify": {"webhook": True, "email": True},
         "keep": 100,
+        "quiet": {"from": "22:00", "to": "07:00", "time_zone": "UTC"},
         "state": "active",
         "created_at": "2026-11-21T09:00:00.000Z",
         "updated_at": "2026-11-21T09:00:00.000Z",
@@ -169,6 +177,7 @@ def monitor(id: str) -> dict[str, Any]:
         "baseline_grab_id": "f",
         "last_run": run("r"),
         "live": True,
+        "has_feed": False,
     }
 
 

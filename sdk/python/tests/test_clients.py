@@ -168,7 +168,8 @@ class ClientTest(unittest.TestCase):
         pages = [page(monitor("m"), True), page(monitor("n"), False), page(run("r"), False)]
         changed = [answer(200, monitor("m")), answer(200, monitor("m"))]
         gone: Responder = lambda handler: handler.respond(204)
-        for call, service in self.scenarios(answer(201, monitor("m")), *pages, *changed, gone):
+        feed = answer(201, {"feed_url": "https://g.example/f", "badge_url": "https://g.example/b"})
+        for call, service in self.scenarios(answer(201, monitor("m")), *pages, *changed, feed, gone, gone):
             capture = {"url": URL, "width": 800}
             created = call("monitors.create", capture, every="6h")
             self.assertEqual((created.id, created.last_run.what_changed), ("m", ("image",)))
@@ -176,6 +177,8 @@ class ClientTest(unittest.TestCase):
             self.assertEqual([one.outcome for one in call("monitors.runs", "m")], ["changed"])
             call("monitors.update", "m", paused=True)
             call("monitors.accept", "m", grab_id="g")
+            self.assertEqual(call("monitors.create_feed", "m").badge_url, "https://g.example/b")
+            self.assertIsNone(call("monitors.delete_feed", "m"))
             self.assertIsNone(call("monitors.delete", "m"))
             sent = [(one.method, one.path, one.json() if one.body else None) for one in service.received]
             self.assertEqual(
@@ -187,6 +190,8 @@ class ClientTest(unittest.TestCase):
                     ("GET", "/v1/monitors/m/runs", None),
                     ("PATCH", "/v1/monitors/m", {"paused": True}),
                     ("POST", "/v1/monitors/m/accept", {"grab_id": "g"}),
+                    ("POST", "/v1/monitors/m/feed", None),
+                    ("DELETE", "/v1/monitors/m/feed", None),
                     ("DELETE", "/v1/monitors/m", None),
                 ],
             )

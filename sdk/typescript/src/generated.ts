@@ -606,15 +606,38 @@ export interface UpdateWebhookOptions {
   status?: "enabled" | "disabled" | undefined;
 }
 
-/** How images are compared. If neither this nor `status` nor `text` is there, they are compared. */
+/** A part of the image, in CSS pixels from its top left corner. */
+export interface MonitorArea {
+  /** From 0 to 100000. */
+  x: number;
+  /** From 0 to 100000. */
+  y: number;
+  /** From 1 to 16384. */
+  width: number;
+  /** From 1 to 16384. */
+  height: number;
+}
+
+/**
+ * How images are compared. Null is as left out. If neither this nor `status` nor `text` nor `elements` is there, they
+ * are compared.
+ */
 export interface MonitorCompareOptionsImage {
   /** The part of the image that may differ. A larger part is a change. From 0 to 1. Default: `0.001`. */
   threshold_ratio?: number | undefined;
-  /** CSS selectors of elements that are made invisible, so that they never differ. At most 20. */
-  ignore?: readonly string[] | undefined;
+  /**
+   * What never differs: at most 20 CSS selectors of elements, which are made invisible, and at most 20 parts of the
+   * image. At most 40.
+   */
+  ignore?: readonly (string | MonitorArea)[] | undefined;
+  /**
+   * Changes of connected regions with fewer pixels of the image do not count. Regions consist of squares of 16 pixels.
+   * From 0 to 1e+06. Default: `0`.
+   */
+  min_region_px?: number | undefined;
 }
 
-/** How the visible texts of the page are compared, line by line. Not with the option `mask`. */
+/** How the visible texts of the page are compared, line by line. Null: they are not. Not with the option `mask`. */
 export interface MonitorCompareOptionsText {
   /**
    * Regular expressions, without look-around and back-references. What they match in a line is left out of both texts.
@@ -625,12 +648,21 @@ export interface MonitorCompareOptionsText {
 
 /** What counts as a change. Unknown members are refused. */
 export interface MonitorCompareOptions {
-  /** How images are compared. If neither this nor `status` nor `text` is there, they are compared. */
-  image?: MonitorCompareOptionsImage | undefined;
+  /**
+   * How images are compared. Null is as left out. If neither this nor `status` nor `text` nor `elements` is there, they
+   * are compared.
+   */
+  image?: MonitorCompareOptionsImage | null | undefined;
   /** Whether another HTTP status is a change. Default: `false`. */
   status?: boolean | undefined;
-  /** How the visible texts of the page are compared, line by line. Not with the option `mask`. */
-  text?: MonitorCompareOptionsText | undefined;
+  /** How the visible texts of the page are compared, line by line. Null: they are not. Not with the option `mask`. */
+  text?: MonitorCompareOptionsText | null | undefined;
+  /**
+   * Whether elements with a name are compared: links, buttons, fields and others that a user can operate. They differ
+   * if they are added or removed, if their name, state or target changes, and if they move or grow by more than 4 CSS
+   * pixels. Not with the option `mask`. Default: `false`.
+   */
+  elements?: boolean | undefined;
   /**
    * `latest`: a change that was reported becomes the baseline. `accepted`: only a capture that somebody accepts does,
    * and a change is reported once until the page is the same again. Default: `"latest"`.
@@ -646,20 +678,36 @@ export interface MonitorNotifyOptions {
   email?: boolean | undefined;
 }
 
+/**
+ * Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one about
+ * changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.
+ */
+export interface MonitorQuietOptions {
+  /** When they begin. */
+  from?: string | undefined;
+  /** When they end. They may include midnight. */
+  to?: string | undefined;
+  /** The IANA time zone of both. Default: that of the schedule. Example: `"Europe/Berlin"`. */
+  time_zone?: string | undefined;
+}
+
 /** The monitor to create. It needs either `every` or `cron`. Unknown members are refused. */
 export interface CreateMonitorOptions {
   /** A name, for people. Default: the host of the URL. */
   name?: string | undefined;
-  /** The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Example: `"1h"`. */
-  every?: string | undefined;
+  /**
+   * The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Null is as left out.
+   * Example: `"1h"`.
+   */
+  every?: string | null | undefined;
   /**
    * A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that
    * daylight saving skips is replaced by the first one after it, and one that happens twice counts once. Example: `"0 9
    * * * 1-5"`.
    */
-  cron?: string | undefined;
+  cron?: string | null | undefined;
   /** The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`. */
-  time_zone?: string | undefined;
+  time_zone?: string | null | undefined;
   /** What counts as a change. Unknown members are refused. */
   compare?: MonitorCompareOptions | undefined;
   /** After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`. */
@@ -668,6 +716,11 @@ export interface CreateMonitorOptions {
   notify?: MonitorNotifyOptions | undefined;
   /** How many runs are kept. From 1 to 1000. Default: `100`. */
   keep?: number | undefined;
+  /**
+   * Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one about
+   * changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.
+   */
+  quiet?: MonitorQuietOptions | null | undefined;
 }
 
 /**
@@ -676,16 +729,19 @@ export interface CreateMonitorOptions {
 export interface UpdateMonitorOptions {
   /** A name, for people. Default: the host of the URL. */
   name?: string | undefined;
-  /** The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Example: `"1h"`. */
-  every?: string | undefined;
+  /**
+   * The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Null is as left out.
+   * Example: `"1h"`.
+   */
+  every?: string | null | undefined;
   /**
    * A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that
    * daylight saving skips is replaced by the first one after it, and one that happens twice counts once. Example: `"0 9
    * * * 1-5"`.
    */
-  cron?: string | undefined;
+  cron?: string | null | undefined;
   /** The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`. */
-  time_zone?: string | undefined;
+  time_zone?: string | null | undefined;
   /** What counts as a change. Unknown members are refused. */
   compare?: MonitorCompareOptions | undefined;
   /** After how many runs in a row that differ from the baseline an alert is sent. From 1 to 10. Default: `1`. */
@@ -694,6 +750,11 @@ export interface UpdateMonitorOptions {
   notify?: MonitorNotifyOptions | undefined;
   /** How many runs are kept. From 1 to 1000. Default: `100`. */
   keep?: number | undefined;
+  /**
+   * Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one about
+   * changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.
+   */
+  quiet?: MonitorQuietOptions | null | undefined;
   /** Whether it is paused. The end of a pause begins its schedule now. */
   paused?: boolean | undefined;
 }
@@ -1294,9 +1355,23 @@ export interface MonitorRunTextChange {
   after?: string | null | undefined;
 }
 
-/** Why a run failed or was missed, or why the text was not compared. */
+/** An element that was added, removed, changed or moved. */
+export interface MonitorRunElementChange {
+  /** What has happened to it. */
+  change: "added" | "removed" | "changed" | "moved";
+  /** Its role, such as `button`. */
+  role: string;
+  /** Its name in the run, or in the baseline if it was removed. */
+  name: string;
+  /** What it was: its name, its state, or its place. Null if it was added or removed. */
+  before?: string | null | undefined;
+  /** What it is now. Null if it was added or removed. */
+  after?: string | null | undefined;
+}
+
+/** Why a run failed or was missed, or why the text or the elements were not compared. */
 export interface MonitorRunError {
-  /** A code of the errors of this API, `missed`, or `text_not_compared`. */
+  /** A code of the errors of this API, `missed`, `text_not_compared`, or `elements_not_compared`. */
   code: string;
   /** What happened, for people. */
   message: string;
@@ -1315,15 +1390,17 @@ export interface MonitorRun {
   compared_to?: string | null | undefined;
   /** The changed part of the image. Null unless images were compared. */
   difference_ratio?: number | null | undefined;
-  /** What has changed: `image`, `status`, `text`. */
+  /** What has changed: `image`, `status`, `text`, `elements`. */
   what_changed: string[];
   /** The lines of the text that have changed. Empty unless texts were compared and differ. */
   text_changes: MonitorRunTextChange[];
-  /** Whether an alert about the change was sent. */
+  /** The elements that have changed. Empty unless elements were compared and differ. */
+  element_changes: MonitorRunElementChange[];
+  /** Whether an alert about the change was sent, or is sent when the quiet hours end. */
   alerted: boolean;
   /** When it ended. Null before. RFC 3339. */
   finished_at?: string | null | undefined;
-  /** Why it failed or was missed, or why the text was not compared. Null otherwise. */
+  /** Why it failed or was missed, or why the text or the elements were not compared. Null otherwise. */
   error?: MonitorRunError | null | undefined;
 }
 
@@ -1331,8 +1408,10 @@ export interface MonitorRun {
 export interface MonitorCompareImage {
   /** The part of the image that may differ. A larger part is a change. */
   threshold_ratio: number;
-  /** CSS selectors of elements that are made invisible, so that they never differ. */
-  ignore: string[];
+  /** What never differs: CSS selectors of elements, which are made invisible, and parts of the image. */
+  ignore: (string | Record<string, number>)[];
+  /** Changes of connected regions with fewer pixels do not count. */
+  min_region_px: number;
 }
 
 /** How texts are compared. */
@@ -1349,6 +1428,8 @@ export interface MonitorCompare {
   status: boolean;
   /** How texts are compared. Null if they are not. */
   text?: MonitorCompareText | null | undefined;
+  /** Whether the elements with a name are compared. */
+  elements: boolean;
   baseline: "latest" | "accepted";
 }
 
@@ -1358,6 +1439,16 @@ export interface MonitorNotify {
   webhook: boolean;
   /** By e-mail, to the members who get the alerts of the team. */
   email: boolean;
+}
+
+/** Hours of each day in which no alerts are sent. */
+export interface MonitorQuiet {
+  /** When they begin, such as `22:00`. */
+  from: string;
+  /** When they end, such as `07:00`. */
+  to: string;
+  /** The IANA time zone of both. */
+  time_zone: string;
 }
 
 /** A capture that is repeated by a schedule, and compared with a baseline. Further members may appear. */
@@ -1382,6 +1473,8 @@ export interface Monitor {
   notify: MonitorNotify;
   /** How many runs are kept. */
   keep: number;
+  /** When no alerts are sent. Null: they are sent at any time. */
+  quiet?: MonitorQuiet | null | undefined;
   state: "active" | "paused" | "out_of_credits";
   /** Time of creation. RFC 3339. */
   created_at: string;
@@ -1397,6 +1490,8 @@ export interface Monitor {
    * alerts.
    */
   live: boolean;
+  /** Whether its feed and badge have a public address. */
+  has_feed: boolean;
 }
 
 /** The monitors of the key's team and environment, newest first. */
@@ -1562,6 +1657,14 @@ export interface SitePageList {
   data: SitePage[];
   /** Whether there are further ones. */
   has_more: boolean;
+}
+
+/** The addresses of a monitor's feed and badge. Whoever knows them can read both. */
+export interface MonitorFeed {
+  /** The Atom feed with the newest runs. */
+  feed_url: string;
+  /** The badge with the state and the last change, as SVG. */
+  badge_url: string;
 }
 
 /** The names of all capture options. */

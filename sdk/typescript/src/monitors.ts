@@ -1,5 +1,5 @@
 import type {
-  CreateMonitorOptions, Monitor, MonitorRun, UpdateMonitorOptions,
+  CreateMonitorOptions, Monitor, MonitorFeed, MonitorRun, UpdateMonitorOptions,
 } from "./generated.js";
 import type { CallOptions, Http } from "./http.js";
 import { checkNames } from "./options.js";
@@ -66,6 +66,19 @@ export class Monitors {
     const { grab_id, ...call } = options;
     const body = grab_id === undefined ? {} : { grab_id };
     return this.#http.json({ method: "POST", path: `${path(id)}/accept`, body, repeatable: true, ...call });
+  }
+
+  /**
+   * Gives an Atom feed and a badge of the monitor public addresses, which replace the former ones. They cannot be read again.
+   * Whoever knows them can read both, without a key.
+   */
+  createFeed(id: string, options: CallOptions = {}): Promise<MonitorFeed> {
+    return this.#http.json({ method: "POST", path: `${path(id)}/feed`, repeatable: true, ...options });
+  }
+
+  /** Removes the public addresses of the feed and the badge. */
+  deleteFeed(id: string, options: CallOptions = {}): Promise<void> {
+    return this.#http.json({ method: "DELETE", path: `${path(id)}/feed`, repeatable: true, ...options });
   }
 
   async *#pages<T extends { id: string }>(from: string, options: ListMonitorsOptions): AsyncGenerator<T, void, void> {

@@ -261,6 +261,18 @@ async fn monitor_of_a_test_key_makes_placeholders_and_is_not_seen_by_the_live_ke
     assert_eq!(listed, json!({ "data": [], "has_more": false }));
     let (_, listed) = app.get("/monitors", app.test()).await?;
     assert_eq!(listed["data"], json!([monitor]));
+    let history = async |key: &str| {
+        let url = format!("{}{}/history.zip", app.base(), path(&monitor)?);
+        Ok::<_, anyhow::Error>(app.client.get(url).bearer_auth(key).send().await?)
+    };
+    assert_eq!(history(app.live()).await?.status(), 404);
+    let archive = history(app.test()).await?;
+    assert_eq!((archive.status().as_u16(), &archive.headers()["content-type"]), (200, &"application/zip"));
+    let bytes = archive.bytes().await?;
+    let has = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+    // Files are stored without compression, and the archive is complete.
+    assert!(bytes.starts_with(b"PK") && has("runs.json") && has("-first.png\"") && has("PK\x05\x06"));
+    assert!(has(monitor["last_run"]["id"].as_str().context("run")?));
     app.finish().await
 }
 
@@ -360,6 +372,14 @@ async fn invalid_requests_name_the_member() -> Result<()> {
             "`compare.text.ignore_patterns`",
         ),
         (with("compare", json!({ "image": { "ignore": 5 } })), "bad_request", "`compare.image.ignore` must be"),
+        (
+            with("compare", json!({ "image": { "ignore": [{ "x": 0, "y": 0, "width": 0, "height": 9 }] } })),
+            "bad_request",
+            "`compare.image.ignore` must be an array in which each rectangle is",
+        ),
+        (with("compare", json!({ "elements": 1 })), "bad_request", "`compare.elements` must be true or false"),
+        (with("quiet", json!({ "from": "22:00" })), "bad_request", "`quiet.to` must be a time of day"),
+        (with("quiet", json!({})), "bad_request", "`quiet` must be null, or an object with `from` and `to`"),
         (with("alert_after", json!("2")), "bad_request", "`alert_after` must be an integer from 1 to 10; got \"2\"."),
         (with("keep", json!(1001)), "bad_request", "`keep` must be an integer from 1 to 1000; got 1001."),
         (with("alert_afer", json!(2)), "bad_request", "`body` must be a JSON object with some of `name`"),
@@ -391,5 +411,107 @@ async fn invalid_requests_name_the_member() -> Result<()> {
         let (status, refused) = call(&app, app.live(), method.clone(), &path, None).await?;
         assert_eq!((status, &refused["error"]["code"]), (404, &json!("not_found")), "{method} {path}");
     }
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ignored_rectangles_and_small_regions_do_not_count() -> Result<()> {
+    let app = TestApp::start(9, &[]).await?;
+    // A banner of 40 pixels, and a square of 16 pixels.
+    let document = |banner: &str, square: &str| {
+        let html = format!(
+            "<body style='margin:0'><div style='height:40px;background:{banner}'></div>\
+             <div style='position:absolute;left:160px;top:160px;width:16px;height:16px;background:{square}'></div>"
+        );
+        json!({ "html": html, "width": 320, "height": 320, "scale": 2 })
+    };
+    // In CSS pixels: 80 rows of the image.
+    let banner = json!({ "x": 0, "y": 0, "width": 320, "height": 40 });
+    let image = json!({ "threshold_ratio": 0.0, "ignore": [banner], "min_region_px": 2000 });
+    let body = json!({ "capture": document("#c00", "#fff"), "every": "1h", "compare": { "image": image } });
+    let monitor = create(&app, body).await?;
+    assert_eq!(monitor["compare"]["image"], image);
+    let monitor = ended(&app, app.live(), &path(&monitor)?, None).await?;
+    let monitor = change(&app, &monitor, json!({ "capture": document("#00c", "#000") })).await?;
+    let monitor = run_next(&app, &monitor).await?;
+    let same = &monitor["last_run"];
+    assert_eq!((&same["outcome"], &same["difference_ratio"]), (&json!("same"), &json!(0.0)), "{monitor}");
+
+    // The square has 32 x 32 pixels of the image.
+    let image = json!({ "threshold_ratio": 0.0, "ignore": [banner], "min_region_px": 1000 });
+    let changes = json!({ "capture": document("#0c0", "#fff"), "compare": { "image": image } });
+    let monitor = change(&app, &monitor, changes).await?;
+    let monitor = run_next(&app, &monitor).await?;
+    assert_eq!(monitor["last_run"]["outcome"], "same", "the square is as in the baseline: {monitor}");
+    let monitor = change(&app, &monitor, json!({ "capture": document("#0c0", "#000") })).await?;
+    let monitor = run_next(&app, &monitor).await?;
+    assert_eq!(monitor["last_run"]["outcome"], "changed", "{monitor}");
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changed_elements_of_a_page_are_reported() -> Result<()> {
+    let app = TestApp::start(9, &[]).await?;
+    let document = |button: &str, top: u32, link: &str| {
+        let html = format!("<body><button style='position:absolute;top:{top}px'>{button}</button>{link}");
+        json!({ "html": html, "width": 320, "height": 320 })
+    };
+    let capture = document("Buy", 100, "");
+    let monitor = create(&app, json!({ "capture": capture, "every": "1h", "compare": { "elements": true } })).await?;
+    assert_eq!((&monitor["compare"]["elements"], &monitor["compare"]["image"]), (&json!(true), &Value::Null));
+    let monitor = ended(&app, app.live(), &path(&monitor)?, None).await?;
+    let monitor = change(&app, &monitor, json!({ "capture": document("Buy", 103, "") })).await?;
+    let monitor = run_next(&app, &monitor).await?;
+    assert_eq!(monitor["last_run"]["outcome"], "same", "3 pixels do not count: {monitor}");
+    let link = "<a href='https://example.com/'>News</a>";
+    let monitor = change(&app, &monitor, json!({ "capture": document("Order", 103, link) })).await?;
+    let monitor = run_next(&app, &monitor).await?;
+    let changed = &monitor["last_run"];
+    assert_eq!((&changed["outcome"], &changed["what_changed"]), (&json!("changed"), &json!(["elements"])), "{monitor}");
+    let added = json!({ "change": "added", "role": "link", "name": "News", "before": null, "after": null });
+    let renamed = json!({ "change": "changed", "role": "button", "name": "Order", "before": "Buy", "after": "Order" });
+    assert_eq!(changed["element_changes"], json!([added, renamed]), "{monitor}");
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn feed_and_badge_are_public_at_their_address_until_it_is_replaced_or_removed() -> Result<()> {
+    let app = TestApp::start_without_browser(3, &[]).await?;
+    let body = json!({ "name": "Prices", "capture": { "url": "https://93.184.215.14/?secret=1" }, "every": "30d" });
+    let (_, monitor) = call(&app, app.test(), Method::POST, "/monitors", Some(body)).await?;
+    let monitor = ended(&app, app.test(), &path(&monitor)?, None).await?;
+    assert_eq!(monitor["has_feed"], false);
+    let feed = format!("{}/feed", path(&monitor)?);
+    assert_eq!(call(&app, app.live(), Method::POST, &feed, None).await?.0, 404);
+    let (status, addresses) = call(&app, app.test(), Method::POST, &feed, None).await?;
+    assert_eq!(status, 201, "{addresses}");
+    assert_eq!(app.get(&path(&monitor)?, app.test()).await?.1["has_feed"], true);
+    let origin = app.base().trim_end_matches("/v1").to_owned();
+    let address = |addresses: &Value, member: &str| -> Result<String> {
+        let public = addresses[member].as_str().context("an address")?;
+        Ok(format!("{origin}{}", &public[public.find("/feeds/").context("the path")?..]))
+    };
+    let (atom, badge) = (address(&addresses, "feed_url")?, address(&addresses, "badge_url")?);
+
+    let shown = app.client.get(&atom).send().await?;
+    assert_eq!(
+        (shown.status().as_u16(), &shown.headers()["content-type"]),
+        (200, &"application/atom+xml; charset=utf-8")
+    );
+    let tag = shown.headers()["etag"].clone();
+    let text = shown.text().await?;
+    assert!(text.contains("<title>Prices</title>") && text.contains("<title>First capture</title>"), "{text}");
+    assert!(!text.contains("secret") && !text.contains("93.184"), "{text}");
+    assert_eq!(app.client.get(&atom).header("if-none-match", tag).send().await?.status(), 304);
+    let shown = app.client.get(&badge).send().await?;
+    assert_eq!((shown.status().as_u16(), &shown.headers()["content-type"]), (200, &"image/svg+xml"));
+    assert!(shown.text().await?.contains("active, no change"));
+
+    let (_, replaced) = call(&app, app.test(), Method::POST, &feed, None).await?;
+    assert_eq!(app.client.get(&atom).send().await?.status(), 404);
+    let atom = address(&replaced, "feed_url")?;
+    assert_eq!(app.client.get(&atom).send().await?.status(), 200);
+    assert_eq!(call(&app, app.test(), Method::DELETE, &feed, None).await?.0, 204);
+    assert_eq!(app.client.get(&atom).send().await?.status(), 404);
     app.finish().await
 }

@@ -78,6 +78,9 @@ async fn monitors_match(api: &DocumentedApi<'_>, key: &str) -> Result<()> {
     }
     let accepted = api.call(Method::POST, "/monitors/{id}/accept", &accept, key, None).await?;
     assert_eq!(accepted["baseline_grab_id"], accepted["last_run"]["grab_id"]);
+    let feed = format!("{path}/feed");
+    api.call(Method::POST, "/monitors/{id}/feed", &feed, key, None).await?;
+    api.call(Method::DELETE, "/monitors/{id}/feed", &feed, key, None).await?;
     api.call(Method::PATCH, "/monitors/{id}", &path, key, Some(&json!({ "paused": true }))).await?;
     api.call(Method::POST, "/monitors", "/monitors", key, Some(&json!({}))).await?;
     api.call(Method::DELETE, "/monitors/{id}", &path, key, None).await?;

@@ -148,6 +148,21 @@ async fn hidden_elements_keep_their_space_and_removed_ones_do_not() {
     assert_eq!(colours(&rig.capture(removed).await), ["blue", "white", "white"]);
     let css = CaptureRequest { css: Some(".b { background: lime !important }".to_owned()), ..asked() };
     assert_eq!(colours(&rig.capture(css).await), ["red", "lime", "red"]);
+    for (invalid, message) in [
+        (
+            CaptureRequest { hide: Some(vec![".a".to_owned(), "p:".to_owned()]), ..asked() },
+            "`hide` \"p:\" is not a valid CSS selector.",
+        ),
+        (
+            CaptureRequest { remove: Some(vec![".a } .b {".to_owned()]), ..asked() },
+            "`remove` \".a } .b {\" is not a valid CSS selector.",
+        ),
+    ] {
+        let Err(RenderError::Page { failure, .. }) = rig.chromium.render(task(invalid)).await else {
+            panic!("{message}")
+        };
+        assert_eq!(failure.message, message);
+    }
     rig.chromium.shutdown().await;
 }
 

@@ -72,6 +72,18 @@ pub(crate) async fn save(api: &Api, url: &Url, path: &Path) -> Result<(), Failur
     Ok(())
 }
 
+/// Writes the body of a response to a temporary file, then moves it to `path`.
+pub(crate) async fn save_body(response: Response, path: &Path) -> Result<(), Failure> {
+    let url = response.url().clone();
+    let mut new = temporary(path)?;
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        new.write_all(&chunk.map_err(Failure::unreachable(&url))?).map_err(Failure::file(path))?;
+    }
+    new.persist(path).map_err(|error| Failure::file(path)(error.error))?;
+    Ok(())
+}
+
 /// Writes a file, which appears complete or not at all.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
     let mut new = temporary(path)?;

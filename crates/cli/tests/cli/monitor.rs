@@ -36,6 +36,14 @@ async fn monitor_can_be_created_paused_resumed_and_deleted() {
     assert!(resumed.contains("state        active") && resumed.contains("next run"), "{resumed}");
 
     rig.test(&["monitor", "runs", id]).await.expect_exit(0);
+    let addresses = rig.test(&["monitor", "feed", id]).await.expect_exit(0).text();
+    assert!(addresses.contains("/feed.atom") && addresses.contains("/badge.svg"), "{addresses}");
+    assert_eq!(rig.test(&["monitor", "show", id, "--json"]).await.expect_exit(0).json()[0]["has_feed"], true);
+    rig.test(&["monitor", "feed", id, "--off"]).await.expect_exit(0);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("history.zip");
+    rig.test(&["monitor", "history", id, "--output", file.to_str().unwrap()]).await.expect_exit(0);
+    assert!(std::fs::read(&file).unwrap().starts_with(b"PK"));
     // Nothing has been captured that could be accepted.
     let other = "01990a1b-2c3d-7e4f-8a5b-6c7d8e9f0a1b";
     assert_ne!(rig.test(&["monitor", "accept", id, "--grab", other]).await.code, 0);

@@ -23,6 +23,7 @@ mod selector;
 mod steps;
 mod stored;
 mod thumbnail;
+mod tolerance;
 mod unparsed;
 mod viewport;
 mod viewports;
@@ -52,6 +53,7 @@ pub use self::selector::Selector;
 pub use self::steps::{HeldKey, KeyPress, ScrollTarget, Step};
 pub use self::stored::LONG_OPTION_BYTES;
 pub use self::thumbnail::{Thumbnail, ThumbnailFit};
+pub use self::tolerance::Tolerance;
 pub use self::viewport::Viewport;
 use crate::faults::{Fault, Field};
 use crate::ids::{GrabId, ProxyId};
@@ -147,6 +149,8 @@ pub struct CaptureSpec {
     pub omitted: BTreeMap<String, String>,
     /// Names of members of the request that are no options. They do not change the image.
     pub unknown: Vec<String>,
+    /// What does not count in the comparison with `compare_to`. A request cannot have it.
+    pub tolerance: Tolerance,
 }
 
 /// What is changed in the page before the shot.
@@ -378,6 +382,7 @@ impl CaptureSpec {
             proxy: proxy.as_deref().map(str::parse).transpose().ok()?,
             omitted: BTreeMap::new(),
             unknown: unknown::shortened(unknown.iter().map(String::as_str)),
+            tolerance: Tolerance::default(),
         })
     }
 
@@ -467,6 +472,7 @@ impl CaptureSpec {
             proxy,
             omitted: _,
             unknown: _,
+            tolerance: _,
         } = self;
         let text = |selector: &Option<Selector>| selector.as_ref().map(|selector| selector.as_str().to_owned());
         let list = |texts: &Vec<String>| (!texts.is_empty()).then(|| texts.clone());

@@ -6,7 +6,7 @@ use grabd_options::{CaptureRequest, TABLE, Value};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize};
 
-use super::{CaptureSpec, Secrets};
+use super::{CaptureSpec, Secrets, Tolerance};
 
 /// Options whose stored text is longer than this are not kept for as long as the others.
 pub const LONG_OPTION_BYTES: usize = 256;
@@ -20,6 +20,9 @@ const OMITTED: &str = "omitted_options";
 
 /// The member with the names of members of the request that are no options.
 const UNKNOWN: &str = "unknown_members";
+
+/// The member with what does not count in the comparison with an earlier image.
+const TOLERANCE: &str = "tolerance";
 
 /// Options that are stored even if they have no value. Later options are left out if they have their default. The
 /// fingerprints of idempotency keys depend on the stored form, so this list never changes.
@@ -46,6 +49,9 @@ impl Serialize for CaptureSpec {
         if !self.unknown.is_empty() {
             map.serialize_entry(UNKNOWN, &self.unknown)?;
         }
+        if let Some(tolerance) = self.tolerance.to_value() {
+            map.serialize_entry(TOLERANCE, &tolerance)?;
+        }
         map.end()
     }
 }
@@ -56,6 +62,7 @@ impl<'de> Deserialize<'de> for CaptureSpec {
         let stored = BTreeMap::<String, Option<Value>>::deserialize(deserializer)?;
         let mut request = CaptureRequest::default();
         let (mut secrets, mut omitted) = (Vec::new(), BTreeMap::new());
+        let mut tolerance = Tolerance::default();
         for (name, value) in stored {
             if name == OMITTED {
                 omitted = value.map_or(BTreeMap::new(), digests);
@@ -63,6 +70,8 @@ impl<'de> Deserialize<'de> for CaptureSpec {
                 if let Some(Value::Texts(names)) = value {
                     request.unknown = names;
                 }
+            } else if name == TOLERANCE {
+                tolerance = value.as_ref().and_then(Tolerance::of_value).unwrap_or_default();
             } else if let Some(option) = grabd_options::find(&name).filter(|option| option.is_secret) {
                 secrets.push(option.name);
             } else if let Some(value) = value
@@ -73,7 +82,7 @@ impl<'de> Deserialize<'de> for CaptureSpec {
             }
         }
         let spec = Self::restore(&request).ok_or_else(|| serde::de::Error::custom("not a stored capture spec"))?;
-        Ok(Self { secrets: Secrets::of_names(&secrets), omitted, ..spec })
+        Ok(Self { secrets: Secrets::of_names(&secrets), omitted, tolerance, ..spec })
     }
 }
 
@@ -105,7 +114,8 @@ impl CaptureSpec {
             return None;
         }
         let (secrets, unknown) = (self.secrets.clone(), self.unknown.clone());
-        Some(Self { secrets, omitted, unknown, ..Self::restore(&kept)? })
+        let tolerance = self.tolerance.clone();
+        Some(Self { secrets, omitted, unknown, tolerance, ..Self::restore(&kept)? })
     }
 }
 
@@ -165,6 +175,24 @@ mod tests {
         let kept = stored.without_long_options(digest).unwrap();
         assert_eq!(kept.secrets.given(), ["headers"]);
         assert_eq!(kept.to_request().script, None);
+    }
+
+    #[test]
+    fn tolerance_is_stored_with_the_spec_and_left_out_if_everything_counts() {
+        use grabd_options::Rectangle;
+
+        let area = Rectangle { x: 0, y: 10, width: 300, height: 20 };
+        let plain = spec(|_| ());
+        for tolerance in [
+            Tolerance { ignored: vec![area, Rectangle { x: 5, ..area }], min_region_px: 0 },
+            Tolerance { ignored: Vec::new(), min_region_px: 400 },
+            Tolerance { ignored: vec![area], min_region_px: 1_000_000 },
+        ] {
+            let with = CaptureSpec { tolerance, ..plain.clone() };
+            let stored = serde_json::to_string(&with).unwrap();
+            assert_eq!(serde_json::from_str::<CaptureSpec>(&stored).unwrap(), with, "{stored}");
+        }
+        assert!(!serde_json::to_string(&plain).unwrap().contains(TOLERANCE));
     }
 
     #[test]

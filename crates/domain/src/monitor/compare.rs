@@ -1,6 +1,10 @@
 //! What counts as a change of a page.
 
-use super::text::{TextCompare, TextResult};
+use grabd_options::Rectangle;
+
+use super::element_changes::ElementChange;
+use super::file_result::{FileResult, FileResults};
+use super::text::TextCompare;
 use super::text_changes::TextChange;
 use crate::grabs::{Grab, RenderMetadata, State};
 
@@ -16,11 +20,13 @@ pub enum Change {
     Status,
     /// Its text.
     Text,
+    /// The elements that a user can operate.
+    Elements,
 }
 
 impl Change {
     /// All of them, in the order of the API.
-    pub const ALL: [Self; 3] = [Self::Image, Self::Status, Self::Text];
+    pub const ALL: [Self; 4] = [Self::Image, Self::Status, Self::Text, Self::Elements];
 
     /// The name in the API.
     pub const fn as_str(self) -> &'static str {
@@ -28,6 +34,7 @@ impl Change {
             Self::Image => "image",
             Self::Status => "status",
             Self::Text => "text",
+            Self::Elements => "elements",
         }
     }
 }
@@ -67,11 +74,15 @@ pub struct ImageCompare {
     pub threshold_ppm: u32,
     /// CSS selectors of elements that are made invisible, so that they never differ.
     pub ignore: Vec<String>,
+    /// Parts of the image in which nothing counts, in CSS pixels from its top left corner.
+    pub ignore_areas: Vec<Rectangle>,
+    /// Changes of connected regions with fewer pixels do not count.
+    pub min_region_px: u32,
 }
 
 impl Default for ImageCompare {
     fn default() -> Self {
-        Self { threshold_ppm: THRESHOLD_PPM, ignore: Vec::new() }
+        Self { threshold_ppm: THRESHOLD_PPM, ignore: Vec::new(), ignore_areas: Vec::new(), min_region_px: 0 }
     }
 }
 
@@ -91,13 +102,21 @@ pub struct Compare {
     pub status: bool,
     /// The texts, if so.
     pub text: Option<TextCompare>,
+    /// Whether the elements with a name are.
+    pub elements: bool,
     /// Which capture it is compared with.
     pub baseline: Baseline,
 }
 
 impl Default for Compare {
     fn default() -> Self {
-        Self { image: Some(ImageCompare::default()), status: false, text: None, baseline: Baseline::default() }
+        Self {
+            image: Some(ImageCompare::default()),
+            status: false,
+            text: None,
+            elements: false,
+            baseline: Baseline::default(),
+        }
     }
 }
 
@@ -105,7 +124,7 @@ impl Compare {
     /// Whether the files of two captures are compared, which are deleted before their grabs.
     #[must_use]
     pub const fn needs_files(&self) -> bool {
-        self.image.is_some() || self.text.is_some()
+        self.image.is_some() || self.text.is_some() || self.elements
     }
 }
 
@@ -118,14 +137,27 @@ pub struct Compared {
     pub changes: Vec<Change>,
     /// The lines in which the texts differ.
     pub text_changes: Vec<TextChange>,
+    /// The elements that differ.
+    pub element_changes: Vec<ElementChange>,
     /// Whether the texts should have been compared, and were not.
     pub is_text_missing: bool,
+    /// Whether the elements should have been compared, and were not.
+    pub are_elements_missing: bool,
+}
+
+impl Compared {
+    /// Whether something should have been compared, and was not.
+    #[must_use]
+    pub const fn is_incomplete(&self) -> bool {
+        self.is_text_missing || self.are_elements_missing
+    }
 }
 
 impl Compare {
-    /// Compares a done grab with the baseline. `texts` is the result for their texts. `None` if nothing can be said: the image
-    /// should have been compared with that of the baseline and was not, or the baseline has no text and nothing else has changed.
-    pub fn compare(&self, baseline: &Grab, grab: &Grab, texts: Option<&TextResult>) -> Option<Compared> {
+    /// Compares a done grab with the baseline. `files` has the results for their texts and elements. `None` if nothing can be said:
+    /// the image should have been compared with that of the baseline and was not, or the baseline lacks a file and nothing else has
+    /// changed.
+    pub fn compare(&self, baseline: &Grab, grab: &Grab, files: &FileResults) -> Option<Compared> {
         let (before, after) = (done(baseline)?, done(grab)?);
         let mut compared = Compared::default();
         if let Some(image) = &self.image {
@@ -138,18 +170,27 @@ impl Compare {
         if self.status && before.http_status != after.http_status {
             compared.changes.push(Change::Status);
         }
+        let mut is_without_baseline = false;
         if self.text.is_some() {
-            match texts {
-                Some(TextResult::Compared(changes)) if changes.is_empty() => {}
-                Some(TextResult::Compared(changes)) => {
-                    compared.changes.push(Change::Text);
-                    compared.text_changes.clone_from(changes);
-                }
-                Some(TextResult::NoBaseline) if compared.changes.is_empty() => return None,
-                Some(TextResult::NoBaseline | TextResult::Unread) | None => compared.is_text_missing = true,
+            match &files.texts {
+                Some(FileResult::Compared(changes)) => compared.text_changes.clone_from(changes),
+                Some(FileResult::NoBaseline) => (compared.is_text_missing, is_without_baseline) = (true, true),
+                Some(FileResult::Unread) | None => compared.is_text_missing = true,
             }
         }
-        Some(compared)
+        if self.elements {
+            match &files.elements {
+                Some(FileResult::Compared(changes)) => compared.element_changes.clone_from(changes),
+                Some(FileResult::NoBaseline) => (compared.are_elements_missing, is_without_baseline) = (true, true),
+                Some(FileResult::Unread) | None => compared.are_elements_missing = true,
+            }
+        }
+        let found = [
+            (!compared.text_changes.is_empty(), Change::Text),
+            (!compared.element_changes.is_empty(), Change::Elements),
+        ];
+        compared.changes.extend(found.into_iter().filter_map(|(has_changed, change)| has_changed.then_some(change)));
+        (!is_without_baseline || !compared.changes.is_empty()).then_some(compared)
     }
 }
 
@@ -213,7 +254,7 @@ mod tests {
             (&exact, 1, 200, &[Change::Image]),
         ] {
             let later = grab(GrabId(Uuid::from_u128(2)), status, Some((BEFORE, ppm)));
-            let compared = compare.compare(&grab(BEFORE, 200, None), &later, None).unwrap();
+            let compared = compare.compare(&grab(BEFORE, 200, None), &later, &FileResults::default()).unwrap();
             assert_eq!(compared.changes, changes, "{compare:?} {ppm} {status}");
             assert_eq!(compared.difference_ppm, compare.image.as_ref().map(|_| ppm));
         }
@@ -223,7 +264,7 @@ mod tests {
     fn nothing_is_said_without_a_comparison_with_this_baseline() {
         for difference in [None, Some((GrabId(Uuid::from_u128(9)), 5))] {
             let later = grab(GrabId(Uuid::from_u128(2)), 200, difference);
-            assert_eq!(Compare::default().compare(&grab(BEFORE, 200, None), &later, None), None);
+            assert_eq!(Compare::default().compare(&grab(BEFORE, 200, None), &later, &FileResults::default()), None);
         }
     }
 
@@ -232,22 +273,47 @@ mod tests {
         let text_only = Compare { image: None, text: Some(TextCompare::default()), ..Compare::default() };
         let with_status = Compare { status: true, ..text_only.clone() };
         let line = TextChange { before: None, after: Some("New".to_owned()) };
-        let changed = TextResult::Compared(vec![line.clone()]);
+        let changed = FileResult::Compared(vec![line.clone()]);
         let compared = |changes: &[Change], text_changes: &[TextChange], is_text_missing| {
             let (changes, text_changes) = (changes.to_vec(), text_changes.to_vec());
-            Some(Compared { difference_ppm: None, changes, text_changes, is_text_missing })
+            Some(Compared { changes, text_changes, is_text_missing, ..Compared::default() })
         };
         for (compare, status, texts, expected) in [
             (&text_only, 404, Some(changed.clone()), compared(&[Change::Text], std::slice::from_ref(&line), false)),
-            (&text_only, 404, Some(TextResult::Compared(Vec::new())), compared(&[], &[], false)),
-            (&text_only, 404, Some(TextResult::Unread), compared(&[], &[], true)),
+            (&text_only, 404, Some(FileResult::Compared(Vec::new())), compared(&[], &[], false)),
+            (&text_only, 404, Some(FileResult::Unread), compared(&[], &[], true)),
             (&text_only, 404, None, compared(&[], &[], true)),
-            (&text_only, 404, Some(TextResult::NoBaseline), None),
-            (&with_status, 404, Some(TextResult::NoBaseline), compared(&[Change::Status], &[], true)),
+            (&text_only, 404, Some(FileResult::NoBaseline), None),
+            (&with_status, 404, Some(FileResult::NoBaseline), compared(&[Change::Status], &[], true)),
             (&with_status, 404, Some(changed), compared(&[Change::Status, Change::Text], &[line], false)),
         ] {
             let later = grab(GrabId(Uuid::from_u128(2)), status, None);
-            assert_eq!(compare.compare(&grab(BEFORE, 200, None), &later, texts.as_ref()), expected, "{texts:?}");
+            let files = FileResults { texts, ..FileResults::default() };
+            assert_eq!(compare.compare(&grab(BEFORE, 200, None), &later, &files), expected, "{files:?}");
+        }
+    }
+
+    #[test]
+    fn elements_are_compared_with_the_text_or_alone() {
+        let elements = Compare { image: None, elements: true, ..Compare::default() };
+        let both = Compare { text: Some(TextCompare::default()), ..elements.clone() };
+        let line = TextChange { before: None, after: Some("New".to_owned()) };
+        let added = ElementChange::added("button", "Buy");
+        let (texts, changed) = (FileResult::Compared(vec![line]), FileResult::Compared(vec![added.clone()]));
+        let later = grab(GrabId(Uuid::from_u128(2)), 200, None);
+        for (compare, texts, results, changes, is_missing) in [
+            (&elements, None, Some(changed.clone()), Some(&[Change::Elements][..]), false),
+            (&elements, None, Some(FileResult::Compared(Vec::new())), Some(&[][..]), false),
+            (&elements, None, Some(FileResult::Unread), Some(&[][..]), true),
+            (&elements, None, Some(FileResult::NoBaseline), None, true),
+            (&both, Some(texts.clone()), Some(changed.clone()), Some(&[Change::Text, Change::Elements][..]), false),
+            (&both, Some(texts), Some(FileResult::NoBaseline), Some(&[Change::Text][..]), true),
+            (&both, Some(FileResult::NoBaseline), Some(changed), Some(&[Change::Elements][..]), false),
+        ] {
+            let files = FileResults { texts, elements: results };
+            let compared = compare.compare(&grab(BEFORE, 200, None), &later, &files);
+            assert_eq!(compared.as_ref().map(|found| found.changes.as_slice()), changes, "{files:?}");
+            assert!(compared.is_none_or(|found| found.are_elements_missing == is_missing), "{files:?}");
         }
     }
 }

@@ -1,13 +1,17 @@
 //! Monitors: captures that are repeated by a schedule, and compared with a baseline.
 //!
-//! `schedule` and `cron` say when a monitor runs, `compare` what counts as a change, `text` and `text_changes` what that is for
-//! texts, `decision` what follows from a run, `request` parses what callers send, and `record` has the monitor and its runs, which
+//! `schedule` and `cron` say when a monitor runs, `quiet` when it sends no alerts, `compare` what counts as a change, `text`,
+//! `text_changes` and `element_changes` what that is for texts and elements, `decision` what follows from a run, `request` parses what callers send, and `record` has the monitor and its runs, which
 //! end with an `outcome`.
 
 mod compare;
+mod compare_request;
 mod cron;
 mod decision;
+mod element_changes;
+mod file_result;
 mod outcome;
+mod quiet;
 mod record;
 mod request;
 mod schedule;
@@ -15,16 +19,19 @@ mod text;
 mod text_changes;
 
 pub use self::compare::{Baseline, Change, Compare, Compared, ImageCompare, THRESHOLD_PPM};
+pub use self::compare_request::{
+    CompareRequest, ImageCompareRequest, MAX_IGNORED_AREAS, MAX_REGION_PX, TextCompareRequest,
+};
 pub use self::cron::{CRON_CHARS, Cron};
 pub use self::decision::{ALERT_AFTER_FAILURES, Alerts, Progress, RunDecision};
+pub use self::element_changes::{ELEMENT_CHANGE_CHARS, ElementChange, ElementChangeKind, MAX_ELEMENT_CHANGES};
+pub use self::file_result::{FileResult, FileResults};
 pub use self::outcome::RunOutcome;
+pub use self::quiet::{Quiet, QuietRequest};
 pub use self::record::{Monitor, MonitorState, Run, RunError};
-pub use self::request::{
-    CompareRequest, ImageCompareRequest, KEEP, MonitorChange, MonitorRequest, MonitorSpec, NAME_CHARS, Notify,
-    NotifyRequest, TextCompareRequest,
-};
-pub use self::schedule::{Every, EveryUnit, LocalCron, Schedule};
-pub use self::text::{MAX_PATTERNS, PATTERN_CHARS, TextCompare, TextResult};
+pub use self::request::{KEEP, MonitorChange, MonitorRequest, MonitorSpec, NAME_CHARS, Notify, NotifyRequest};
+pub use self::schedule::{Every, EveryUnit, LocalCron, Phase, Schedule};
+pub use self::text::{MAX_PATTERNS, PATTERN_CHARS, TextCompare};
 pub use self::text_changes::{MAX_TEXT_CHANGES, TEXT_CHANGE_CHARS, TextChange};
 
 /// Monitors that a team may have in each environment, unless the operator sets another number.

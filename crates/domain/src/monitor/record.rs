@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::compare::Change;
 use super::decision::Progress;
+use super::element_changes::ElementChange;
 use super::outcome::RunOutcome;
 use super::request::MonitorSpec;
 use super::text_changes::TextChange;
@@ -62,14 +63,16 @@ pub struct Monitor {
     pub next_run_at: Option<Timestamp>,
     /// The grab that later ones are compared with. Its image may have been deleted since.
     pub baseline: Option<GrabId>,
+    /// Whether its feed and badge have a public address.
+    pub has_feed: bool,
     /// The latest run.
     pub last_run: Option<Run>,
 }
 
-/// Why a run failed or was missed, or why the text was not compared.
+/// Why a run failed or was missed, or why the text or the elements were not compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunError {
-    /// A code of the API's errors, `missed` or `text_not_compared`.
+    /// A code of the API's errors, `missed`, `text_not_compared` or `elements_not_compared`.
     pub code: String,
     /// What happened, for people.
     pub message: String,
@@ -106,11 +109,13 @@ pub struct Run {
     pub changes: Vec<Change>,
     /// The lines in which the texts differ.
     pub text_changes: Vec<TextChange>,
-    /// Whether an alert about the change was sent.
+    /// The elements that differ.
+    pub element_changes: Vec<ElementChange>,
+    /// Whether an alert about the change was sent, or is sent when the quiet hours end.
     pub is_alerted: bool,
     /// When it ended.
     pub finished_at: Option<Timestamp>,
-    /// Why there is no result, or none about the text.
+    /// Why there is no result, or none about the text or the elements.
     pub error: Option<RunError>,
 }
 

@@ -7,6 +7,7 @@ use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 
 use super::cron::Cron;
+use crate::ids::MonitorId;
 use crate::timestamp::Timestamp;
 
 const MINUTE: u64 = 60;
@@ -15,6 +16,8 @@ const DAY: u64 = 24 * HOUR;
 
 /// Days after which an expression without a match has none: 29 February is at most eight years away.
 const SEARCHED_DAYS: u32 = 9 * 366;
+/// The longest time by which a run is later than its schedule says.
+const LONGEST_DELAY: Duration = Duration::from_secs(5 * MINUTE);
 /// The longest gap of a time zone, in minutes: a day that was skipped.
 const GAP_MINUTES: u32 = 25 * 60;
 
@@ -29,11 +32,50 @@ pub enum Schedule {
 
 impl Schedule {
     /// The first due time after `now`, for a monitor that was last due at `due`. `None` beyond the times that calendars have.
-    pub fn next_after(&self, due: Timestamp, now: Timestamp) -> Option<Timestamp> {
+    pub fn next_after(&self, due: Timestamp, now: Timestamp, phase: Phase) -> Option<Timestamp> {
         match self {
+            // Each due time is as late as the one before.
             Self::Every(every) => Some(every.next_after(due, now)),
-            Self::Cron(cron) => cron.next_after(now),
+            Self::Cron(cron) => {
+                let delay = self.delay(phase);
+                Some(cron.next_after(now - delay)? + delay)
+            }
         }
+    }
+
+    /// The first due time after `now` of a schedule that begins now.
+    pub fn first_after(&self, now: Timestamp, phase: Phase) -> Option<Timestamp> {
+        match self {
+            Self::Every(every) => Some(now + every.length() + self.delay(phase)),
+            Self::Cron(_) => self.next_after(now, now, phase),
+        }
+    }
+
+    /// How much later than its times a monitor with this phase runs: at most a tenth of the interval, and five minutes.
+    pub fn delay(&self, phase: Phase) -> Duration {
+        let interval = match self {
+            Self::Every(every) => every.length(),
+            Self::Cron(cron) => cron.cron().shortest_gap(),
+        };
+        let longest = (interval / 10).min(LONGEST_DELAY).as_secs();
+        Duration::from_secs(longest * u64::from(phase.0) / u64::from(Phase::MAX))
+    }
+}
+
+/// Where a monitor is between the shortest and the longest delay of its runs, in thousandths. It is different for most monitors, so
+/// that those with the same schedule do not all run in the same second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Phase(pub u16);
+
+impl Phase {
+    /// The largest.
+    pub const MAX: u16 = 1000;
+
+    /// The phase of a monitor, always the same.
+    pub fn of(monitor: MonitorId) -> Self {
+        // Ids begin with the time, and end with random bits.
+        let number = monitor.0.as_u128() % (u128::from(Self::MAX) + 1);
+        Self(u16::try_from(number).unwrap_or(0))
     }
 }
 
@@ -146,7 +188,7 @@ impl LocalCron {
 
     /// The first match after a time. A local time that a time zone skips is replaced by the first one after the gap, and one
     /// that happens twice counts the first time only.
-    fn next_after(&self, now: Timestamp) -> Option<Timestamp> {
+    pub(super) fn next_after(&self, now: Timestamp) -> Option<Timestamp> {
         let start = self.zone.to_datetime(jiff::Timestamp::from_millisecond(now.as_ms()).ok()?);
         let mut date = start.date();
         for days in 0..SEARCHED_DAYS {
@@ -162,6 +204,12 @@ impl LocalCron {
             date = date.tomorrow().ok()?;
         }
         None
+    }
+
+    /// The minute of the local day at a time.
+    pub(super) fn minute_of_day(&self, at: Timestamp) -> Option<u16> {
+        let local = self.zone.to_datetime(jiff::Timestamp::from_millisecond(at.as_ms()).ok()?);
+        u16::try_from(i32::from(local.hour()) * 60 + i32::from(local.minute())).ok()
     }
 
     /// The instant of a local time.
@@ -197,7 +245,7 @@ mod tests {
         let mut now = at(from);
         (0..count)
             .map(|_| {
-                now = schedule.next_after(now, now).unwrap();
+                now = schedule.next_after(now, now, Phase(0)).unwrap();
                 now.to_string().replace(":00.000Z", "")
             })
             .collect()
@@ -227,7 +275,7 @@ mod tests {
             // The clock was set back.
             ("2026-02-01T00:00:00Z", "2026-03-01T11:20:00Z"),
         ] {
-            assert_eq!(every.next_after(due, at(now)), Some(at(expected)), "{now}");
+            assert_eq!(every.next_after(due, at(now), Phase(1000)), Some(at(expected)), "{now}");
         }
     }
 
@@ -271,6 +319,35 @@ mod tests {
         }
     }
 
+    #[test]
+    fn delay_is_at_most_a_tenth_of_the_interval_and_five_minutes() {
+        let every = |text: &str| Schedule::Every(Every::parse(text).unwrap());
+        for (schedule, seconds) in [
+            (every("5m"), 30),
+            (every("1h"), 300),
+            (every("30d"), 300),
+            (cron("0 9 * * *", "UTC"), 300),
+            (cron("*/10 * * * *", "UTC"), 60),
+        ] {
+            assert_eq!(schedule.delay(Phase(1000)), Duration::from_secs(seconds), "{schedule:?}");
+            assert_eq!(schedule.delay(Phase(500)), Duration::from_secs(seconds / 2), "{schedule:?}");
+            assert_eq!(schedule.delay(Phase(0)), Duration::ZERO);
+        }
+        let daily = cron("0 9 * * *", "UTC");
+        let (before, due) = (at("2026-03-01T09:02:29Z"), at("2026-03-01T09:02:30Z"));
+        assert_eq!(daily.next_after(before, before, Phase(500)), Some(due));
+        assert_eq!(daily.next_after(due, due, Phase(500)), Some(at("2026-03-02T09:02:30Z")));
+        assert_eq!(every("1h").first_after(before, Phase(1000)), Some(at("2026-03-01T10:07:29Z")));
+    }
+
+    #[test]
+    fn monitors_of_one_second_have_different_phases() {
+        let id = |random: u128| MonitorId(uuid::Uuid::from_u128(0x0199_3e1c_7b1a_7000_8000_u128 << 48 | random));
+        let phases: std::collections::HashSet<Phase> = (0..1000).map(|at| Phase::of(id(at * 7919))).collect();
+        assert!(phases.len() > 500 && phases.iter().all(|phase| phase.0 <= Phase::MAX), "{}", phases.len());
+        assert_eq!(Phase::of(id(5)), Phase::of(id(5)));
+    }
+
     fn schedules() -> impl Strategy<Value = Schedule> {
         let every = (1u32..=43_200).prop_map(|minutes| Schedule::Every(Every::parse(&format!("{minutes}m")).unwrap()));
         let zone = prop::sample::select(vec![
@@ -292,26 +369,35 @@ mod tests {
             schedule in schedules(),
             due in 1_700_000_000_000i64..1_900_000_000_000,
             jump in -40_000_000_000i64..40_000_000_000,
+            phase in 0..=Phase::MAX,
         ) {
+            let phase = Phase(phase);
             let (due, now) = (Timestamp::from_ms(due), Timestamp::from_ms(due + jump));
-            let next = schedule.next_after(due, now).unwrap();
+            let next = schedule.next_after(due, now, phase).unwrap();
+            let first = schedule.first_after(now, phase).unwrap();
+            prop_assert!(first > now);
             prop_assert!(next > now);
             match &schedule {
                 Schedule::Every(every) => prop_assert!(next <= now.max(due) + every.length()),
                 // A doubled hour is up to an hour longer.
-                Schedule::Cron(_) => prop_assert!(next <= now + Duration::from_secs(DAY + 2 * HOUR)),
+                Schedule::Cron(_) => prop_assert!(next <= now + Duration::from_secs(DAY + 2 * HOUR) + LONGEST_DELAY),
             }
         }
 
         /// Following the due times one by one leads to the same as asking at a later time.
         #[test]
-        fn no_due_time_is_left_out(schedule in schedules(), start in 1_700_000_000_000i64..1_900_000_000_000) {
+        fn no_due_time_is_left_out(
+            schedule in schedules(),
+            start in 1_700_000_000_000i64..1_900_000_000_000,
+            phase in 0..=Phase::MAX,
+        ) {
+            let phase = Phase(phase);
             let start = Timestamp::from_ms(start);
             let mut due = start;
             for _ in 0..30 {
-                let next = schedule.next_after(due, due).unwrap();
+                let next = schedule.next_after(due, due, phase).unwrap();
                 let just_before = Timestamp::from_ms(next.as_ms() - 1);
-                prop_assert_eq!(schedule.next_after(due, just_before.max(due)), Some(next));
+                prop_assert_eq!(schedule.next_after(due, just_before.max(due), phase), Some(next));
                 due = next;
             }
         }

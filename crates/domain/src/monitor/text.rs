@@ -23,17 +23,6 @@ pub struct TextCompare {
     pub ignore_patterns: Vec<String>,
 }
 
-/// What a comparison of texts has found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TextResult {
-    /// Both were compared. The text has changed if there are changes.
-    Compared(Vec<TextChange>),
-    /// The baseline has no text: it was captured before texts were compared, or its files were deleted.
-    NoBaseline,
-    /// One of them could not be read in time.
-    Unread,
-}
-
 impl TextCompare {
     /// Checks the patterns of a request.
     ///

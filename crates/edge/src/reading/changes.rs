@@ -1,24 +1,15 @@
 //! What changed on a page between two captures, as text: elements that came, went, moved or changed, and lines of text.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::hash::Hash;
+use std::collections::{BTreeMap, HashMap};
 
-use super::element::{Element, quoted};
+use grabd_api::elements::{Element, Matches, quoted};
 
 /// From this number on, elements that moved by the same distance are one line.
 const MIN_MOVED_TOGETHER: usize = 4;
 
-/// Which elements of two captures are the same: by their positions in the lists.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Matches {
-    pairs: Vec<(usize, usize)>,
-    went: Vec<usize>,
-    came: Vec<usize>,
-}
-
 /// The changes of the elements, from older to newer.
 pub(super) fn of_elements(older: &[Element], newer: &[Element]) -> String {
-    let Matches { pairs, went, came } = matches(older, newer);
+    let Matches { pairs, went, came } = Matches::of(older, newer);
     let pairs: Vec<(&Element, &Element)> = pairs.iter().map(|(old, new)| (&older[*old], &newer[*new])).collect();
     let mut text = String::new();
     section(&mut text, "Elements that came", came.iter().map(|at| format!("+ {}", newer[*at].line())));
@@ -100,45 +91,6 @@ fn lines_beyond<'a>(text: &'a str, other: &'a str) -> Vec<&'a str> {
         Some(_) | None => true,
     };
     lines(text).filter(is_more).collect()
-}
-
-/// Finds the same elements: first those that are alike in everything but their place, then those that are elsewhere in the
-/// document, and last those whose words changed.
-fn matches(older: &[Element], newer: &[Element]) -> Matches {
-    let mut found = Matches { pairs: Vec::new(), went: (0..older.len()).collect(), came: (0..newer.len()).collect() };
-    pair_by(&mut found, older, newer, |of| Some((&of.role, &of.name, &of.selector, &of.more)));
-    pair_by(&mut found, older, newer, |of| Some((&of.role, &of.name, &of.more)));
-    pair_by(&mut found, older, newer, |of| Some((&of.role, &of.name, &of.selector)));
-    pair_by(&mut found, older, newer, |of| Some((&of.role, of.selector.as_ref()?)));
-    found.pairs.sort_unstable_by_key(|(_, new)| *new);
-    found
-}
-
-/// Pairs elements that have no pair yet and an equal key, in their order.
-fn pair_by<'a, K: Hash + Eq>(
-    found: &mut Matches,
-    older: &'a [Element],
-    newer: &'a [Element],
-    key: impl Fn(&'a Element) -> Option<K>,
-) {
-    let mut free: HashMap<K, VecDeque<usize>> = HashMap::new();
-    for &old in &found.went {
-        if let Some(key) = key(&older[old]) {
-            free.entry(key).or_default().push_back(old);
-        }
-    }
-    let (mut came, mut paired) = (Vec::new(), vec![false; older.len()]);
-    for &new in &found.came {
-        match key(&newer[new]).and_then(|key| free.get_mut(&key)?.pop_front()) {
-            Some(old) => {
-                paired[old] = true;
-                found.pairs.push((old, new));
-            }
-            None => came.push(new),
-        }
-    }
-    found.came = came;
-    found.went.retain(|old| !paired[*old]);
 }
 
 #[cfg(test)]

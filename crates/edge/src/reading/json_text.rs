@@ -1,8 +1,7 @@
 //! Text of the files that are JSON, with a line for each thing, so that it can be cut between lines and takes few tokens.
 
+use grabd_api::elements::{elements, quoted};
 use serde_json::Value;
-
-use super::element::{elements, quoted};
 
 /// The text of the file `elements`. Another file is left as it is.
 pub(super) fn of_elements(file: &str) -> String {

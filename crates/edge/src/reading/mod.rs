@@ -5,7 +5,6 @@
 
 mod changes;
 mod cut;
-mod element;
 mod file;
 mod json_text;
 mod kind;

@@ -1,13 +1,13 @@
 //! Reads what a caller asks for of a grab, as text.
 
 use axum::Router;
+use grabd_api::elements::{Element, elements};
 use grabd_memory::{MemoryBudget, Reservation};
 use grabd_proto::v1::{Grab, GrabFile, GrabStatus};
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
 use super::changes;
-use super::element::{Element, elements};
 use super::file::{FileError, Files, LoadedFile};
 use super::json_text;
 use super::kind::Readable;

@@ -26,7 +26,7 @@ pub(crate) mod large_body;
 mod links;
 mod list;
 mod methods;
-mod monitors;
+pub(crate) mod monitors;
 mod openapi;
 pub(crate) mod options;
 mod page;

@@ -94,7 +94,7 @@ fn with_statuses(members: &[Member], mut object: grabd_options::Object) -> grabd
 }
 
 /// A rectangle: an object with four integers and nothing else.
-fn rectangle(member: &RawValue) -> Option<Rectangle> {
+pub(crate) fn rectangle(member: &RawValue) -> Option<Rectangle> {
     let members = json::object(member.get().as_bytes()).ok().filter(|members| members.len() == 4)?;
     let side = |name: &str| json::integer(members.get(name)?);
     Some(Rectangle { x: side("x")?, y: side("y")?, width: side("width")?, height: side("height")? })

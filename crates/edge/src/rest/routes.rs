@@ -50,6 +50,8 @@ pub(super) fn routes() -> Vec<Route> {
             get(monitors::fetch).patch(monitors::update).delete(monitors::delete),
         ),
         ("/v1/monitors/{id}/runs", "GET, HEAD, OPTIONS", get(monitors::runs)),
+        ("/v1/monitors/{id}/history.zip", "GET, HEAD, OPTIONS", get(monitors::history)),
+        ("/v1/monitors/{id}/feed", "POST, DELETE, OPTIONS", post(monitors::open_feed).delete(monitors::close_feed)),
         ("/v1/monitors/{id}/accept", "POST, OPTIONS", post(monitors::accept)),
         ("/v1/sites", "GET, HEAD, POST, OPTIONS", get(sites::list).post(sites::create)),
         ("/v1/sites/{id}", "GET, HEAD, DELETE, OPTIONS", get(sites::fetch).delete(sites::delete)),

@@ -43,6 +43,16 @@ pub struct ArchivedImage {
     pub created_at: Timestamp,
 }
 
+/// A file that is put into an archive.
+pub(crate) struct ArchivedFile {
+    /// The name of its file.
+    pub(crate) name: String,
+    /// Its parts, which are read while the archive is sent.
+    pub(crate) chunks: stream::BoxStream<'static, io::Result<Bytes>>,
+    /// The time of its file.
+    pub(crate) created_at: Timestamp,
+}
+
 /// Why no archive or export is made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArchiveError {
@@ -98,13 +108,28 @@ pub async fn archive(
     team: TeamId,
     images: Vec<ArchivedImage>,
 ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>, ArchiveError> {
+    archive_with(core, team, None, images).await
+}
+
+/// The same with another file before the images.
+///
+/// # Errors
+/// See [`ArchiveError`].
+pub(crate) async fn archive_with(
+    core: &Core,
+    team: TeamId,
+    first: Option<ArchivedFile>,
+    images: Vec<ArchivedImage>,
+) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + use<>, ArchiveError> {
     let payer = find_payer(core, team).await?;
     let turn = core.grabs.archives.try_take(&payer.id)?;
     let (reader, writer) = tokio::io::duplex(BUFFER);
     let task = core.clone();
     let written = core.spawn(async move {
         let written = tokio::select! {
-            written = timeout(TIME_LIMIT, write(&task, images, writer, turn)) => written.unwrap_or(Err(Error::TimedOut)),
+            written = timeout(TIME_LIMIT, write(&task, first, images, writer, turn)) => {
+                written.unwrap_or(Err(Error::TimedOut))
+            }
             () = task.stopped() => Err(Error::Stopping),
         };
         // Most often the client has gone.
@@ -117,22 +142,38 @@ pub async fn archive(
             Err(error) => Some(Err(io::Error::other(error))),
         }
     });
-    Ok(ReaderStream::new(reader).chain(end.filter_map(std::future::ready)))
+    Ok(ReaderStream::with_capacity(reader, BUFFER).chain(end.filter_map(std::future::ready)))
 }
 
-async fn write(core: &Core, images: Vec<ArchivedImage>, writer: DuplexStream, _turn: Turn) -> Result<(), Error> {
+async fn write(
+    core: &Core,
+    first: Option<ArchivedFile>,
+    images: Vec<ArchivedImage>,
+    writer: DuplexStream,
+    _turn: Turn,
+) -> Result<(), Error> {
     let mut archive = ZipFileWriter::with_tokio(writer);
+    if let Some(first) = first {
+        add(&mut archive, first).await?;
+    }
     for ArchivedImage { name, key, created_at } in images {
-        let Some(mut chunks) = content(core, &key).await? else { continue };
-        let date = zip_date(created_at);
-        let entry = ZipEntryBuilder::new(name.into(), Compression::Stored).last_modification_date(date);
-        let mut file = archive.write_entry_stream(entry).await?;
-        while let Some(chunk) = chunks.next().await {
-            file.write_all(&chunk?).await?;
-        }
-        file.close().await?;
+        let Some(chunks) = content(core, &key).await? else { continue };
+        add(&mut archive, ArchivedFile { name, chunks, created_at }).await?;
     }
     archive.close().await?;
+    Ok(())
+}
+
+/// Adds a file.
+async fn add(archive: &mut ZipFileWriter<DuplexStream>, file: ArchivedFile) -> Result<(), Error> {
+    let ArchivedFile { name, mut chunks, created_at } = file;
+    let date = zip_date(created_at);
+    let entry = ZipEntryBuilder::new(name.into(), Compression::Stored).last_modification_date(date);
+    let mut file = archive.write_entry_stream(entry).await?;
+    while let Some(chunk) = chunks.next().await {
+        file.write_all(&chunk?).await?;
+    }
+    file.close().await?;
     Ok(())
 }
 

@@ -84,7 +84,7 @@ pub(crate) async fn validate(
     request: &CreateRequest,
     class: Class,
 ) -> Result<Validated, Error> {
-    let spec = CaptureSpec::parse(&request.capture)?;
+    let spec = CaptureSpec { tolerance: request.tolerance.clone(), ..CaptureSpec::parse(&request.capture)? };
     spec.check_class(class)?;
     spec.blocking.check_lists(&core.settings.operations.listed_contents)?;
     let class = match caller.environment {

@@ -73,7 +73,7 @@ pub(super) fn replay(repeat: Repeat, spec: &CaptureSpec) -> Result<CreateResult,
 mod tests {
     use std::collections::BTreeMap;
 
-    use grabd_domain::capture::{CaptureRequest, OptionValue as Value, Secret};
+    use grabd_domain::capture::{CaptureRequest, OptionValue as Value, Secret, Tolerance};
     use grabd_domain::credentials::{Environment, Principal};
     use grabd_domain::faults::Code;
     use grabd_domain::ids::{TeamId, UserId};
@@ -84,7 +84,14 @@ mod tests {
         let mut capture = CaptureRequest { url: Some("https://example.com/".into()), ..CaptureRequest::default() };
         change(&mut capture);
         let idempotency_key = Some("a key".replace(' ', "-"));
-        CreateRequest { capture, class: Class::Sync, idempotency_key, may_read: true, is_link: false }
+        CreateRequest {
+            capture,
+            tolerance: Tolerance::default(),
+            class: Class::Sync,
+            idempotency_key,
+            may_read: true,
+            is_link: false,
+        }
     }
 
     fn vault() -> Vault {

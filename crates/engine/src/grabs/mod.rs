@@ -44,6 +44,7 @@ pub use crate::queue::watchers::GrabUpdate;
 use crate::storage::{Budgets, Storage};
 
 pub use archive::{ArchiveError, ArchivedImage, MAX_ARCHIVE_BYTES, archive};
+pub(crate) use archive::{ArchivedFile, archive_with};
 pub use batch::{Batch, CreateError, MAX_BATCH, create_batch};
 pub(crate) use cached::fingerprint_of;
 pub use capture::{CaptureState, CaptureStream, capture};

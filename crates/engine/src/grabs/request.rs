@@ -1,6 +1,6 @@
 //! Requests to create a grab, and their results.
 
-use grabd_domain::capture::{CaptureRequest, CaptureSpec};
+use grabd_domain::capture::{CaptureRequest, CaptureSpec, Tolerance};
 use grabd_domain::credentials::Caller;
 use grabd_domain::grabs::{Class, Grab};
 use grabd_domain::idempotency::Fingerprint;
@@ -13,6 +13,8 @@ use uuid::Uuid;
 pub struct CreateRequest {
     /// What to capture.
     pub capture: CaptureRequest,
+    /// What does not count in the comparison with an earlier grab. Only monitors have something.
+    pub tolerance: Tolerance,
     /// Synchronous or asynchronous.
     pub class: Class,
     /// The idempotency key, not validated yet.

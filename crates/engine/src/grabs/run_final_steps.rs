@@ -24,9 +24,9 @@ pub(super) async fn run(
     metadata: &mut RenderMetadata,
     limit: Duration,
 ) -> Result<(), NotCompleted> {
-    let FinalSteps { compare_to, phash, marks, thumbnail, evidence, upload_url } = steps;
+    let FinalSteps { compare_to, tolerance, phash, marks, thumbnail, evidence, upload_url } = steps;
     if let Some(earlier) = compare_to {
-        compare::compare(core, *earlier, key, metadata, limit).await?;
+        compare::compare(core, (*earlier, tolerance), key, metadata, limit).await?;
     }
     metadata.phash = match phash {
         true => Some(phash::of_stored(core, key).await.map_err(|error| error.not_completed(Derived::Hash))?),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use grabd_domain::Fault;
-use grabd_domain::capture::CaptureSpec;
+use grabd_domain::capture::{CaptureSpec, Tolerance};
 use grabd_domain::credentials::{LinkSecret, Scope};
 use grabd_domain::faults::{Granted, LinkRefusal};
 use grabd_domain::grabs::{Class, State};
@@ -73,6 +73,7 @@ pub async fn open(core: &Core, link: &SignedLink) -> Result<OpenedLink, LinkErro
     let max_age = CaptureSpec::parse(capture)?.max_age;
     let request = CreateRequest {
         capture: capture.clone(),
+        tolerance: Tolerance::default(),
         class: Class::Sync,
         idempotency_key: None,
         may_read: link.may_read,

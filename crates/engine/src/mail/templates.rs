@@ -2,7 +2,7 @@
 //! requested.
 
 use grabd_domain::accounts::{Email, RESET_LIFE, VERIFICATION_LIFE};
-use grabd_domain::monitor::{ALERT_AFTER_FAILURES, Change, Run};
+use grabd_domain::monitor::{ALERT_AFTER_FAILURES, Change, ElementChange, Run};
 use grabd_domain::teams::{INVITATION_LIFE, TeamName};
 use grabd_domain::webhooks::Event;
 use grabd_store::low_balance::{LowBalance, LowBalanceReason};
@@ -73,8 +73,8 @@ pub(crate) fn low_balance(to: Email, alert: &LowBalance, host: &str, link: &str)
     MailMessage { to, subject: format!("Low balance: {credits} {noun} left for grabd at {host}"), text }
 }
 
-/// The most changes of the text in a mail.
-const MAIL_TEXT_CHANGES: usize = 10;
+/// The most changes of the text, and of the elements, in a mail.
+const MAIL_CHANGES: usize = 10;
 
 /// What the members of a team are told about a monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +87,8 @@ pub(crate) enum MonitorMail {
         has_other_status: bool,
         /// The first lines of the text that have changed.
         lines: Vec<String>,
+        /// The first elements that have changed.
+        elements: Vec<String>,
     },
     /// The last runs have failed.
     Failed {
@@ -106,7 +108,8 @@ impl MonitorMail {
             Event::MonitorChanged => {
                 let ppm = run.difference_ppm.filter(|_| run.changes.contains(&Change::Image));
                 let has_other_status = run.changes.contains(&Change::Status);
-                Some(Self::Changed { share: ppm.map(share), has_other_status, lines: changed_lines(run) })
+                let (lines, elements) = (changed_lines(run), changed_elements(run));
+                Some(Self::Changed { share: ppm.map(share), has_other_status, lines, elements })
             }
             Event::MonitorFailed => {
                 let reason = run.error.as_ref().map(|error| error.message.replace(char::is_control, " "));
@@ -135,10 +138,22 @@ fn share(ppm: u32) -> String {
 fn changed_lines(run: &Run) -> Vec<String> {
     let line =
         |sign: char, text: Option<&str>| text.map(|text| format!("{sign} {}", text.replace(char::is_control, " ")));
-    let changes = run.text_changes.iter().take(MAIL_TEXT_CHANGES);
+    let changes = run.text_changes.iter().take(MAIL_CHANGES);
     let lines =
         changes.flat_map(|change| [line('-', change.before.as_deref()), line('+', change.after.as_deref())]).flatten();
-    let has_more = run.text_changes.len() > MAIL_TEXT_CHANGES;
+    let has_more = run.text_changes.len() > MAIL_CHANGES;
+    lines.chain(has_more.then(|| "…".to_owned())).collect()
+}
+
+/// The first changed elements, as a mail shows them, with an ellipsis if there are more.
+fn changed_elements(run: &Run) -> Vec<String> {
+    let line = |ElementChange { kind, role, name, before, after }: &ElementChange| {
+        let change = before.as_ref().zip(after.as_ref());
+        let change = change.map(|(before, after)| format!(", was \"{before}\", now \"{after}\"")).unwrap_or_default();
+        format!("{}: {role} \"{name}\"{change}", kind.as_str())
+    };
+    let lines = run.element_changes.iter().take(MAIL_CHANGES).map(line);
+    let has_more = run.element_changes.len() > MAIL_CHANGES;
     lines.chain(has_more.then(|| "…".to_owned())).collect()
 }
 
@@ -154,7 +169,7 @@ pub(crate) fn monitor(
     let team =
         TeamName::parse(team_name).map_or_else(|_| "your team".to_owned(), |name| format!("the team \"{name}\""));
     let (subject, fact) = match mail {
-        MonitorMail::Changed { share, has_other_status, lines } => {
+        MonitorMail::Changed { share, has_other_status, lines, elements } => {
             let image = share.as_deref().map(|share| format!("{share} of its image differs"));
             let status = has_other_status.then(|| "its HTTP status differs".to_owned());
             let facts: Vec<String> = image.into_iter().chain(status).collect();
@@ -163,7 +178,11 @@ pub(crate) fn monitor(
                 true => String::new(),
                 false => format!("\n\nLines of its text:\n\n{}", lines.join("\n")),
             };
-            ("Page changed", format!("The page has changed{what}.{lines}"))
+            let elements = match elements.is_empty() {
+                true => String::new(),
+                false => format!("\n\nElements:\n\n{}", elements.join("\n")),
+            };
+            ("Page changed", format!("The page has changed{what}.{lines}{elements}"))
         }
         MonitorMail::Failed { reason } => {
             let reason = reason.as_deref().map(|reason| format!(" The last one: {reason}")).unwrap_or_default();
@@ -278,12 +297,14 @@ mod tests {
                 finished_at: None,
                 error: None,
                 text_changes: vec![TextChange { before: Some("9 €".into()), after: Some("8 €".into()) }],
+                element_changes: vec![ElementChange::changed("button", "Order", "Buy", "Order")],
             };
             MonitorMail::of(Event::MonitorChanged, &run)
         };
         let changed = |share: Option<&str>, has_other_status| {
             let lines = vec!["- 9 €".to_owned(), "+ 8 €".to_owned()];
-            Some(MonitorMail::Changed { share: share.map(str::to_owned), has_other_status, lines })
+            let elements = vec!["changed: button \"Order\", was \"Buy\", now \"Order\"".to_owned()];
+            Some(MonitorMail::Changed { share: share.map(str::to_owned), has_other_status, lines, elements })
         };
         assert_eq!(mail(Some(21_999), &[Change::Image]), changed(Some("2.1 %"), false));
         assert_eq!(mail(Some(7), &[Change::Image]), changed(Some("less than 0.1 %"), false));
@@ -291,7 +312,12 @@ mod tests {
         assert_eq!(mail(None, &[Change::Text]), changed(None, false));
 
         let text = |share: Option<&str>, has_other_status| {
-            let mail = MonitorMail::Changed { share: share.map(str::to_owned), has_other_status, lines: Vec::new() };
+            let mail = MonitorMail::Changed {
+                share: share.map(str::to_owned),
+                has_other_status,
+                lines: Vec::new(),
+                elements: Vec::new(),
+            };
             let to = Email::parse("user@example.com").unwrap();
             monitor(to, &mail, "Prices", "team", "grabd.example", "https://grabd.example/").text
         };

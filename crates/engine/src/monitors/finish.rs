@@ -1,6 +1,6 @@
 //! Finishes runs, and sends the mail of their alerts.
 
-use grabd_domain::ids::RunId;
+use grabd_domain::ids::{MonitorId, RunId};
 use grabd_store::Error;
 use grabd_store::monitors::{FinishedRun, RunResult};
 
@@ -37,5 +37,20 @@ pub(super) async fn finish(core: &Core, run: RunId, result: RunResult) -> Result
         core.webhooks.notify();
     }
     send_mail(core, &finished);
+    Ok(())
+}
+
+/// Sends the alerts of a monitor whose quiet hours have ended.
+///
+/// # Errors
+/// Errors of the database as a whole.
+pub(super) async fn send_held(core: &Core, monitor: MonitorId) -> Result<(), Error> {
+    let now = core.clock.now();
+    let Some(sent) = core.store.monitors().send_held(monitor, now, monitor_message).await? else { return Ok(()) };
+    tracing::info!(monitor.id = %monitor, alerts = sent.alerts.len(), "the alerts of quiet hours were sent");
+    if !sent.alerts.is_empty() {
+        core.webhooks.notify();
+    }
+    send_mail(core, &sent);
     Ok(())
 }

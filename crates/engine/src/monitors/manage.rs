@@ -5,7 +5,7 @@ use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::ids::{GrabId, MonitorId};
-use grabd_domain::monitor::{MAX_CAPTURE_BYTES, Monitor, MonitorChange, MonitorRequest, MonitorSpec};
+use grabd_domain::monitor::{MAX_CAPTURE_BYTES, Monitor, MonitorChange, MonitorRequest, MonitorSpec, Phase};
 use grabd_store::Store;
 use grabd_store::monitors::{
     AcceptOutcome, ChangeOutcome, CreateMonitorOutcome, MonitorPage, MonitorRef, MonitorUpdate, NewMonitor,
@@ -50,6 +50,7 @@ pub async fn create(core: &Core, caller: Caller, request: &MonitorRequest) -> Re
         creator: principal,
         secrets: secrets::seal(&core.vault, id, &spec.capture)?,
         spec,
+        phase: Phase::of(id),
         limit: limits.per_team.into(),
         kept_limit: limits.kept_runs(),
         now,
@@ -195,18 +196,18 @@ async fn check_capture(core: &Core, caller: Caller, capture: &CaptureSpec) -> Re
 }
 
 /// The store for changes by a caller. Those of users are recorded in the audit trail.
-fn store_of(core: &Core, caller: Caller) -> Store {
+pub(super) fn store_of(core: &Core, caller: Caller) -> Store {
     match caller.principal.user() {
         Some(user) => core.store_as(user),
         None => core.store.clone(),
     }
 }
 
-const fn monitor_of(caller: Caller, monitor: MonitorId) -> MonitorRef {
+pub(super) const fn monitor_of(caller: Caller, monitor: MonitorId) -> MonitorRef {
     let Caller { team, environment, principal } = caller;
     MonitorRef { team, environment, grant: principal.grant(), monitor }
 }
 
-const fn not_found() -> Fault {
+pub(super) const fn not_found() -> Fault {
     Fault::NotFound { what: "monitor" }
 }

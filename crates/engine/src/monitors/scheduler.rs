@@ -1,21 +1,22 @@
 //! The scheduler: finds what is due, in bounded portions.
 //!
-//! Each round finishes runs whose grabs have ended, starts runs whose start was interrupted or refused for now, and claims
-//! monitors that are due. Several processes may do this at the same time: a transaction decides which of them claims a monitor,
-//! starts a run and finishes it.
+//! Each round finishes runs whose grabs have ended, sends the alerts of quiet hours that have ended, starts runs whose start was
+//! interrupted or refused for now, and claims monitors that are due. Several processes may do this at the same time: a transaction
+//! decides which of them claims a monitor, starts a run, finishes it and sends its alerts.
 
 use std::time::Duration;
 
 use futures::future::try_join_all;
 use grabd_domain::ids::RunId;
+use grabd_domain::monitor::RunOutcome;
 use grabd_store::Error;
-use grabd_store::monitors::{RunResult, StartRun};
+use grabd_store::monitors::{Leased, RunResult, StartRun};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::finish::finish;
+use super::files;
+use super::finish::{finish, send_held};
 use super::start::{self, Claim, START_LEASE};
-use super::texts;
 use crate::service::Core;
 
 /// How often the tables are polled without a notification.
@@ -58,9 +59,10 @@ pub(crate) async fn run(core: Core) {
 /// Errors of the database as a whole.
 async fn round(core: &Core) -> Result<bool, Error> {
     let ended = finish_ended(core).await?;
+    let sent = send_held_alerts(core).await?;
     let started = start_interrupted(core).await?;
     let claimed = claim_due(core).await?;
-    Ok(ended || started || claimed)
+    Ok(ended || sent || started || claimed)
 }
 
 /// Finishes runs whose grabs have ended. Returns whether there may be more.
@@ -74,8 +76,17 @@ async fn finish_ended(core: &Core) -> Result<bool, Error> {
 
 /// Finishes a run whose grab has ended.
 async fn finish_one(core: &Core, run: RunId) -> Result<(), Error> {
-    let texts = texts::compare(core, run).await?;
-    finish(core, run, RunResult::Grab(texts)).await
+    let found = files::compare(core, run).await?;
+    finish(core, run, RunResult::Grab(found)).await
+}
+
+/// Sends the alerts of quiet hours that have ended. Returns whether there may be more.
+async fn send_held_alerts(core: &Core) -> Result<bool, Error> {
+    let held = core.store.monitors().held_alerts(core.clock.now(), BATCH).await?;
+    for monitor in &held {
+        send_held(core, *monitor).await?;
+    }
+    Ok(has_as_many(&held, BATCH))
 }
 
 /// Starts runs that have no grab, because a start was interrupted or refused for now. Returns whether there may be more.
@@ -91,8 +102,13 @@ async fn start_interrupted(core: &Core) -> Result<bool, Error> {
     for run in &unstarted {
         let Some(permit) = core.monitors.start_permit() else { break };
         let now = core.clock.now();
-        if let Some(start) = core.store.monitors().lease_run(*run, now, now + START_LEASE).await? {
-            spawn_start(core, start, permit);
+        match core.store.monitors().lease_run(*run, now, now + START_LEASE).await? {
+            Some(Leased::Run(start)) => spawn_start(core, *start, permit),
+            Some(Leased::Missed(run)) => {
+                core.metrics.run_ended(RunOutcome::Missed);
+                tracing::info!(run.id = %run, "the monitor of a run may make no captures any more");
+            }
+            None => {}
         }
     }
     Ok(has_as_many(&unstarted, limit))

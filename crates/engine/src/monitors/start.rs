@@ -20,7 +20,8 @@ use crate::service::Core;
 
 /// How long a process has for the start of a run. After a crash, another one tries again when this is over.
 pub(super) const START_LEASE: Duration = Duration::from_secs(30);
-/// How long the start of a run is tried again, if a limit or an outage refuses its grab for now.
+/// How long the start of a run is tried again, if a limit or an outage refuses its grab for now. It counts from the first start,
+/// which may be long after the due time.
 const START_LIMIT: Duration = Duration::from_secs(10 * 60);
 
 /// What follows from a refused create.
@@ -91,8 +92,8 @@ pub(super) async fn claim(core: &Core, monitor: MonitorId) -> Result<Claim, Erro
 /// # Errors
 /// Errors of the database as a whole.
 pub(super) async fn run(core: &Core, start: &StartRun) -> Result<(), Error> {
-    let (run, due_at) = (start.run, start.due_at);
-    if start.is_repeated && core.clock.now() + START_LEASE >= due_at + LIFE {
+    let (run, claimed_at) = (start.run, start.claimed_at);
+    if start.is_repeated && core.clock.now() + START_LEASE >= claimed_at + LIFE {
         let message =
             "The service stopped when it started this run, and was not running for so long that it is not repeated.";
         let error = RunError::new(Code::InternalError.as_str(), &message);
@@ -115,7 +116,7 @@ pub(super) async fn run(core: &Core, start: &StartRun) -> Result<(), Error> {
     let error = RunError::new(fault.code().as_str(), &fault);
     let result = match Refusal::of(fault.code()) {
         Refusal::NoCredits => RunResult::OutOfCredits(error),
-        Refusal::Passing if now < due_at + START_LIMIT => {
+        Refusal::Passing if now < claimed_at + START_LIMIT => {
             tracing::info!(run.id = %run, code = fault.code().as_str(), "a run of a monitor is started later");
             return core.store.monitors().delay_run(run, now + START_LEASE).await;
         }
@@ -126,11 +127,12 @@ pub(super) async fn run(core: &Core, start: &StartRun) -> Result<(), Error> {
 
 /// The create of a run. `None` if the secret options cannot be decrypted.
 fn request(core: &Core, start: &StartRun) -> Option<CreateRequest> {
-    let StartRun { run: _, due_at, compared_to, monitor, secrets, is_repeated: _ } = start;
+    let StartRun { run: _, due_at, claimed_at: _, compared_to, monitor, secrets, is_repeated: _ } = start;
     let capture = secrets::unseal(&core.vault, monitor.id, monitor.spec.capture.clone(), secrets.as_deref())?;
     let spec = MonitorSpec { capture, ..monitor.spec.clone() };
     Some(CreateRequest {
         capture: spec.run_request(*compared_to),
+        tolerance: spec.tolerance(),
         class: Class::Async,
         idempotency_key: Some(idempotency_key(monitor.id, *due_at)),
         may_read: true,

@@ -2,12 +2,17 @@
 
 use grabd_domain::capture::{CaptureSpec, FileKind, Thumbnail, UploadUrl};
 use grabd_domain::ids::GrabId;
+use grabd_pixels::Tolerance;
+
+use crate::tolerance;
 
 /// What the core does with a stored image before its grab is done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FinalSteps {
     /// The earlier grab whose image is compared with that of this one.
     pub(crate) compare_to: Option<GrabId>,
+    /// What does not count in that comparison.
+    pub(crate) tolerance: Tolerance,
     /// Whether the perceptual hash is computed.
     pub(crate) phash: bool,
     /// Image pixels per CSS pixel, rounded up, if marks are drawn on the elements.
@@ -32,6 +37,7 @@ impl FinalSteps {
     pub(crate) fn of(spec: &CaptureSpec) -> Self {
         Self {
             compare_to: spec.compare_to,
+            tolerance: tolerance::of(spec),
             phash: spec.phash,
             marks: spec.also.contains(&FileKind::Marks).then(|| spec.scale.rounded_up()),
             thumbnail: spec.thumbnail,

@@ -52,8 +52,8 @@ pub(crate) fn low_balance_message(alert: &LowBalance, id: DeliveryId, at: Timest
     message(id, Event::CreditsLow, at, Environment::Live, MessageData::Balance(balance))
 }
 
-/// Composes the message about a monitor. If it would be too long, long options of its capture, the text changes in the monitor,
-/// and as many of the last text changes of the run as needed are left out.
+/// Composes the message about a monitor. If it would be too long, long options of its capture, the changes in the monitor, and
+/// as many of the last changes of the run as needed are left out.
 pub(crate) fn monitor_message(alert: &MonitorAlert, id: DeliveryId, at: Timestamp) -> String {
     let MonitorAlert { event, monitor, run } = alert;
     let compose = |monitor: grabd_api::Monitor<'_>, run: MonitorRun<'_>| {
@@ -74,11 +74,13 @@ pub(crate) fn monitor_message(alert: &MonitorAlert, id: DeliveryId, at: Timestam
     }
     if let Some(last) = &mut shorter.last_run {
         last.text_changes.clear();
+        last.element_changes.clear();
     }
     let mut cut = api_run(run);
     loop {
         let text = compose(shorter.clone(), cut.clone());
-        if text.len() < MAX_BYTES || cut.text_changes.pop().is_none() {
+        let is_short = text.len() < MAX_BYTES;
+        if is_short || (cut.element_changes.pop().is_none() && cut.text_changes.pop().is_none()) {
             return text;
         }
     }
@@ -126,8 +128,8 @@ mod tests {
     };
     use grabd_domain::ids::{EndpointId, GrabId, MonitorId, RunId, SiteId, TeamId, UserId};
     use grabd_domain::monitor::{
-        Change, MAX_TEXT_CHANGES, Monitor, MonitorRequest, MonitorSpec, MonitorState, Progress, Run, RunOutcome,
-        TEXT_CHANGE_CHARS, TextChange,
+        Change, ElementChange, MAX_ELEMENT_CHANGES, MAX_TEXT_CHANGES, Monitor, MonitorRequest, MonitorSpec,
+        MonitorState, Progress, Run, RunOutcome, TEXT_CHANGE_CHARS, TextChange,
     };
     use grabd_domain::site::{PageCounts, SiteRequest, SiteSpec, SiteState};
     use serde_json::{Value, json};
@@ -286,6 +288,7 @@ mod tests {
                     TextChange { before: Some(line.into()), after: Some(line.into()) };
                     MAX_TEXT_CHANGES
                 ],
+                element_changes: vec![ElementChange::changed("button", line, line, line); MAX_ELEMENT_CHANGES],
                 is_alerted: true,
                 finished_at: Some(at),
                 error: None,
@@ -302,6 +305,7 @@ mod tests {
                 updated_at: at,
                 next_run_at: Some(at),
                 baseline: None,
+                has_feed: false,
                 last_run: Some(run.clone()),
             };
             let alert = MonitorAlert { event: Event::MonitorChanged, monitor, run };

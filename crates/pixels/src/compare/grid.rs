@@ -7,6 +7,15 @@ use crate::region::Region;
 /// paragraph, for example.
 const FIRST_LEVEL: u32 = 1;
 
+/// What does not count as a change of an image.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tolerance {
+    /// Parts of the later image. A cell does not count if it is in one of them, also with a part of it.
+    pub ignored: Vec<Region>,
+    /// Regions of connected cells that have fewer pixels do not count.
+    pub min_region_px: u32,
+}
+
 /// The cells of an image.
 pub struct Grid {
     width: u32,
@@ -44,6 +53,50 @@ impl Grid {
         (column..self.columns).for_each(|column| self.mark(column, y));
     }
 
+    /// Takes back the marks of what does not count.
+    pub fn forgive(&mut self, tolerance: &Tolerance) {
+        tolerance.ignored.iter().for_each(|region| self.unmark(*region));
+        if tolerance.min_region_px > 0 {
+            self.unmark_small(tolerance.min_region_px.into());
+        }
+    }
+
+    /// Takes back the marks of the cells that a part of the image touches.
+    fn unmark(&mut self, Region { x, y, width, height }: Region) {
+        let cell = |pixels: u32| usize::try_from(pixels).unwrap_or(usize::MAX);
+        let (left, top) = (cell(x / CELL), cell(y / CELL));
+        let right = cell(x.saturating_add(width).div_ceil(CELL)).min(self.columns);
+        let bottom = cell(y.saturating_add(height).div_ceil(CELL)).min(self.rows);
+        for (row, column) in (top..bottom).flat_map(|row| (left..right).map(move |column| (row, column))) {
+            if let Some(cell) = self.changed.get_mut(row * self.columns + column) {
+                *cell = false;
+            }
+        }
+    }
+
+    /// Takes back the marks of groups of cells that have fewer pixels together.
+    fn unmark_small(&mut self, min_pixels: u64) {
+        let groups = self.groups(FIRST_LEVEL);
+        let mut areas = vec![0_u64; groups.count];
+        for (column, row) in self.marked() {
+            if let Some(area) = groups.number(column, row).and_then(|number| areas.get_mut(number)) {
+                *area += self.area(column, row);
+            }
+        }
+        let columns = self.columns.max(1);
+        for (at, cell) in self.changed.iter_mut().enumerate() {
+            let number = groups.number(at % columns, at / columns);
+            let area = number.and_then(|number| areas.get(number));
+            *cell &= area.is_none_or(|area| *area >= min_pixels);
+        }
+    }
+
+    /// The pixels of a cell.
+    fn area(&self, column: usize, row: usize) -> u64 {
+        let Region { width, height, .. } = self.pixels(Bounds::of(column, row));
+        u64::from(width) * u64::from(height)
+    }
+
     /// The number of columns.
     pub(super) const fn columns(&self) -> usize {
         self.columns
@@ -51,13 +104,7 @@ impl Grid {
 
     /// The changed part of the image in millionths, rounded down, but not to nothing.
     pub fn changed_ppm(&self) -> u32 {
-        let area: u64 = self
-            .marked()
-            .map(|(column, row)| {
-                let Region { width, height, .. } = self.pixels(Bounds::of(column, row));
-                u64::from(width) * u64::from(height)
-            })
-            .sum();
+        let area: u64 = self.marked().map(|(column, row)| self.area(column, row)).sum();
         let total = (u64::from(self.width) * u64::from(self.height)).max(1);
         let ppm = u32::try_from(area.saturating_mul(1_000_000) / total).unwrap_or(u32::MAX).min(1_000_000);
         if area > 0 { ppm.max(1) } else { 0 }
@@ -88,31 +135,34 @@ impl Grid {
     /// The bounds of the changed cells of each group of adjacent blocks, where a block has 2^level cells in each
     /// direction.
     fn components(&self, level: u32) -> Vec<Bounds> {
-        let blocks = |cells: usize| (cells >> level) + 1;
-        let (columns, rows) = (blocks(self.columns), blocks(self.rows));
-        let block = |column: usize, row: usize| (row >> level) * columns + (column >> level);
-        let mut groups = vec![Group::Unchanged; columns * rows];
+        let groups = self.groups(level);
+        let mut found: Vec<Option<Bounds>> = vec![None; groups.count];
         for (column, row) in self.marked() {
-            if let Some(group) = groups.get_mut(block(column, row)) {
-                *group = Group::Unknown;
-            }
-        }
-        let mut count = 0;
-        for start in 0..groups.len() {
-            if groups.get(start) == Some(&Group::Unknown) {
-                fill(&mut groups, columns, start, count);
-                count += 1;
-            }
-        }
-        let mut found: Vec<Option<Bounds>> = vec![None; count];
-        for (column, row) in self.marked() {
-            if let Some(Group::Number(number)) = groups.get(block(column, row))
-                && let Some(bounds) = found.get_mut(*number)
-            {
+            if let Some(bounds) = groups.number(column, row).and_then(|number| found.get_mut(number)) {
                 *bounds = Some(bounds.map_or(Bounds::of(column, row), |bounds| bounds.with(column, row)));
             }
         }
         found.into_iter().flatten().collect()
+    }
+
+    /// The groups of adjacent blocks with changed cells.
+    fn groups(&self, level: u32) -> Groups {
+        let blocks = |cells: usize| (cells >> level) + 1;
+        let (columns, rows) = (blocks(self.columns), blocks(self.rows));
+        let mut groups = Groups { level, columns, blocks: vec![Group::Unchanged; columns * rows], count: 0 };
+        for (column, row) in self.marked() {
+            let at = groups.block(column, row);
+            if let Some(group) = groups.blocks.get_mut(at) {
+                *group = Group::Unknown;
+            }
+        }
+        for start in 0..groups.blocks.len() {
+            if groups.blocks.get(start) == Some(&Group::Unknown) {
+                fill(&mut groups.blocks, columns, start, groups.count);
+                groups.count += 1;
+            }
+        }
+        groups
     }
 
     /// The pixels of some cells: those at the right and at the bottom may be cut.
@@ -130,6 +180,28 @@ enum Group {
     Unchanged,
     Unknown,
     Number(usize),
+}
+
+/// The groups of adjacent blocks of cells.
+struct Groups {
+    level: u32,
+    columns: usize,
+    blocks: Vec<Group>,
+    count: usize,
+}
+
+impl Groups {
+    const fn block(&self, column: usize, row: usize) -> usize {
+        (row >> self.level) * self.columns + (column >> self.level)
+    }
+
+    /// The number of the group of a cell. `None` if nothing near it has changed.
+    fn number(&self, column: usize, row: usize) -> Option<usize> {
+        match self.blocks.get(self.block(column, row)) {
+            Some(Group::Number(number)) => Some(*number),
+            Some(Group::Unchanged | Group::Unknown) | None => None,
+        }
+    }
 }
 
 /// Gives the blocks that are connected with this one their number, diagonally adjacent ones included.
@@ -219,6 +291,37 @@ mod tests {
         }
         let regions = grid.regions(MAX_REGIONS);
         assert!((1..=MAX_REGIONS).contains(&regions.len()), "{}", regions.len());
+    }
+
+    #[test]
+    fn ignored_parts_and_small_regions_do_not_count() {
+        let marked = || {
+            let mut grid = Grid::new(320, 320);
+            // One cell, and three that are one region.
+            grid.mark(0, 0);
+            (10..13).for_each(|column| grid.mark(column, 160));
+            grid
+        };
+        let forgiven = |ignored: &[Region], min_region_px| {
+            let mut grid = marked();
+            grid.forgive(&Tolerance { ignored: ignored.to_vec(), min_region_px });
+            grid.regions(MAX_REGIONS)
+        };
+        let (small, large) = (region(0, 0, 16, 16), region(160, 160, 48, 16));
+        assert_eq!(forgiven(&[], 0), [large, small]);
+        assert_eq!(forgiven(&[], 256), [large, small], "as many pixels as needed");
+        assert_eq!(forgiven(&[], 257), [large]);
+        assert_eq!(forgiven(&[], 768), [large]);
+        assert_eq!(forgiven(&[], 769), []);
+        assert_eq!(forgiven(&[region(15, 15, 1, 1)], 0), [large], "a cell that is touched");
+        assert_eq!(forgiven(&[region(16, 0, 304, 160)], 0), [large, small], "beside both");
+        assert_eq!(forgiven(&[region(170, 170, u32::MAX, 1)], 0), [small]);
+        assert_eq!(forgiven(&[region(u32::MAX, u32::MAX, u32::MAX, u32::MAX)], 0), [large, small]);
+        // What is left of a region counts alone.
+        assert_eq!(forgiven(&[region(176, 160, 1, 1)], 600), []);
+        let mut nothing = Grid::new(0, 0);
+        nothing.forgive(&Tolerance { ignored: vec![small], min_region_px: 1 });
+        assert_eq!(nothing.changed_ppm(), 0);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::io::Write;
 
 pub use self::changes::changes;
 use self::draw::Drawing;
-pub use self::grid::Grid;
+pub use self::grid::{Grid, Tolerance};
 pub use self::sheet::{Precision, Sheet};
 use crate::drawing::{self, Limited};
 use crate::picture::{Picture, PictureError, Size};

@@ -1,11 +1,12 @@
 //! Monitors: captures that are repeated by a schedule.
 
 use grabd_domain::Timestamp;
+use grabd_domain::capture::Rectangle;
 use grabd_domain::credentials::{Environment, Principal};
 use grabd_domain::ids::{GrabId, GrantId, KeyId, MonitorId, TeamId, UserId};
 use grabd_domain::monitor::{
-    Baseline, Compare, Cron, Every, ImageCompare, LocalCron, Monitor, MonitorSpec, MonitorState, Notify, Progress, Run,
-    Schedule, TextCompare,
+    Baseline, Compare, Cron, Every, ImageCompare, LocalCron, Monitor, MonitorSpec, MonitorState, Notify, Phase,
+    Progress, Quiet, Run, Schedule, TextCompare,
 };
 use sea_orm::entity::prelude::*;
 
@@ -39,19 +40,36 @@ pub(crate) struct Model {
     pub(crate) threshold_ppm: Option<i32>,
     /// The selectors of ignored elements, as JSON.
     pub(crate) ignored: String,
+    /// Ignored rectangles, as JSON. NULL: there are none.
+    pub(crate) ignored_areas: Option<String>,
+    pub(crate) min_region_px: i32,
     pub(crate) compares_status: i16,
     /// Regular expressions as JSON. NULL: texts are not compared.
     pub(crate) text_patterns: Option<String>,
+    pub(crate) compares_elements: i16,
     pub(crate) baseline: i16,
     pub(crate) alert_after: i16,
     /// One bit for each way.
     pub(crate) notify: i16,
+    /// Minutes of the day. NULL: alerts are sent at any time.
+    pub(crate) quiet_from: Option<i16>,
+    pub(crate) quiet_to: Option<i16>,
+    pub(crate) quiet_zone: Option<String>,
     pub(crate) keep: i32,
     pub(crate) state: i16,
     pub(crate) differing: i32,
     pub(crate) change_reported: i16,
     pub(crate) failures: i32,
     pub(crate) failure_reported: i16,
+    /// When the alerts of quiet hours are sent. NULL: there are none.
+    pub(crate) held_until: Option<i64>,
+    /// The last run with a change that is to be reported.
+    pub(crate) held_change_id: Option<Uuid>,
+    /// The last run with a failure, or its end, that is to be reported.
+    pub(crate) held_failure_id: Option<Uuid>,
+    /// SHA-256 of the secret part of the address of the feed. NULL: there is no feed.
+    pub(crate) feed_hash: Option<Vec<u8>>,
+    pub(crate) phase: i16,
     pub(crate) created_at: i64,
     pub(crate) updated_at: i64,
     /// NULL: it is paused.
@@ -158,8 +176,11 @@ pub(crate) fn read_schedule(row: &Model) -> Result<Schedule> {
 pub(crate) struct CompareColumns {
     pub(crate) threshold_ppm: Option<i32>,
     pub(crate) ignored: String,
+    pub(crate) ignored_areas: Option<String>,
+    pub(crate) min_region_px: i32,
     pub(crate) compares_status: i16,
     pub(crate) text_patterns: Option<String>,
+    pub(crate) compares_elements: i16,
     pub(crate) baseline: i16,
 }
 
@@ -169,12 +190,17 @@ pub(crate) fn compare(compare: &Compare) -> Result<CompareColumns> {
     let ignored = compare.image.as_ref().map_or(none, |image| image.ignore.as_slice());
     let ignored = serde_json::to_string(ignored)
         .map_err(|_| Error::Inconsistent("ignored elements of a monitor cannot be serialized"))?;
+    let areas = compare.image.as_ref().map(|image| &image.ignore_areas).filter(|areas| !areas.is_empty());
+    let areas = areas.map(serde_json::to_string).transpose();
     let patterns = compare.text.as_ref().map(|text| serde_json::to_string(&text.ignore_patterns)).transpose();
     Ok(CompareColumns {
         threshold_ppm: compare.image.as_ref().map(|image| i32::try_from(image.threshold_ppm).unwrap_or(i32::MAX)),
         ignored,
+        ignored_areas: areas.map_err(|_| Error::Inconsistent("ignored areas of a monitor cannot be serialized"))?,
+        min_region_px: compare.image.as_ref().map_or(0, |image| i32::try_from(image.min_region_px).unwrap_or(i32::MAX)),
         compares_status: i16::from(compare.status),
         text_patterns: patterns.map_err(|_| Error::Inconsistent("patterns of a monitor cannot be serialized"))?,
+        compares_elements: i16::from(compare.elements),
         baseline: baseline(compare.baseline),
     })
 }
@@ -183,6 +209,13 @@ pub(crate) fn read_compare(row: &Model) -> Result<Compare> {
     let ignore: Vec<String> = serde_json::from_str(&row.ignored)
         .map_err(|_| Error::Inconsistent("ignored elements of a monitor cannot be parsed"))?;
     let threshold = row.threshold_ppm.map(read_count).transpose()?;
+    let ignore_areas: Option<Vec<Rectangle>> = row
+        .ignored_areas
+        .as_deref()
+        .map(serde_json::from_str)
+        .transpose()
+        .map_err(|_| Error::Inconsistent("ignored areas of a monitor cannot be parsed"))?;
+    let (ignore_areas, min_region_px) = (ignore_areas.unwrap_or_default(), read_count(row.min_region_px)?);
     let patterns: Option<Vec<String>> = row
         .text_patterns
         .as_deref()
@@ -190,11 +223,36 @@ pub(crate) fn read_compare(row: &Model) -> Result<Compare> {
         .transpose()
         .map_err(|_| Error::Inconsistent("patterns of a monitor cannot be parsed"))?;
     Ok(Compare {
-        image: threshold.map(|threshold_ppm| ImageCompare { threshold_ppm, ignore }),
+        image: threshold.map(|threshold_ppm| ImageCompare { threshold_ppm, ignore, ignore_areas, min_region_px }),
         status: row.compares_status != 0,
         text: patterns.map(|ignore_patterns| TextCompare { ignore_patterns }),
+        elements: row.compares_elements != 0,
         baseline: read_baseline(row.baseline)?,
     })
+}
+
+/// The values of `quiet_from`, `quiet_to` and `quiet_zone`.
+pub(crate) fn quiet(quiet: Option<&Quiet>) -> (Option<i16>, Option<i16>, Option<String>) {
+    let Some(quiet) = quiet else { return (None, None, None) };
+    let (from, to) = quiet.minutes();
+    let minute = |minute: u16| i16::try_from(minute).ok();
+    (minute(from), minute(to), Some(quiet.zone_name().to_owned()))
+}
+
+pub(crate) fn read_quiet(row: &Model) -> Result<Option<Quiet>> {
+    let (from, to, zone) = match (row.quiet_from, row.quiet_to, &row.quiet_zone) {
+        (None, None, None) => return Ok(None),
+        (Some(from), Some(to), Some(zone)) => (from, to, zone),
+        (_, _, _) => return Err(Error::Inconsistent("monitor with a part of quiet hours")),
+    };
+    let minute = |minute: i16| u16::try_from(minute).ok();
+    let quiet = minute(from).zip(minute(to)).and_then(|(from, to)| Quiet::new(from, to, zone));
+    quiet.map(Some).ok_or(Error::Inconsistent("monitor without valid quiet hours"))
+}
+
+pub(crate) fn read_phase(row: &Model) -> Result<Phase> {
+    let phase = u16::try_from(row.phase).ok().filter(|phase| *phase <= Phase::MAX);
+    phase.map(Phase).ok_or(Error::Inconsistent("monitor without a valid phase"))
 }
 
 pub(crate) fn read_progress(row: &Model) -> Result<Progress> {
@@ -221,6 +279,7 @@ pub(crate) fn read(row: &Model, last_run: Option<Run>) -> Result<Monitor> {
             alert_after: read_count(row.alert_after.into())?,
             notify: read_notify(row.notify),
             keep: read_count(row.keep)?,
+            quiet: read_quiet(row)?,
         },
         state: read_state(row.state)?,
         progress: read_progress(row)?,
@@ -228,6 +287,7 @@ pub(crate) fn read(row: &Model, last_run: Option<Run>) -> Result<Monitor> {
         updated_at: Timestamp::from_ms(row.updated_at),
         next_run_at: read_time(row.next_run_at),
         baseline: row.baseline_grab_id.map(GrabId),
+        has_feed: row.feed_hash.is_some(),
         last_run,
     })
 }

@@ -2,7 +2,7 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{GrabId, MonitorId, RunId};
-use grabd_domain::monitor::{Change, Run, RunError, RunOutcome, TextChange};
+use grabd_domain::monitor::{Change, ElementChange, Run, RunError, RunOutcome, TextChange};
 use sea_orm::entity::prelude::*;
 
 use super::grab;
@@ -25,10 +25,14 @@ pub(crate) struct Model {
     pub(crate) changes: i16,
     /// The lines in which the texts differ, as JSON. NULL: there are none.
     pub(crate) text_changes: Option<String>,
+    /// The elements that differ, as JSON. NULL: there are none.
+    pub(crate) element_changes: Option<String>,
     pub(crate) alerted: i16,
     pub(crate) finished_at: Option<i64>,
     pub(crate) error_code: Option<String>,
     pub(crate) error_message: Option<String>,
+    /// When its start began.
+    pub(crate) claimed_at: i64,
     /// Without a grab: when its creation is tried again. NULL: the run has ended.
     pub(crate) check_at: Option<i64>,
 }
@@ -71,6 +75,7 @@ const fn bit(change: Change) -> i16 {
         Change::Image => 1,
         Change::Status => 2,
         Change::Text => 4,
+        Change::Elements => 8,
     }
 }
 
@@ -97,6 +102,20 @@ fn read_text_changes(json: Option<&str>) -> Result<Vec<TextChange>> {
     serde_json::from_str(json).map_err(|_| Error::Inconsistent("text changes of a run cannot be parsed"))
 }
 
+/// The value of `element_changes`.
+pub(crate) fn element_changes(changes: &[ElementChange]) -> Result<Option<String>> {
+    if changes.is_empty() {
+        return Ok(None);
+    }
+    let json = serde_json::to_string(changes);
+    json.map(Some).map_err(|_| Error::Inconsistent("element changes of a run cannot be serialized"))
+}
+
+fn read_element_changes(json: Option<&str>) -> Result<Vec<ElementChange>> {
+    let Some(json) = json else { return Ok(Vec::new()) };
+    serde_json::from_str(json).map_err(|_| Error::Inconsistent("element changes of a run cannot be parsed"))
+}
+
 /// Converts a row.
 pub(crate) fn read(row: &Model) -> Result<Run> {
     let error = match (&row.error_code, &row.error_message) {
@@ -113,6 +132,7 @@ pub(crate) fn read(row: &Model) -> Result<Run> {
         difference_ppm: row.difference_ppm.map(read_count).transpose()?,
         changes: read_changes(row.changes),
         text_changes: read_text_changes(row.text_changes.as_deref())?,
+        element_changes: read_element_changes(row.element_changes.as_deref())?,
         is_alerted: row.alerted != 0,
         finished_at: read_time(row.finished_at),
         error,
@@ -135,6 +155,10 @@ mod tests {
         let line = TextChange { before: None, after: Some("\0".to_owned()) };
         for known in [Vec::new(), vec![line]] {
             assert_eq!(read_text_changes(text_changes(&known).unwrap().as_deref()).unwrap(), known);
+        }
+        let element = ElementChange::moved("button", "\0Buy", "1,2 3x4", "1,9 3x4");
+        for known in [Vec::new(), vec![ElementChange::added("link", ""), element]] {
+            assert_eq!(read_element_changes(element_changes(&known).unwrap().as_deref()).unwrap(), known);
         }
     }
 

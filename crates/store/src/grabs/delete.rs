@@ -56,7 +56,7 @@ impl Transaction for DeleteGrab {
             .filter(grab::Column::Id.eq(row.id))
             .exec(tx)
             .await?;
-        erase_text_changes(tx, self.team, row.id).await?;
+        erase_changes(tx, self.team, row.id).await?;
         release_key(tx, self.grab).await?;
         if let Some(key) = row.image_key {
             schedule_deletion(tx, &key, self.now).await?;
@@ -65,8 +65,8 @@ impl Transaction for DeleteGrab {
     }
 }
 
-/// Erases the lines of text of a grab that runs of the team's monitors have kept.
-async fn erase_text_changes(tx: &Tx, team: TeamId, grab: Uuid) -> Result<()> {
+/// Erases the lines of text and the elements of a grab that runs of the team's monitors have kept.
+async fn erase_changes(tx: &Tx, team: TeamId, grab: Uuid) -> Result<()> {
     let of_team = monitor::Entity::find()
         .select_only()
         .column(monitor::Column::Id)
@@ -74,10 +74,14 @@ async fn erase_text_changes(tx: &Tx, team: TeamId, grab: Uuid) -> Result<()> {
         .into_query();
     let of_grab =
         Condition::any().add(monitor_run::Column::GrabId.eq(grab)).add(monitor_run::Column::ComparedTo.eq(grab));
+    let has_changes = Condition::any()
+        .add(monitor_run::Column::TextChanges.is_not_null())
+        .add(monitor_run::Column::ElementChanges.is_not_null());
     monitor_run::Entity::update_many()
         .col_expr(monitor_run::Column::TextChanges, Expr::value(Option::<String>::None))
+        .col_expr(monitor_run::Column::ElementChanges, Expr::value(Option::<String>::None))
         .filter(monitor_run::Column::MonitorId.in_subquery(of_team))
-        .filter(monitor_run::Column::TextChanges.is_not_null())
+        .filter(has_changes)
         .filter(of_grab)
         .exec(tx)
         .await?;

@@ -95,7 +95,8 @@ impl Transaction for MonitorUpdate {
                 return Ok(ChangeOutcome::TooManyRuns { left });
             }
         }
-        let MonitorChange { name, capture, schedule, compare, alert_after, notify, keep, is_paused: _ } = &self.change;
+        let MonitorChange { name, capture, schedule, compare, alert_after, notify, keep, quiet, is_paused: _ } =
+            &self.change;
         let mut changed = monitor::ActiveModel {
             id: Unchanged(row.id),
             name: set(name.clone()),
@@ -116,9 +117,19 @@ impl Transaction for MonitorUpdate {
         if let Some(compare) = compare {
             let columns = monitor::compare(compare)?;
             (changed.threshold_ppm, changed.ignored) = (Set(columns.threshold_ppm), Set(columns.ignored));
+            (changed.ignored_areas, changed.min_region_px) = (Set(columns.ignored_areas), Set(columns.min_region_px));
             (changed.compares_status, changed.text_patterns) =
                 (Set(columns.compares_status), Set(columns.text_patterns));
+            changed.compares_elements = Set(columns.compares_elements);
             changed.baseline = Set(columns.baseline);
+        }
+        if let Some(quiet) = quiet {
+            let (from, to, zone) = monitor::quiet(quiet.as_ref());
+            (changed.quiet_from, changed.quiet_to, changed.quiet_zone) = (Set(from), Set(to), Set(zone));
+            // Alerts that wait for the end of the former hours are sent now, or at the end of the new ones.
+            if row.held_until.is_some() {
+                changed.held_until = Set(Some(self.now.as_ms()));
+            }
         }
         self.set_next_run(&row, &mut changed)?;
         let row = changed.update(tx).await?;
@@ -142,7 +153,8 @@ impl MonitorUpdate {
             if was_paused {
                 changed.state = Set(monitor::state(MonitorState::Active));
             }
-            changed.next_run_at = Set(schedule.next_after(self.now, self.now).map(Timestamp::as_ms));
+            let phase = monitor::read_phase(row)?;
+            changed.next_run_at = Set(schedule.first_after(self.now, phase).map(Timestamp::as_ms));
         }
         Ok(())
     }

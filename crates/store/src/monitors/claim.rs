@@ -2,24 +2,22 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{GrabId, MonitorId, RunId};
-use grabd_domain::monitor::{RunError, RunOutcome};
+use grabd_domain::monitor::{RunError, RunOutcome, Schedule};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::{Expr, LockBehavior, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QuerySelect};
 use uuid::Uuid;
 
+use super::access::has_access;
+use super::held::Held;
 use super::keep::delete_old_runs;
 use super::queries::DUE;
-use super::start::{StartRun, start_of};
+use super::start::{MISSED, RunTimes, StartRun, start_of};
 use crate::Result;
 use crate::areas::Monitors;
-use crate::codes::{ACTIVE, DONE, read_count};
+use crate::codes::{DONE, read_count};
 use crate::database::{Transaction, Tx};
-use crate::entities::{grab, monitor, monitor_run, team};
-use crate::webhooks::creators::Inactive;
-
-/// Code of the error of a missed run.
-const MISSED: &str = "missed";
+use crate::entities::{grab, monitor, monitor_run};
 
 /// Outcome of claiming a due monitor: what happens at its due time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,14 +66,16 @@ impl Transaction for ClaimDue {
         let Some(row) = row else { return Ok(None) };
         let Some(due) = row.next_run_at.map(Timestamp::from_ms) else { return Ok(None) };
         let schedule = monitor::read_schedule(&row)?;
-        let next = schedule.next_after(due, self.now);
-        let active_team = team::Entity::find_by_id(row.team_id).filter(team::Column::Status.eq(ACTIVE));
-        let apps = Inactive::find(tx, [row.grant_id], self.now).await?;
-        if apps.contains(row.grant_id) || active_team.count(tx).await? == 0 {
+        let phase = monitor::read_phase(&row)?;
+        // The first run of an interval is at once. Those after it have the delay of the monitor.
+        let is_first = matches!(schedule, Schedule::Every(_)) && due.as_ms() == row.created_at;
+        let from = if is_first { due + schedule.delay(phase) } else { due };
+        let next = schedule.next_after(from, self.now, phase);
+        if !has_access(tx, &row, self.now).await? {
             move_on(tx, row.id, next, None).await?;
             return Ok(Some(Claimed::NoAccess));
         }
-        let missed = match schedule.next_after(due, due) {
+        let missed = match schedule.next_after(from, due, phase) {
             Some(following) if following <= self.now => {
                 Some("The service was not running at this time, or it was too busy.")
             }
@@ -95,12 +95,15 @@ impl Transaction for ClaimDue {
         let is_new = self.insert(tx, run, due, compared_to, missed).await?;
         move_on(tx, row.id, next, is_new.then_some(run)).await?;
         if is_new && missed.is_some() {
-            delete_old_runs(tx, row.id, read_count(row.keep)?).await?;
+            delete_old_runs(tx, row.id, read_count(row.keep)?, Held::of(&row)).await?;
         }
         Ok(Some(match (is_new, missed) {
             (false, _) => Claimed::Repeated,
             (true, Some(_)) => Claimed::Missed(run),
-            (true, None) => Claimed::Run(Box::new(start_of(tx, run, due, compared_to, &row).await?)),
+            (true, None) => {
+                let times = RunTimes { due_at: due, claimed_at: self.now };
+                Claimed::Run(Box::new(start_of(tx, run, times, compared_to, &row).await?))
+            }
         }))
     }
 }
@@ -128,10 +131,12 @@ impl ClaimDue {
             difference_ppm: Set(None),
             changes: Set(0),
             text_changes: Set(None),
+            element_changes: Set(None),
             alerted: Set(0),
             finished_at: Set(missed.map(|_| self.now.as_ms())),
             error_code: Set(code),
             error_message: Set(message),
+            claimed_at: Set(self.now.as_ms()),
             check_at: Set(if missed.is_some() { None } else { Some(self.until.as_ms()) }),
         };
         // The monitor is locked, so that nothing else inserts it meanwhile.

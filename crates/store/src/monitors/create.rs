@@ -3,7 +3,7 @@
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::{Environment, Principal};
 use grabd_domain::ids::{MonitorId, TeamId};
-use grabd_domain::monitor::{Monitor, MonitorSpec, MonitorState, Progress, Schedule};
+use grabd_domain::monitor::{Monitor, MonitorSpec, MonitorState, Phase, Progress, Schedule};
 use sea_orm::ActiveValue::Set;
 use sea_orm::sea_query::LockType;
 use sea_orm::{EntityTrait, PaginatorTrait, QuerySelect};
@@ -33,6 +33,8 @@ pub struct NewMonitor {
     pub spec: MonitorSpec,
     /// The secret options of its capture, encrypted.
     pub secrets: Option<Vec<u8>>,
+    /// How much later than its schedule says it runs.
+    pub phase: Phase,
     /// How many monitors the team may have in the environment.
     pub limit: u64,
     /// How many runs they may keep together.
@@ -98,7 +100,7 @@ impl Transaction for NewMonitor {
         let spec = MonitorSpec { capture: self.spec.capture.without_secrets(), ..self.spec.clone() };
         let next_run_at = match &spec.schedule {
             Schedule::Every(_) => Some(self.now),
-            Schedule::Cron(_) => spec.schedule.next_after(self.now, self.now),
+            Schedule::Cron(_) => spec.schedule.first_after(self.now, self.phase),
         };
         monitor::Entity::insert(self.row(&spec, next_run_at)?).exec_without_returning(tx).await?;
         Ok(CreateMonitorOutcome::Created(Box::new(Monitor {
@@ -113,6 +115,7 @@ impl Transaction for NewMonitor {
             updated_at: self.now,
             next_run_at,
             baseline: None,
+            has_feed: false,
             last_run: None,
         })))
     }
@@ -139,6 +142,7 @@ impl NewMonitor {
     fn row(&self, spec: &MonitorSpec, next_run_at: Option<Timestamp>) -> Result<monitor::ActiveModel> {
         let (creator, creator_id) = monitor::creator(self.creator);
         let (every, cron, time_zone) = monitor::schedule(&spec.schedule);
+        let (quiet_from, quiet_to, quiet_zone) = monitor::quiet(spec.quiet.as_ref());
         let columns = monitor::compare(&spec.compare)?;
         Ok(monitor::ActiveModel {
             id: Set(self.id.0),
@@ -155,17 +159,28 @@ impl NewMonitor {
             time_zone: Set(time_zone),
             threshold_ppm: Set(columns.threshold_ppm),
             ignored: Set(columns.ignored),
+            ignored_areas: Set(columns.ignored_areas),
+            min_region_px: Set(columns.min_region_px),
             compares_status: Set(columns.compares_status),
             text_patterns: Set(columns.text_patterns),
+            compares_elements: Set(columns.compares_elements),
             baseline: Set(columns.baseline),
             alert_after: Set(i16::try_from(spec.alert_after).unwrap_or(i16::MAX)),
             notify: Set(monitor::notify(spec.notify)),
+            quiet_from: Set(quiet_from),
+            quiet_to: Set(quiet_to),
+            quiet_zone: Set(quiet_zone),
             keep: Set(i32::try_from(spec.keep).unwrap_or(i32::MAX)),
             state: Set(monitor::state(MonitorState::Active)),
             differing: Set(0),
             change_reported: Set(0),
             failures: Set(0),
             failure_reported: Set(0),
+            held_until: Set(None),
+            held_change_id: Set(None),
+            held_failure_id: Set(None),
+            feed_hash: Set(None),
+            phase: Set(i16::try_from(self.phase.0).unwrap_or(0)),
             created_at: Set(self.now.as_ms()),
             updated_at: Set(self.now.as_ms()),
             next_run_at: Set(next_run_at.map(Timestamp::as_ms)),

@@ -9,10 +9,15 @@ use crate::Result;
 use crate::database::Tx;
 use crate::entities::{monitor, monitor_run};
 
-/// Removes the due times of the team's monitors, so that they make no more runs.
+/// Removes the due times of the team's monitors and the alerts of their quiet hours, so that they make no more runs and send
+/// nothing.
 pub(crate) async fn stop_monitors(tx: &Tx, team: TeamId) -> Result<()> {
     monitor::Entity::update_many()
         .col_expr(monitor::Column::NextRunAt, Expr::value(Option::<i64>::None))
+        .col_expr(monitor::Column::FeedHash, Expr::value(Option::<Vec<u8>>::None))
+        .col_expr(monitor::Column::HeldUntil, Expr::value(Option::<i64>::None))
+        .col_expr(monitor::Column::HeldChangeId, Expr::value(Option::<Uuid>::None))
+        .col_expr(monitor::Column::HeldFailureId, Expr::value(Option::<Uuid>::None))
         .filter(monitor::Column::TeamId.eq(team.0))
         .exec(tx)
         .await?;

@@ -4,16 +4,18 @@ use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Grab, State};
-use grabd_domain::ids::{DeliveryId, EndpointId, GrabId, GrantId, RunId, TeamId};
+use grabd_domain::ids::{GrabId, RunId};
 use grabd_domain::monitor::{
-    Alerts, Compared, Monitor, MonitorState, Notify, Progress, Run, RunDecision, RunError, RunOutcome, TextResult,
+    Alerts, Compared, FileResults, Monitor, MonitorState, Notify, Progress, Run, RunDecision, RunError, RunOutcome,
 };
 use grabd_domain::webhooks::Event;
 use sea_orm::ActiveValue::{Set, Unchanged};
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder};
 use uuid::Uuid;
 
+use super::alerts::{self, AlertText, MonitorAlert, Sent, team_name};
 use super::claim::usable_baseline;
+use super::held::Held;
 use super::keep::delete_old_runs;
 use super::queries::RUNS;
 use super::start::lock_open_run;
@@ -21,34 +23,19 @@ use crate::Result;
 use crate::areas::Monitors;
 use crate::codes::{DONE, FAILED};
 use crate::database::{Transaction, Tx};
-use crate::entities::{grab, monitor, monitor_run, team};
+use crate::entities::{grab, monitor, monitor_run};
 use crate::low_balance::find_recipients;
-use crate::webhooks::enqueue::enqueue_for_team;
 
 /// What ends a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunResult {
-    /// Its grab has ended. With the result for the texts, if they were compared.
-    Grab(Option<TextResult>),
+    /// Its grab has ended. With the results for the texts and elements, if they were compared.
+    Grab(FileResults),
     /// No grab could be created.
     Failed(RunError),
     /// No grab could be created, because the team has no credits.
     OutOfCredits(RunError),
 }
-
-/// An alert about a monitor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MonitorAlert {
-    /// What has happened.
-    pub event: Event,
-    /// The monitor after the run.
-    pub monitor: Monitor,
-    /// The run.
-    pub run: Run,
-}
-
-/// Composes the webhook message of an alert.
-pub type AlertText = fn(&MonitorAlert, DeliveryId, Timestamp) -> String;
 
 /// A run that this call has finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +44,7 @@ pub struct FinishedRun {
     pub monitor: Monitor,
     /// The run. It is not kept if the monitor had no credits before, too.
     pub run: Run,
-    /// The alerts, whose webhook messages are enqueued.
+    /// The alerts that are sent now. Their webhook messages are enqueued.
     pub alerts: Vec<MonitorAlert>,
     /// Whether the team has run out of credits: this is the first of its live monitors with mail that has none.
     pub has_run_out: bool,
@@ -119,14 +106,18 @@ impl Transaction for FinishRun {
         if !matches!(self.result, RunResult::Grab(_)) && open.grab_id.is_some() {
             return Ok(None);
         }
-        let monitor = monitor::read(&row, None)?;
+        let (monitor, held) = (monitor::read(&row, None)?, Held::of(&row));
         match &self.result {
-            RunResult::Grab(texts) => match ending_of_grab(tx, &monitor, &open, texts.as_ref()).await? {
-                Some(ending) => self.finish(tx, monitor, &open, ending).await.map(Some),
+            RunResult::Grab(files) => match ending_of_grab(tx, &monitor, &open, files).await? {
+                Some(ending) => self.finish(tx, (monitor, held), &open, ending).await.map(Some),
                 None => Ok(None),
             },
-            RunResult::Failed(error) => self.finish(tx, monitor, &open, Ending::failed(error.clone())).await.map(Some),
-            RunResult::OutOfCredits(error) => self.pause_without_credits(tx, monitor, &open, error).await.map(Some),
+            RunResult::Failed(error) => {
+                self.finish(tx, (monitor, held), &open, Ending::failed(error.clone())).await.map(Some)
+            }
+            RunResult::OutOfCredits(error) => {
+                self.pause_without_credits(tx, (monitor, held), &open, error).await.map(Some)
+            }
         }
     }
 }
@@ -135,7 +126,7 @@ impl FinishRun {
     async fn finish(
         &self,
         tx: &Tx,
-        monitor: Monitor,
+        (monitor, held): (Monitor, Held),
         open: &monitor_run::Model,
         ending: Ending,
     ) -> Result<FinishedRun> {
@@ -146,8 +137,8 @@ impl FinishRun {
             None => usable_baseline(tx, baseline, monitor.spec.compare.needs_files()).await?.is_some(),
         };
         let decided = monitor.progress.decide(ending.outcome, monitor.spec.alert_after, monitor.spec.compare.baseline);
-        // Without a comparison of the texts, nothing is known if all else is the same.
-        let is_unknown = ending.compared.is_text_missing && ending.outcome == RunOutcome::Same;
+        // Without a comparison of a file, nothing is known if all else is the same.
+        let is_unknown = ending.compared.is_incomplete() && ending.outcome == RunOutcome::Same;
         let decision = match (is_outdated && ending.outcome != RunOutcome::Failed) || is_unknown {
             true => RunDecision { progress: monitor.progress, alerts: Alerts::default(), is_baseline: false },
             false => decided,
@@ -157,43 +148,23 @@ impl FinishRun {
         let alerts = if sends { decision.alerts } else { Alerts::default() };
         let run = end_run(tx, open, ending, alerts.changed, self.now).await?;
         let next_baseline = if decision.is_baseline { open.grab_id.map(GrabId) } else { baseline };
-        remember(tx, monitor.id.0, decision.progress, next_baseline).await?;
-        delete_old_runs(tx, monitor.id.0, monitor.spec.keep).await?;
+        let later = held.with(alerts, open.id, monitor.spec.quiet.as_ref(), self.now);
+        let held = later.unwrap_or(held);
+        remember(tx, monitor.id.0, decision.progress, next_baseline, held).await?;
+        delete_old_runs(tx, monitor.id.0, monitor.spec.keep, held).await?;
         let monitor =
             Monitor { progress: decision.progress, baseline: next_baseline, last_run: Some(run.clone()), ..monitor };
-        let events = events_of(alerts).into_iter();
-        let alerts: Vec<MonitorAlert> =
-            events.map(|event| MonitorAlert { event, monitor: monitor.clone(), run: run.clone() }).collect();
-        if monitor.spec.notify.webhook {
-            for alert in &alerts {
-                self.enqueue(tx, alert).await?;
-            }
-        }
-        let has_mail = monitor.spec.notify.email && !alerts.is_empty();
-        let recipients = if has_mail { find_recipients(tx, monitor.team).await? } else { Vec::new() };
-        let team_name = if has_mail { team_name(tx, monitor.team).await? } else { String::new() };
+        let events = if later.is_some() { Vec::new() } else { events_of(alerts) };
+        let events = events.into_iter().map(|event| (event, run.clone())).collect();
+        let Sent { alerts, team_name, recipients } = alerts::send(tx, &monitor, events, self.text, self.now).await?;
         Ok(FinishedRun { monitor, run, alerts, has_run_out: false, team_name, recipients })
-    }
-
-    /// Enqueues the webhook messages of an alert.
-    async fn enqueue(&self, tx: &Tx, alert: &MonitorAlert) -> Result<()> {
-        let message = |endpoint: EndpointId| {
-            // A deterministic id: the same event of a run always gets the same one.
-            let name = [alert.event.as_str().as_bytes(), alert.run.id.0.as_bytes()].concat();
-            let id = DeliveryId(Uuid::new_v5(&endpoint.0, &name));
-            (id, (self.text)(alert, id, self.now))
-        };
-        // An app sees only the monitors that it has created.
-        let creator = alert.monitor.creator.grant();
-        let may_get = |app: Option<GrantId>| app.is_none() || app == creator;
-        enqueue_for_team(tx, alert.monitor.team, alert.event, may_get, message, self.now).await
     }
 
     /// Ends a run for which there is no credit. Only the first one is kept, so that others do not replace the history.
     async fn pause_without_credits(
         &self,
         tx: &Tx,
-        monitor: Monitor,
+        (monitor, held): (Monitor, Held),
         open: &monitor_run::Model,
         error: &RunError,
     ) -> Result<FinishedRun> {
@@ -216,7 +187,7 @@ impl FinishRun {
             ..Default::default()
         };
         if is_first {
-            delete_old_runs(tx, monitor.id.0, monitor.spec.keep).await?;
+            delete_old_runs(tx, monitor.id.0, monitor.spec.keep, held).await?;
         } else {
             monitor_run::Entity::delete_by_id(open.id).exec(tx).await?;
             change.last_run_id = Set(latest_run(tx, monitor.id.0).await?);
@@ -234,7 +205,7 @@ async fn ending_of_grab(
     tx: &Tx,
     monitor: &Monitor,
     open: &monitor_run::Model,
-    texts: Option<&TextResult>,
+    files: &FileResults,
 ) -> Result<Option<Ending>> {
     let Some(id) = open.grab_id else { return Ok(None) };
     let Some(found) = grab::Entity::find_by_id(id).one(tx).await? else {
@@ -259,24 +230,44 @@ async fn ending_of_grab(
         return Ok(Some(Ending::of(RunOutcome::First)));
     };
     let baseline = grab::read(baseline, None)?;
-    // Nothing of the text of a deleted grab is kept.
-    let texts = texts.filter(|_| grab.deleted_at.is_none() && baseline.deleted_at.is_none());
-    Ok(Some(match monitor.spec.compare.compare(&baseline, &grab, texts) {
+    // Nothing of the text and the elements of a deleted grab is kept.
+    let is_deleted = grab.deleted_at.is_some() || baseline.deleted_at.is_some();
+    let none = FileResults::default();
+    let files = if is_deleted { &none } else { files };
+    Ok(Some(match monitor.spec.compare.compare(&baseline, &grab, files) {
         None => Ending::of(RunOutcome::First),
         Some(compared) => {
             let outcome = if compared.changes.is_empty() { RunOutcome::Same } else { RunOutcome::Changed };
-            let error = compared.is_text_missing.then(|| {
-                RunError::new("text_not_compared", &"The text could not be read, so that it was not compared.")
-            });
+            let error = not_compared(&compared);
             Ending { outcome, compared, error }
         }
     }))
 }
 
+/// Why something was not compared, if so.
+fn not_compared(Compared { is_text_missing, are_elements_missing, .. }: &Compared) -> Option<RunError> {
+    let (code, what) = match (is_text_missing, are_elements_missing) {
+        (false, false) => return None,
+        (true, false) => ("text_not_compared", "The text could not be read, so that it was not compared."),
+        (false, true) => ("elements_not_compared", "The elements could not be read, so that they were not compared."),
+        (true, true) => {
+            ("text_not_compared", "The text and the elements could not be read, so that they were not compared.")
+        }
+    };
+    Some(RunError::new(code, &what))
+}
+
 /// Writes the outcome of a run.
 async fn end_run(tx: &Tx, open: &monitor_run::Model, ending: Ending, is_alerted: bool, now: Timestamp) -> Result<Run> {
     let Ending { outcome, compared, error } = ending;
-    let Compared { difference_ppm, changes, text_changes, is_text_missing: _ } = compared;
+    let Compared {
+        difference_ppm,
+        changes,
+        text_changes,
+        element_changes,
+        is_text_missing: _,
+        are_elements_missing: _,
+    } = compared;
     let (code, message) = error.map(|error| (error.code, error.message)).unzip();
     let ended = monitor_run::ActiveModel {
         id: Unchanged(open.id),
@@ -284,6 +275,7 @@ async fn end_run(tx: &Tx, open: &monitor_run::Model, ending: Ending, is_alerted:
         difference_ppm: Set(difference_ppm.map(|ppm| i32::try_from(ppm).unwrap_or(i32::MAX))),
         changes: Set(monitor_run::changes(&changes)),
         text_changes: Set(monitor_run::text_changes(&text_changes)?),
+        element_changes: Set(monitor_run::element_changes(&element_changes)?),
         alerted: Set(i16::from(is_alerted)),
         finished_at: Set(Some(now.as_ms())),
         error_code: Set(code),
@@ -295,7 +287,7 @@ async fn end_run(tx: &Tx, open: &monitor_run::Model, ending: Ending, is_alerted:
 }
 
 /// Writes what is remembered for the next run.
-async fn remember(tx: &Tx, monitor: Uuid, progress: Progress, baseline: Option<GrabId>) -> Result<()> {
+async fn remember(tx: &Tx, monitor: Uuid, progress: Progress, baseline: Option<GrabId>, held: Held) -> Result<()> {
     let Progress { differing, is_change_reported, failures, is_failure_reported } = progress;
     let count = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
     let changed = monitor::ActiveModel {
@@ -305,6 +297,9 @@ async fn remember(tx: &Tx, monitor: Uuid, progress: Progress, baseline: Option<G
         failures: Set(count(failures)),
         failure_reported: Set(i16::from(is_failure_reported)),
         baseline_grab_id: Set(baseline.map(|grab| grab.0)),
+        held_until: Set(held.until.map(Timestamp::as_ms)),
+        held_change_id: Set(held.change),
+        held_failure_id: Set(held.failure),
         ..Default::default()
     };
     changed.update(tx).await?;
@@ -324,9 +319,4 @@ async fn latest_run(tx: &Tx, monitor: Uuid) -> Result<Option<Uuid>> {
         .one(tx)
         .await?;
     Ok(latest.map(|run| run.id))
-}
-
-async fn team_name(tx: &Tx, team: TeamId) -> Result<String> {
-    let found = team::Entity::find_by_id(team.0).one(tx).await?;
-    Ok(found.map(|row| row.name).unwrap_or_default())
 }

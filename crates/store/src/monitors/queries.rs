@@ -20,6 +20,7 @@ use crate::padded::padded;
 /// Kinds of work, whose rows are set aside if they cannot be processed.
 pub(super) const DUE: &str = "monitors";
 pub(super) const RUNS: &str = "monitor_runs";
+pub(super) const HELD: &str = "monitor_alerts";
 
 /// A page of monitors.
 #[derive(Clone, Debug, PartialEq, Eq)]

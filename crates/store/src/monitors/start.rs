@@ -2,17 +2,22 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{GrabId, RunId};
-use grabd_domain::monitor::{Monitor, MonitorState, RunOutcome};
+use grabd_domain::monitor::{Monitor, MonitorState, RunError, RunOutcome};
+use sea_orm::ActiveValue::{Set, Unchanged};
 use sea_orm::sea_query::{Expr, LockType};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
 use uuid::Uuid;
 
+use super::access::has_access;
 use super::monitor_ref::read;
 use super::queries::RUNS;
 use crate::Result;
 use crate::areas::Monitors;
 use crate::database::{Transaction, Tx};
 use crate::entities::{monitor, monitor_run};
+
+/// Code of the error of a missed run.
+pub(super) const MISSED: &str = "missed";
 
 /// A run to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +26,8 @@ pub struct StartRun {
     pub run: RunId,
     /// When it was due.
     pub due_at: Timestamp,
+    /// When its start began.
+    pub claimed_at: Timestamp,
     /// The grab of the baseline.
     pub compared_to: Option<GrabId>,
     /// The monitor, without the values of secret options.
@@ -29,6 +36,22 @@ pub struct StartRun {
     pub secrets: Option<Vec<u8>>,
     /// Whether it may have been started before, so that it may have a grab that is not noted.
     pub is_repeated: bool,
+}
+
+/// When a run was due, and when its start began.
+#[derive(Clone, Copy)]
+pub(super) struct RunTimes {
+    pub(super) due_at: Timestamp,
+    pub(super) claimed_at: Timestamp,
+}
+
+/// Outcome of leasing a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Leased {
+    /// It is to be started.
+    Run(Box<StartRun>),
+    /// It is recorded as missed: the monitor was paused, or may not make captures at the moment.
+    Missed(RunId),
 }
 
 struct LeaseRun {
@@ -49,12 +72,12 @@ struct DelayRun {
 }
 
 impl Monitors<'_> {
-    /// Leases a run that has no grab, until `until`. `None` if another process has leased it, or if it has one now. A run that
-    /// cannot be processed is set aside.
+    /// Leases a run that has no grab, until `until`. `None` if another process has leased it, or if it has one now. If the monitor
+    /// may make no captures any more, the run is missed. A run that cannot be processed is set aside.
     ///
     /// # Errors
     /// Errors of the database as a whole.
-    pub async fn lease_run(self, run: RunId, now: Timestamp, until: Timestamp) -> Result<Option<StartRun>> {
+    pub async fn lease_run(self, run: RunId, now: Timestamp, until: Timestamp) -> Result<Option<Leased>> {
         let leased = self.store.database.write(LeaseRun { run, now, until }).await;
         Ok(self.store.set_aside.unless_row_fails(RUNS, &run.0, now, leased)?.flatten())
     }
@@ -80,12 +103,12 @@ impl Monitors<'_> {
 pub(super) async fn start_of(
     tx: &Tx,
     run: RunId,
-    due_at: Timestamp,
+    RunTimes { due_at, claimed_at }: RunTimes,
     compared_to: Option<GrabId>,
     row: &monitor::Model,
 ) -> Result<StartRun> {
     let monitor = read(tx, row).await?;
-    Ok(StartRun { run, due_at, compared_to, monitor, secrets: row.secrets.clone(), is_repeated: false })
+    Ok(StartRun { run, due_at, claimed_at, compared_to, monitor, secrets: row.secrets.clone(), is_repeated: false })
 }
 
 /// Locks the monitor of a run, and then the run, if it is open.
@@ -107,23 +130,45 @@ pub(super) async fn lock_open_run(tx: &Tx, run: RunId) -> Result<Option<(monitor
 }
 
 impl Transaction for LeaseRun {
-    type Outcome = Option<StartRun>;
+    type Outcome = Option<Leased>;
     const KEEPS_ACCESS: bool = true;
 
-    async fn apply(&self, tx: &Tx) -> Result<Option<StartRun>> {
+    async fn apply(&self, tx: &Tx) -> Result<Option<Leased>> {
         let Some((monitor, run)) = lock_open_run(tx, self.run).await? else { return Ok(None) };
         if run.grab_id.is_some() || run.check_at.is_none_or(|at| at > self.now.as_ms()) {
             return Ok(None);
+        }
+        let is_paused = monitor::read_state(monitor.state)? == MonitorState::Paused;
+        if is_paused || !has_access(tx, &monitor, self.now).await? {
+            miss(tx, &run, self.now).await?;
+            return Ok(Some(Leased::Missed(self.run)));
         }
         monitor_run::Entity::update_many()
             .col_expr(monitor_run::Column::CheckAt, Expr::value(self.until.as_ms()))
             .filter(monitor_run::Column::Id.eq(run.id))
             .exec(tx)
             .await?;
-        let (due_at, compared_to) = (Timestamp::from_ms(run.due_at), run.compared_to.map(GrabId));
-        let start = start_of(tx, self.run, due_at, compared_to, &monitor).await?;
-        Ok(Some(StartRun { is_repeated: true, ..start }))
+        let times = RunTimes { due_at: Timestamp::from_ms(run.due_at), claimed_at: Timestamp::from_ms(run.claimed_at) };
+        let start = start_of(tx, self.run, times, run.compared_to.map(GrabId), &monitor).await?;
+        Ok(Some(Leased::Run(Box::new(StartRun { is_repeated: true, ..start }))))
     }
+}
+
+/// Ends a run whose monitor may make no captures any more.
+async fn miss(tx: &Tx, run: &monitor_run::Model, now: Timestamp) -> Result<()> {
+    let message = "The monitor was paused, or had no access, before the capture was created.";
+    let RunError { code, message } = RunError::new(MISSED, &message);
+    let ended = monitor_run::ActiveModel {
+        id: Unchanged(run.id),
+        outcome: Set(monitor_run::outcome(RunOutcome::Missed)),
+        finished_at: Set(Some(now.as_ms())),
+        error_code: Set(Some(code)),
+        error_message: Set(Some(message)),
+        check_at: Set(None),
+        ..Default::default()
+    };
+    ended.update(tx).await?;
+    Ok(())
 }
 
 impl Transaction for AttachGrab {

@@ -28,6 +28,7 @@ mod list;
 mod list_plans;
 mod low_balance;
 mod model;
+mod monitor_alerts;
 mod monitor_model;
 mod monitors;
 mod nodes;

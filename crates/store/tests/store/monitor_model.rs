@@ -9,11 +9,11 @@ use futures::future::join;
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{GrabId, MonitorId, RunId, TeamId};
-use grabd_domain::monitor::{MonitorChange, MonitorState, Run, RunError, RunOutcome};
+use grabd_domain::monitor::{FileResults, MonitorChange, MonitorState, Run, RunError, RunOutcome};
 use grabd_store::Store;
 use grabd_store::accounts::NewTeam;
 use grabd_store::monitors::{
-    ChangeOutcome, Claimed, CreateMonitorOutcome, MonitorRef, MonitorUpdate, RunResult, StartRun,
+    ChangeOutcome, Claimed, CreateMonitorOutcome, Leased, MonitorRef, MonitorUpdate, RunResult, StartRun,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -108,8 +108,10 @@ impl Model<'_> {
                 }
             };
             assert!(one.is_none() || other.is_none(), "two processes start {run}");
-            if let Some(start) = one.or(other) {
-                self.start(&start, crash).await;
+            match one.or(other) {
+                Some(Leased::Run(start)) => self.start(&start, crash).await,
+                // The monitor was paused.
+                Some(Leased::Missed(_)) | None => {}
             }
         }
         for monitor in monitors.due(now, MAX_ROWS).await.unwrap() {
@@ -161,7 +163,7 @@ impl Model<'_> {
         for run in self.runs().await {
             let result = match (run.grab, fails) {
                 // The grabs of this test are not in the table, as if a retention had deleted them.
-                (Some(_), false) => RunResult::Grab(None),
+                (Some(_), false) => RunResult::Grab(FileResults::default()),
                 (None, true) => RunResult::Failed(RunError::new("bad_request", &"It was refused.")),
                 (Some(_), true) | (None, false) => continue,
             };

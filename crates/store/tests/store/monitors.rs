@@ -9,14 +9,14 @@ use grabd_domain::credentials::{Environment, Principal};
 use grabd_domain::grabs::{Class, Difference, RenderMetadata};
 use grabd_domain::ids::{DeliveryId, GrabId, GrantId, KeyId, MonitorId, RunId, TeamId};
 use grabd_domain::monitor::{
-    Baseline, Change, Compare, Monitor, MonitorChange, MonitorRequest, MonitorSpec, MonitorState, Run, RunError,
-    RunOutcome, TextChange, TextCompare, TextResult,
+    Baseline, Change, Compare, FileResult, FileResults, Monitor, MonitorChange, MonitorRequest, MonitorSpec,
+    MonitorState, Phase, Run, RunError, RunOutcome, TextChange, TextCompare,
 };
 use grabd_domain::webhooks::Event;
 use grabd_store::grabs::{Completion, FailureSource};
 use grabd_store::monitors::{
-    AcceptOutcome, ChangeOutcome, Claimed, CreateMonitorOutcome, FinishedRun, MonitorAlert, MonitorRef, MonitorUpdate,
-    NewMonitor, RunResult, StartRun,
+    AcceptOutcome, ChangeOutcome, Claimed, CreateMonitorOutcome, FinishedRun, Leased, MonitorAlert, MonitorRef,
+    MonitorUpdate, NewMonitor, RunResult, StartRun,
 };
 
 use crate::harness::{NOW, TestDb, completion, facts, failing, on_both};
@@ -41,6 +41,7 @@ pub(crate) fn new_monitor(id: MonitorId, team: TeamId, spec: MonitorSpec) -> New
         creator: Principal::Key(KeyId(id.0)),
         spec,
         secrets: None,
+        phase: Phase(0),
         limit: 50,
         kept_limit: 5000,
         now: NOW,
@@ -51,22 +52,22 @@ pub(crate) fn text(alert: &MonitorAlert, _: DeliveryId, _: Timestamp) -> String 
     format!("{} {}", alert.event.as_str(), alert.run.outcome.as_str())
 }
 
-fn target(monitor: &Monitor) -> MonitorRef {
+pub(crate) fn target(monitor: &Monitor) -> MonitorRef {
     MonitorRef { team: monitor.team, environment: monitor.environment, grant: None, monitor: monitor.id }
 }
 
-async fn created(db: &TestDb, team: TeamId, change: impl FnOnce(&mut MonitorSpec)) -> Monitor {
+pub(crate) async fn created(db: &TestDb, team: TeamId, change: impl FnOnce(&mut MonitorSpec)) -> Monitor {
     let new = new_monitor(MonitorId(db.id()), team, spec(change));
     let created = db.store.monitors().create(new).await.unwrap();
     let CreateMonitorOutcome::Created(monitor) = created else { panic!("{created:?}") };
     *monitor
 }
 
-async fn find(db: &TestDb, monitor: &Monitor) -> Monitor {
+pub(crate) async fn find(db: &TestDb, monitor: &Monitor) -> Monitor {
     db.store.monitors().find(target(monitor)).await.unwrap().unwrap()
 }
 
-async fn runs(db: &TestDb, monitor: &Monitor) -> Vec<Run> {
+pub(crate) async fn runs(db: &TestDb, monitor: &Monitor) -> Vec<Run> {
     db.store.monitors().list_runs(monitor.id, None, 100).await.unwrap().unwrap().runs
 }
 
@@ -93,19 +94,30 @@ async fn attached(db: &TestDb, team: TeamId, run: RunId, now: Timestamp) -> Grab
 
 /// How the grab of a run ends.
 #[derive(Clone, Copy)]
-enum End {
+pub(crate) enum End {
     /// It is done, with this difference in millionths.
     Done(u32),
     Failed,
 }
 
 /// Runs a monitor that is due.
-async fn run(db: &TestDb, monitor: &Monitor, now: Timestamp, end: End) -> FinishedRun {
-    run_with(db, monitor, now, end, None).await
+pub(crate) async fn run(db: &TestDb, monitor: &Monitor, now: Timestamp, end: End) -> FinishedRun {
+    run_with(db, monitor, now, end, FileResults::default()).await
 }
 
-/// Runs a monitor that is due, with this result for the texts.
-async fn run_with(db: &TestDb, monitor: &Monitor, now: Timestamp, end: End, texts: Option<TextResult>) -> FinishedRun {
+/// The results of a comparison of texts only.
+fn texts(result: FileResult<TextChange>) -> FileResults {
+    FileResults { texts: Some(result), ..FileResults::default() }
+}
+
+/// Runs a monitor that is due, with these results for the files.
+pub(crate) async fn run_with(
+    db: &TestDb,
+    monitor: &Monitor,
+    now: Timestamp,
+    end: End,
+    files: FileResults,
+) -> FinishedRun {
     let StartRun { run, compared_to, .. } = start(db, monitor, now).await;
     let grab = attached(db, monitor.team, run, now).await;
     assert_eq!(db.store.monitors().ended_runs(now, 9).await.unwrap(), []);
@@ -122,14 +134,14 @@ async fn run_with(db: &TestDb, monitor: &Monitor, now: Timestamp, end: End, text
         }
     }
     assert_eq!(db.store.monitors().ended_runs(now, 9).await.unwrap(), [run]);
-    let result = RunResult::Grab(texts);
+    let result = RunResult::Grab(files);
     let finished = db.store.monitors().finish_run(run, result.clone(), now, text).await.unwrap().unwrap();
     assert_eq!(db.store.monitors().finish_run(run, result, now, text).await.unwrap(), None, "a second time");
     finished
 }
 
 /// The events of the alerts of a run.
-fn events(finished: &FinishedRun) -> Vec<&'static str> {
+pub(crate) fn events(finished: &FinishedRun) -> Vec<&'static str> {
     finished.alerts.iter().map(|alert| alert.event.as_str()).collect()
 }
 
@@ -186,8 +198,9 @@ on_both! {
         assert_eq!(db.store.monitors().unstarted_runs(over, 9).await.unwrap(), [started.run]);
         let leases = (0..8).map(|_| db.store.monitors().lease_run(started.run, over, over + LEASE));
         let leased: Vec<_> = join_all(leases).await.into_iter().filter_map(Result::unwrap).collect();
-        assert_eq!(leased.iter().map(|again| (again.run, again.due_at)).collect::<Vec<_>>(), [(started.run, NOW)]);
-        assert!(!started.is_repeated && leased[0].is_repeated);
+        let [Leased::Run(again)] = leased.as_slice() else { panic!("{leased:?}") };
+        assert_eq!((again.run, again.due_at, again.claimed_at), (started.run, NOW, NOW));
+        assert!(!started.is_repeated && again.is_repeated);
 
         db.store.monitors().delay_run(started.run, over + HOUR).await.unwrap();
         assert_eq!(db.store.monitors().unstarted_runs(over + LEASE, 9).await.unwrap(), []);
@@ -240,20 +253,20 @@ on_both! {
         assert_eq!(find(db, &monitor).await.spec.compare, monitor.spec.compare);
         run(db, &monitor, NOW, End::Done(0)).await;
         let line = TextChange { before: Some("a".to_owned()), after: None };
-        let changed = || Some(TextResult::Compared(vec![line.clone()]));
+        let changed = || texts(FileResult::Compared(vec![line.clone()]));
         let first = run_with(db, &monitor, NOW + HOUR, End::Done(0), changed()).await;
         assert_eq!((first.run.outcome, &first.run.changes), (RunOutcome::Changed, &vec![Change::Text]));
         assert_eq!(first.run.text_changes, std::slice::from_ref(&line));
         assert_eq!(runs(db, &monitor).await[0], first.run);
 
-        let unread = run_with(db, &monitor, NOW + HOUR * 2, End::Done(0), Some(TextResult::Unread)).await;
+        let unread = run_with(db, &monitor, NOW + HOUR * 2, End::Done(0), texts(FileResult::Unread)).await;
         assert_eq!((unread.run.outcome, events(&unread)), (RunOutcome::Same, vec![]));
         assert_eq!(unread.run.error.map(|error| error.code).as_deref(), Some("text_not_compared"));
         let second = run_with(db, &monitor, NOW + HOUR * 3, End::Done(0), changed()).await;
         assert_eq!(events(&second), ["monitor.changed"], "the count goes on");
 
         let baseline = second.monitor.baseline;
-        let replaced = run_with(db, &monitor, NOW + HOUR * 4, End::Done(0), Some(TextResult::NoBaseline)).await;
+        let replaced = run_with(db, &monitor, NOW + HOUR * 4, End::Done(0), texts(FileResult::NoBaseline)).await;
         assert_eq!((replaced.run.outcome, replaced.run.compared_to), (RunOutcome::First, baseline));
         assert_eq!(replaced.monitor.baseline, replaced.run.grab);
 
@@ -343,7 +356,7 @@ on_both! {
         let difference = Difference { compared_to: open.compared_to.unwrap(), changed_ppm: 5000, regions: Vec::new() };
         let metadata = RenderMetadata { difference: Some(difference), ..facts() };
         db.store.grabs().complete(Completion { metadata, ..completion(&leased) }).await.unwrap().unwrap();
-        let outdated = db.store.monitors().finish_run(open.run, RunResult::Grab(None), now, text).await.unwrap().unwrap();
+        let outdated = db.store.monitors().finish_run(open.run, RunResult::Grab(FileResults::default()), now, text).await.unwrap().unwrap();
         assert_eq!((outdated.run.outcome, events(&outdated)), (RunOutcome::Changed, vec![]));
         assert_eq!(find(db, &monitor).await.baseline, changed.run.grab);
     }
@@ -374,7 +387,7 @@ on_both! {
         attached(db, team, open.run, now).await;
         let leased = db.store.grabs().lease(db.lease_request(Class::Async, 1, NOW)).await.unwrap().pop().unwrap();
         db.store.grabs().complete(completion(&leased)).await.unwrap().unwrap();
-        let ended = db.store.monitors().finish_run(open.run, RunResult::Grab(None), now, text).await.unwrap().unwrap();
+        let ended = db.store.monitors().finish_run(open.run, RunResult::Grab(FileResults::default()), now, text).await.unwrap().unwrap();
         assert_eq!((ended.run.outcome, ended.monitor.baseline), (RunOutcome::First, same.run.grab));
     }
 
@@ -467,6 +480,51 @@ on_both! {
         }
         assert_eq!(db.store.monitors().find(target(&monitor)).await.unwrap(), None);
         assert_eq!(runs(db, &monitor).await, []);
+    }
+
+    async fn run_of_a_monitor_that_was_paused_before_its_capture_was_created_is_missed(db) {
+        let team = db.team(9).await;
+        let monitor = created(db, team, |_| ()).await;
+        let interrupted = start(db, &monitor, NOW).await.run;
+        let change = MonitorChange { is_paused: Some(true), ..MonitorChange::default() };
+        let update = MonitorUpdate { target: target(&monitor), change, secrets: None, kept_limit: 5000, now: NOW };
+        db.store.monitors().change(update).await.unwrap();
+        let over = NOW + LEASE;
+        let leased = db.store.monitors().lease_run(interrupted, over, over + LEASE).await.unwrap();
+        assert_eq!(leased, Some(Leased::Missed(interrupted)));
+        let missed = &runs(db, &monitor).await[0];
+        assert_eq!((missed.outcome, missed.finished_at, missed.grab), (RunOutcome::Missed, Some(over), None));
+        assert_eq!(missed.error.as_ref().unwrap().code, "missed");
+        assert_eq!(db.store.monitors().unstarted_runs(over + LEASE, 9).await.unwrap(), []);
+
+        // The same after the team was suspended.
+        let other = created(db, team, |_| ()).await;
+        let interrupted = start(db, &other, NOW).await.run;
+        db.store.accounts().suspend_team(team, "A reason", NOW).await.unwrap();
+        let leased = db.store.monitors().lease_run(interrupted, over, over + LEASE).await.unwrap();
+        assert_eq!(leased, Some(Leased::Missed(interrupted)));
+    }
+
+    async fn runs_after_the_first_have_the_delay_of_the_monitor(db) {
+        let new = NewMonitor { phase: Phase(1000), ..new_monitor(MonitorId(db.id()), db.team(9).await, spec(|_| ())) };
+        let CreateMonitorOutcome::Created(monitor) = db.store.monitors().create(new).await.unwrap() else {
+            panic!("not created")
+        };
+        let delay = Duration::from_secs(300);
+        assert_eq!(monitor.next_run_at, Some(NOW), "the first one is at once");
+        run(db, &monitor, NOW, End::Done(0)).await;
+        assert_eq!(find(db, &monitor).await.next_run_at, Some(NOW + HOUR + delay));
+        let second = run(db, &monitor, NOW + HOUR + delay, End::Done(0)).await;
+        assert_eq!((second.run.due_at, second.run.outcome), (NOW + HOUR + delay, RunOutcome::Same));
+        assert_eq!(find(db, &monitor).await.next_run_at, Some(NOW + HOUR * 2 + delay), "the delay does not grow");
+        let switch = async |is_paused| {
+            let change = MonitorChange { is_paused: Some(is_paused), ..MonitorChange::default() };
+            let update = MonitorUpdate { target: target(&monitor), change, secrets: None, kept_limit: 5000, now: NOW };
+            db.store.monitors().change(update).await.unwrap()
+        };
+        switch(true).await;
+        switch(false).await;
+        assert_eq!(find(db, &monitor).await.next_run_at, Some(NOW + HOUR + delay));
     }
 
     async fn monitors_of_a_suspended_team_make_no_runs(db) {

@@ -6,7 +6,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::Fault;
-use grabd_domain::capture::BlockedContent;
+use grabd_domain::capture::{BlockedContent, Tolerance};
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, Grab};
 use grabd_engine::grabs::{self, CreateRequest, CreateResult};
@@ -143,6 +143,7 @@ async fn create(web: &Web, at: &TeamContext, input: &Form) -> Result<Result<Grab
     let caller = at.team_member.admit(&web.core, environment).await?;
     let create = CreateRequest {
         capture: options::request(input),
+        tolerance: Tolerance::default(),
         class: Class::Async,
         idempotency_key: Some(input.get(IDEMPOTENCY_FIELD).to_owned()),
         may_read: true,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use grabd_domain::Fault;
+use grabd_domain::capture::Tolerance;
 use grabd_domain::grabs::{Class, Grab};
 use grabd_engine::grabs::{self, CreateRequest, CreateResult};
 use http::StatusCode;
@@ -47,6 +48,7 @@ async fn create(
 ) -> Result<Result<Grab, Refusal>, Problem> {
     let create = CreateRequest {
         capture: options::request(input),
+        tolerance: Tolerance::default(),
         class: Class::Async,
         idempotency_key: Some(once.to_owned()),
         may_read: true,

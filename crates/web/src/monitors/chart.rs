@@ -130,6 +130,7 @@ mod tests {
             difference_ppm,
             changes: Vec::new(),
             text_changes: Vec::new(),
+            element_changes: Vec::new(),
             is_alerted: false,
             finished_at: None,
             error: None,

@@ -1,10 +1,11 @@
 //! The form fields of a monitor: rendering, parsing and error messages. The options of its capture are those of `grabs/options`.
 
 use grabd_domain::Fault;
+use grabd_domain::capture::Rectangle;
 use grabd_domain::faults::Field;
 use grabd_domain::monitor::{
-    Baseline, CRON_CHARS, CompareRequest, Every, ImageCompareRequest, KEEP, MAX_PATTERNS, Monitor, MonitorRequest,
-    NAME_CHARS, NotifyRequest, PATTERN_CHARS, Schedule, TextCompareRequest,
+    Baseline, CRON_CHARS, CompareRequest, Every, ImageCompareRequest, KEEP, MAX_PATTERNS, MAX_REGION_PX, Monitor,
+    MonitorRequest, NAME_CHARS, NotifyRequest, PATTERN_CHARS, Quiet, QuietRequest, Schedule, TextCompareRequest,
 };
 
 use super::view::every_text;
@@ -17,15 +18,20 @@ const CRON: &str = "cron";
 const TIME_ZONE: &str = "time_zone";
 const THRESHOLD: &str = "threshold";
 const IGNORE: &str = "ignore";
+const MIN_REGION: &str = "min_region_px";
 const COMPARE_IMAGE: &str = "compare_image";
 const COMPARE_STATUS: &str = "compare_status";
 const COMPARE_TEXT: &str = "compare_text";
+const COMPARE_ELEMENTS: &str = "compare_elements";
 const IGNORE_PATTERNS: &str = "ignore_patterns";
 const BASELINE: &str = "baseline";
 const ALERT_AFTER: &str = "alert_after";
 const NOTIFY_WEBHOOK: &str = "notify_webhook";
 const NOTIFY_EMAIL: &str = "notify_email";
 const KEEP_RUNS: &str = "keep";
+const QUIET_FROM: &str = "quiet_from";
+const QUIET_TO: &str = "quiet_to";
+const QUIET_ZONE: &str = "quiet_zone";
 
 /// The value of the interval if a cron expression is used.
 const BY_CRON: &str = "cron";
@@ -49,8 +55,10 @@ pub(super) struct Fields {
     pub(super) compare_image: Check,
     pub(super) threshold: Text,
     pub(super) ignore: Text,
+    pub(super) min_region: Text,
     pub(super) compare_status: Check,
     pub(super) compare_text: Check,
+    pub(super) compare_elements: Check,
     pub(super) ignore_patterns: Text,
     pub(super) compare_error: Option<String>,
     pub(super) baseline: Select,
@@ -58,6 +66,9 @@ pub(super) struct Fields {
     pub(super) notify_webhook: Check,
     pub(super) notify_email: Check,
     pub(super) keep: Text,
+    pub(super) quiet_from: Text,
+    pub(super) quiet_to: Text,
+    pub(super) quiet_zone: Text,
 }
 
 /// A field with one of some values.
@@ -101,7 +112,14 @@ pub(super) fn form_of(monitor: &Monitor) -> Form {
     let capture = Form::parse(options::to_query(&spec.capture, monitor.environment).as_bytes());
     let image = spec.compare.image.as_ref();
     let threshold = image.map_or(String::new(), |image| (f64::from(image.threshold_ppm) / 10_000.0).to_string());
-    let ignore = image.map_or(String::new(), |image| image.ignore.join("\n"));
+    let ignore = image.map_or(String::new(), |image| {
+        let areas = image.ignore_areas.iter().map(Rectangle::to_text);
+        image.ignore.iter().cloned().chain(areas).collect::<Vec<_>>().join("\n")
+    });
+    let min_region = image.map(|image| image.min_region_px).filter(|pixels| *pixels > 0);
+    let min_region = min_region.map_or(String::new(), |pixels| pixels.to_string());
+    let quiet = spec.quiet.as_ref();
+    let (quiet_from, quiet_to) = (quiet.map_or(String::new(), Quiet::from), quiet.map_or(String::new(), Quiet::to));
     let patterns = spec.compare.text.as_ref().map_or(String::new(), |text| text.ignore_patterns.join("\n"));
     let (every, cron, zone) = match &spec.schedule {
         Schedule::Every(every) => (every.to_string(), String::new(), ""),
@@ -115,15 +133,20 @@ pub(super) fn form_of(monitor: &Monitor) -> Form {
         (TIME_ZONE, zone),
         (THRESHOLD, threshold.as_str()),
         (IGNORE, ignore.as_str()),
+        (MIN_REGION, min_region.as_str()),
         (IGNORE_PATTERNS, patterns.as_str()),
         (BASELINE, spec.compare.baseline.as_str()),
         (ALERT_AFTER, alert_after.as_str()),
         (KEEP_RUNS, keep.as_str()),
+        (QUIET_FROM, quiet_from.as_str()),
+        (QUIET_TO, quiet_to.as_str()),
+        (QUIET_ZONE, quiet.map_or("", Quiet::zone_name)),
     ];
     let checks = [
         (COMPARE_IMAGE, image.is_some()),
         (COMPARE_STATUS, spec.compare.status),
         (COMPARE_TEXT, spec.compare.text.is_some()),
+        (COMPARE_ELEMENTS, spec.compare.elements),
         (NOTIFY_WEBHOOK, spec.notify.webhook),
         (NOTIFY_EMAIL, spec.notify.email),
     ];
@@ -181,11 +204,23 @@ impl Fields {
             ignore: text(
                 IGNORE,
                 "Ignored elements",
-                "CSS selectors, one on each line. These elements are not shown in the captures.".to_owned(),
+                "CSS selectors, one on each line. These elements are not shown in the captures. A line can also be a part of \
+                 the image, as x,y,width,height."
+                    .to_owned(),
                 IGNORE_CHARS,
             ),
+            min_region: Text {
+                input_mode: "numeric",
+                ..text(
+                    MIN_REGION,
+                    "Smallest region",
+                    format!("Pixels of the image, up to {MAX_REGION_PX}. Smaller regions that differ do not count."),
+                    7,
+                )
+            },
             compare_status: check(COMPARE_STATUS, "The HTTP status"),
             compare_text: check(COMPARE_TEXT, "The text"),
+            compare_elements: check(COMPARE_ELEMENTS, "Links, buttons and fields with a name"),
             ignore_patterns: text(
                 IGNORE_PATTERNS,
                 "Ignored text",
@@ -199,6 +234,25 @@ impl Fields {
             notify_webhook: check(NOTIFY_WEBHOOK, "By webhook"),
             notify_email: check(NOTIFY_EMAIL, "By e-mail to the recipients of the team’s alerts"),
             keep: Text { input_mode: "numeric", ..text(KEEP_RUNS, "Runs to keep", keep, 4) },
+            quiet_from: Text {
+                placeholder: "22:00",
+                ..text(
+                    QUIET_FROM,
+                    "No alerts from",
+                    "Optional. Alerts of this time are sent when it is over.".to_owned(),
+                    5,
+                )
+            },
+            quiet_to: Text { placeholder: "07:00", ..text(QUIET_TO, "No alerts until", "It may be on the next day.".to_owned(), 5) },
+            quiet_zone: Text {
+                placeholder: "Europe/Vienna",
+                ..text(
+                    QUIET_ZONE,
+                    "Time zone of both",
+                    "That of the schedule is the default.".to_owned(),
+                    TIME_ZONE_CHARS,
+                )
+            },
         }
     }
 }
@@ -274,7 +328,10 @@ pub(super) fn request(input: &Form) -> MonitorRequest {
         }
         number
     };
-    let (alert_after, keep) = (number(ALERT_AFTER), number(KEEP_RUNS));
+    let (alert_after, keep, min_region_px) = (number(ALERT_AFTER), number(KEEP_RUNS), number(MIN_REGION));
+    if let Some((name, _)) = unparsed.iter_mut().find(|(name, _)| name == MIN_REGION) {
+        "compare.image.min_region_px".clone_into(name);
+    }
     let threshold = given(THRESHOLD).map(|text| (text.replace(',', ".").parse::<f64>(), text));
     let threshold_ratio = match threshold {
         Some((Ok(percent), _)) => Some(percent / 100.0),
@@ -286,8 +343,13 @@ pub(super) fn request(input: &Form) -> MonitorRequest {
     };
     let is_set = |name: &str| input.get(name) == "true";
     let lines = input.get(IGNORE).lines().map(str::trim).filter(|line| !line.is_empty());
-    let image = is_set(COMPARE_IMAGE)
-        .then(|| ImageCompareRequest { threshold_ratio, ignore: lines.map(str::to_owned).collect() });
+    let (areas, selectors): (Vec<&str>, Vec<&str>) = lines.partition(|line| area(line).is_some());
+    let image = is_set(COMPARE_IMAGE).then(|| ImageCompareRequest {
+        threshold_ratio,
+        ignore: selectors.into_iter().map(str::to_owned).collect(),
+        ignore_areas: areas.into_iter().filter_map(area).collect(),
+        min_region_px,
+    });
     let patterns = input.get(IGNORE_PATTERNS).lines().filter(|line| !line.trim().is_empty());
     let text =
         is_set(COMPARE_TEXT).then(|| TextCompareRequest { ignore_patterns: patterns.map(str::to_owned).collect() });
@@ -299,12 +361,36 @@ pub(super) fn request(input: &Form) -> MonitorRequest {
         // An empty one is an error that names the field.
         cron: is_by_cron.then(|| given(CRON).unwrap_or_default()),
         time_zone: given(TIME_ZONE).filter(|_| is_by_cron),
-        compare: Some(CompareRequest { image, status: Some(is_set(COMPARE_STATUS)), text, baseline: given(BASELINE) }),
+        compare: Some(CompareRequest {
+            image,
+            status: Some(is_set(COMPARE_STATUS)),
+            text,
+            elements: Some(is_set(COMPARE_ELEMENTS)),
+            baseline: given(BASELINE),
+        }),
         alert_after,
         notify: Some(NotifyRequest { webhook: Some(is_set(NOTIFY_WEBHOOK)), email: Some(is_set(NOTIFY_EMAIL)) }),
         keep,
+        quiet: Some(quiet(input)),
         paused: None,
         unparsed,
+    }
+}
+
+/// The quiet hours. Without any of both times there are none, whatever the time zone is.
+fn quiet(input: &Form) -> QuietRequest {
+    let given = |name: &str| Some(input.get(name).trim().to_owned()).filter(|text| !text.is_empty());
+    let (from, to) = (given(QUIET_FROM), given(QUIET_TO));
+    let has_time = from.is_some() || to.is_some();
+    QuietRequest { from, to, time_zone: given(QUIET_ZONE).filter(|_| has_time) }
+}
+
+/// A part of the image, as `x,y,width,height`. `None` for anything else, such as a selector.
+fn area(line: &str) -> Option<Rectangle> {
+    let numbers: Option<Vec<i64>> = line.split(',').map(|number| number.trim().parse().ok()).collect();
+    match numbers?.as_slice() {
+        &[x, y, width, height] => Some(Rectangle { x, y, width, height }),
+        _ => None,
     }
 }
 
@@ -313,10 +399,12 @@ pub(super) fn request(input: &Form) -> MonitorRequest {
 pub(super) fn comparison_error(input: &Form) -> Option<FieldError> {
     let is_set = |name: &str| input.get(name) == "true";
     let is_unused = |ignored: &str, compared: &str| !input.get(ignored).trim().is_empty() && !is_set(compared);
-    let (field, message) = if ![COMPARE_IMAGE, COMPARE_STATUS, COMPARE_TEXT].into_iter().any(is_set) {
-        (COMPARE_IMAGE, "Choose what is compared: the image, the HTTP status or the text.")
+    let (field, message) = if ![COMPARE_IMAGE, COMPARE_STATUS, COMPARE_TEXT, COMPARE_ELEMENTS].into_iter().any(is_set) {
+        (COMPARE_IMAGE, "Choose what is compared: the image, the HTTP status, the text or the elements.")
     } else if is_unused(IGNORE, COMPARE_IMAGE) {
         (IGNORE, "The ignored elements must be empty if the image is not compared.")
+    } else if is_unused(MIN_REGION, COMPARE_IMAGE) {
+        (MIN_REGION, "The smallest region must be empty if the image is not compared.")
     } else if is_unused(IGNORE_PATTERNS, COMPARE_TEXT) {
         (IGNORE_PATTERNS, "The ignored text must be empty if the text is not compared.")
     } else {
@@ -355,6 +443,11 @@ fn own_error(field: &Field) -> Option<FieldError> {
             return Some(FieldError { field: "", message });
         }
         ("compare", Some("image.ignore")) => (IGNORE, "The ignored elements"),
+        ("compare", Some("image.min_region_px")) => (MIN_REGION, "The smallest region"),
+        ("quiet", Some("to")) => (QUIET_TO, "The end of the time without alerts"),
+        ("quiet", Some("time_zone")) => (QUIET_ZONE, "The time zone"),
+        ("quiet", _) => (QUIET_FROM, "The begin of the time without alerts"),
+        ("compare", Some("elements")) => (COMPARE_IMAGE, "The elements"),
         ("compare", Some("text.ignore_patterns")) => (IGNORE_PATTERNS, "The ignored text"),
         ("compare", Some("text")) => (COMPARE_IMAGE, "The text"),
         ("compare", Some("baseline")) => (BASELINE, "The capture to compare with"),
@@ -397,6 +490,15 @@ mod tests {
         assert_eq!((image.threshold_ppm, image.ignore), (1000, vec![".ad".to_owned(), ".clock".to_owned()]));
         assert_eq!((spec.notify.webhook, spec.notify.email, spec.compare.status), (false, true, false));
         assert!(matches!(spec.schedule, Schedule::Every(_)));
+        let quiet =
+            "&ignore=.ad%0D%0A0,10,300,20&min_region_px=400&quiet_from=22:00&quiet_to=07:00&compare_elements=true";
+        let spec = parse(&format!("{VALID}{quiet}")).unwrap();
+        let image = spec.compare.image.unwrap();
+        let area = Rectangle { x: 0, y: 10, width: 300, height: 20 };
+        assert_eq!((image.ignore, image.ignore_areas), (vec![".ad".to_owned()], vec![area]));
+        assert_eq!((image.min_region_px, spec.compare.elements), (400, true));
+        assert_eq!(spec.quiet.map(|quiet| (quiet.from(), quiet.zone_name())), Some(("22:00".to_owned(), "UTC")));
+        assert_eq!(parse(&format!("{VALID}&quiet_zone=Europe/Vienna")).unwrap().quiet, None);
         let cron = "url=example.com&every=cron&cron=0+8+*+*+1-5&time_zone=Europe/Vienna&compare_status=true";
         let spec = parse(cron).unwrap();
         assert_eq!((spec.compare.image, spec.compare.status), (None, true));
@@ -419,6 +521,11 @@ mod tests {
                 "must be at most 20 regular",
             ),
             ("url=example.com&every=1d&compare_text=true&mask=.a", COMPARE_IMAGE, "left out where mask is used"),
+            ("url=example.com&every=1d&compare_image=true&min_region_px=x", MIN_REGION, "from 0 to 1000000"),
+            ("url=example.com&every=1d&compare_image=true&ignore=1,2,0,4", IGNORE, "width"),
+            ("url=example.com&every=1d&compare_image=true&quiet_from=22:00", QUIET_TO, "a time of day"),
+            ("url=example.com&every=1d&compare_image=true&quiet_to=7", QUIET_FROM, "a time of day"),
+            ("url=example.com&every=1d&compare_elements=true&mask=.a", COMPARE_IMAGE, "left out where mask is used"),
             ("url=example.com&every=1d&compare_image=true&keep=0", KEEP_RUNS, "from 1 to 1000; it was 0"),
             ("url=example.com&every=1d&compare_image=true&keep=many", KEEP_RUNS, "it was \"many\""),
             ("url=example.com&every=1d&compare_image=true&width=1", "width", "Width must be"),
@@ -434,6 +541,8 @@ mod tests {
             (VALID, None),
             ("compare_image=true&ignore=.ad", None),
             ("compare_text=true&ignore_patterns=a", None),
+            ("compare_elements=true", None),
+            ("compare_text=true&min_region_px=5", Some(MIN_REGION)),
             ("compare_status=true&ignore=%0D%0A&ignore_patterns=+", None),
             ("every=1d&ignore=.ad", Some(COMPARE_IMAGE)),
             ("compare_text=true&ignore=.ad", Some(IGNORE)),

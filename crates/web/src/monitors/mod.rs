@@ -6,8 +6,11 @@ pub(crate) mod change;
 mod chart;
 pub(crate) mod create;
 pub(crate) mod delete;
+pub(crate) mod feed;
+pub(crate) mod feed_address;
 mod fields;
 mod form_page;
+pub(crate) mod history;
 pub(crate) mod list;
 pub(crate) mod show;
 pub(crate) mod switch;
@@ -39,6 +42,16 @@ pub(crate) const PAUSE: &str = "/teams/{team}/monitors/{monitor}/pause";
 pub(crate) const RESUME: &str = "/teams/{team}/monitors/{monitor}/resume";
 /// Makes a capture the baseline.
 pub(crate) const ACCEPT: &str = "/teams/{team}/monitors/{monitor}/accept";
+/// The history of a monitor as an archive.
+pub(crate) const HISTORY: &str = "/teams/{team}/monitors/{monitor}/history.zip";
+/// Creates the addresses of the feed and the badge.
+pub(crate) const FEED: &str = "/teams/{team}/monitors/{monitor}/feed";
+/// Removes them.
+pub(crate) const FEED_OFF: &str = "/teams/{team}/monitors/{monitor}/feed/off";
+/// The feed.
+pub(crate) const ATOM: &str = "/feeds/{secret}/feed.atom";
+/// The badge.
+pub(crate) const BADGE: &str = "/feeds/{secret}/badge.svg";
 /// Deletes a monitor.
 pub(crate) const DELETE: &str = "/teams/{team}/monitors/{monitor}/delete";
 /// The path segment of these pages, for the navigation.

@@ -118,6 +118,8 @@ fn notice(query: &Form, is_paused: bool) -> &'static str {
         "Monitor paused."
     } else if query.has("resumed") && !is_paused {
         "Monitor resumed."
+    } else if query.has("feed_off") {
+        "The addresses of the feed and the badge do not work any more."
     } else if query.has("accepted") {
         "Capture accepted. Later captures are compared with it."
     } else {

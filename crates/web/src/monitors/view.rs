@@ -3,7 +3,10 @@
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::GrabId;
-use grabd_domain::monitor::{Baseline, Change, Compare, Monitor, MonitorState, Run, RunOutcome, Schedule, TextChange};
+use grabd_domain::monitor::{
+    Baseline, Change, Compare, ElementChange, ElementChangeKind, ImageCompare, Monitor, MonitorState, Notify, Quiet,
+    Run, RunOutcome, Schedule, TextChange,
+};
 
 use crate::environments::environment_name;
 use crate::grabs::compare::MONITOR;
@@ -26,6 +29,8 @@ pub(super) struct MonitorView {
     pub(super) compares: String,
     pub(super) alerts: String,
     pub(super) is_paused: bool,
+    /// Whether its feed and badge have public addresses.
+    pub(super) has_feed: bool,
     /// The CSS class of the state.
     pub(super) class: &'static str,
     /// The display name of the state.
@@ -55,6 +60,8 @@ pub(super) struct RunView {
     pub(super) summary: String,
     /// The lines in which the texts differ.
     pub(super) text_changes: Vec<TextChange>,
+    /// The elements that differ.
+    pub(super) element_changes: Vec<ElementChangeView>,
     /// The path of its capture.
     pub(super) capture: Option<String>,
     /// The path of the page with both images and the difference, if it was compared and both images still exist.
@@ -63,6 +70,34 @@ pub(super) struct RunView {
     pub(super) is_open: bool,
     /// The id of its capture, if that shows a change, still has its image, and is not the baseline.
     pub(super) acceptable: Option<String>,
+}
+
+/// An element that differs, as a page shows it.
+pub(super) struct ElementChangeView {
+    /// `Added`
+    pub(super) change: &'static str,
+    pub(super) role: String,
+    pub(super) name: String,
+    pub(super) before: String,
+    pub(super) after: String,
+}
+
+impl ElementChangeView {
+    fn of(change: &ElementChange) -> Self {
+        let ElementChange { kind, role, name, before, after } = change;
+        Self {
+            change: match kind {
+                ElementChangeKind::Added => "Added",
+                ElementChangeKind::Removed => "Removed",
+                ElementChangeKind::Changed => "Changed",
+                ElementChangeKind::Moved => "Moved",
+            },
+            role: role.clone(),
+            name: name.clone(),
+            before: before.clone().unwrap_or_default(),
+            after: after.clone().unwrap_or_default(),
+        }
+    }
 }
 
 impl MonitorView {
@@ -78,8 +113,9 @@ impl MonitorView {
             is_live: monitor.environment == Environment::Live,
             schedule: schedule_text(&spec.schedule),
             compares: compare_text(&spec.compare),
-            alerts: alerts_text(spec.notify.webhook, spec.notify.email, spec.alert_after),
+            alerts: alerts_text(spec.notify, spec.alert_after, spec.quiet.as_ref()),
             is_paused: monitor.state == MonitorState::Paused,
+            has_feed: monitor.has_feed,
             class,
             state,
             sentence,
@@ -110,6 +146,7 @@ impl RunView {
             due: run.due_at.into(),
             summary: summary(run),
             text_changes: run.text_changes.clone(),
+            element_changes: run.element_changes.iter().map(ElementChangeView::of).collect(),
             capture: run.grab.map(|grab| at.path(&format!("grabs/{grab}"))),
             comparison: compared.map(|(grab, earlier)| {
                 at.path(&format!("grabs/compare?grab={earlier}&grab={grab}&{MONITOR}={}", run.monitor))
@@ -167,7 +204,7 @@ fn summary(run: &Run) -> String {
     }
 }
 
-fn found(run: &Run) -> String {
+pub(super) fn found(run: &Run) -> String {
     let share = run.difference_ppm.map(|ppm| format!("{} of the image differs", share_text(ppm)));
     match run.outcome {
         RunOutcome::Running => "The page is being captured.".to_owned(),
@@ -180,6 +217,7 @@ fn found(run: &Run) -> String {
                 Change::Image => None,
                 Change::Status => Some("the HTTP status has changed"),
                 Change::Text => Some("the text has changed"),
+                Change::Elements => Some("elements have changed"),
             });
             let parts: Vec<&str> = share.as_deref().into_iter().chain(others).collect();
             match parts.is_empty() {
@@ -223,24 +261,15 @@ pub(super) fn every_text(text: &str) -> String {
 }
 
 fn compare_text(compare: &Compare) -> String {
-    let image = compare.image.as_ref().map(|image| {
-        let ignored = match image.ignore.len() {
-            0 => String::new(),
-            1 => ", without 1 element".to_owned(),
-            count => format!(", without {count} elements"),
-        };
-        match image.threshold_ppm {
-            0 => format!("the image, any change{ignored}"),
-            ppm => format!("the image, from {} %{ignored}", f64::from(ppm) / 10_000.0),
-        }
-    });
+    let image = compare.image.as_ref().map(image_text);
     let status = compare.status.then(|| "the HTTP status".to_owned());
     let text = compare.text.as_ref().map(|text| match text.ignore_patterns.len() {
         0 => "the text".to_owned(),
         1 => "the text, without 1 pattern".to_owned(),
         count => format!("the text, without {count} patterns"),
     });
-    let parts: Vec<String> = image.into_iter().chain(status).chain(text).collect();
+    let elements = compare.elements.then(|| "the elements".to_owned());
+    let parts: Vec<String> = image.into_iter().chain(status).chain(text).chain(elements).collect();
     let with = match compare.baseline {
         Baseline::Latest => "",
         Baseline::Accepted => "; with the accepted capture",
@@ -248,8 +277,38 @@ fn compare_text(compare: &Compare) -> String {
     capitalized(&format!("{}{with}", parts.join(", and ")))
 }
 
-fn alerts_text(has_webhook: bool, has_email: bool, alert_after: u32) -> String {
-    let ways = match (has_webhook, has_email) {
+/// How images are compared.
+fn image_text(image: &ImageCompare) -> String {
+    let threshold = match image.threshold_ppm {
+        0 => "the image, any change".to_owned(),
+        ppm => format!("the image, from {} %", f64::from(ppm) / 10_000.0),
+    };
+    let without = |count: usize, one: &str, many: &str| match count {
+        0 => String::new(),
+        1 => format!(", without 1 {one}"),
+        count => format!(", without {count} {many}"),
+    };
+    let elements = without(image.ignore.len(), "element", "elements");
+    let areas = without(image.ignore_areas.len(), "rectangle", "rectangles");
+    let regions = match image.min_region_px {
+        0 => String::new(),
+        pixels => format!(", regions of at least {pixels} pixels"),
+    };
+    format!("{threshold}{elements}{areas}{regions}")
+}
+
+fn alerts_text(notify: Notify, alert_after: u32, quiet: Option<&Quiet>) -> String {
+    let ways = ways_text(notify, alert_after);
+    match quiet {
+        Some(quiet) if notify.webhook || notify.email => {
+            format!("{ways}; not from {} to {} ({})", quiet.from(), quiet.to(), quiet.zone_name())
+        }
+        Some(_) | None => ways,
+    }
+}
+
+fn ways_text(Notify { webhook, email }: Notify, alert_after: u32) -> String {
+    let ways = match (webhook, email) {
         (true, true) => "By webhook and e-mail",
         (true, false) => "By webhook",
         (false, true) => "By e-mail",
@@ -263,8 +322,9 @@ fn alerts_text(has_webhook: bool, has_email: bool, alert_after: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use grabd_domain::capture::Rectangle;
     use grabd_domain::ids::{GrabId, MonitorId, RunId};
-    use grabd_domain::monitor::{Cron, Every, ImageCompare, LocalCron, RunError, TextCompare};
+    use grabd_domain::monitor::{Cron, Every, LocalCron, RunError, TextCompare};
 
     use super::*;
 
@@ -281,6 +341,7 @@ mod tests {
             difference_ppm,
             changes: changes.to_vec(),
             text_changes: Vec::new(),
+            element_changes: Vec::new(),
             is_alerted: false,
             finished_at: None,
             error,
@@ -306,6 +367,7 @@ mod tests {
             ),
             (Changed, None, &[Change::Status], None, "The HTTP status has changed."),
             (Changed, Some(9), &[Change::Text], None, "Less than 0.1 % of the image differs; the text has changed."),
+            (Changed, None, &[Change::Elements], None, "Elements have changed."),
             (Same, None, &[], error.clone(), "Nothing changed. The page did not load."),
             (Failed, None, &[], error, "The page did not load."),
             (Missed, None, &[], None, "Nothing was captured."),
@@ -328,14 +390,23 @@ mod tests {
     #[test]
     fn what_is_compared_is_words() {
         assert_eq!(compare_text(&Compare::default()), "The image, from 0.1 %");
-        let image = ImageCompare { threshold_ppm: 0, ignore: vec![".a".to_owned(), ".b".to_owned()] };
+        let ignore = vec![".a".to_owned(), ".b".to_owned()];
+        let image = ImageCompare { threshold_ppm: 0, ignore, ..ImageCompare::default() };
         let compare = Compare { image: Some(image), status: true, baseline: Baseline::Accepted, ..Compare::default() };
         let expected = "The image, any change, without 2 elements, and the HTTP status; with the accepted capture";
         assert_eq!(compare_text(&compare), expected);
         let text = TextCompare { ignore_patterns: vec!["a".to_owned()] };
         let compare = Compare { image: None, text: Some(text), ..Compare::default() };
         assert_eq!(compare_text(&compare), "The text, without 1 pattern");
-        assert_eq!(alerts_text(true, false, 3), "By webhook, after 3 captures in a row that differ");
-        assert_eq!(alerts_text(false, false, 3), "None");
+        let image =
+            ImageCompare { ignore_areas: vec![Rectangle::default()], min_region_px: 400, ..ImageCompare::default() };
+        let compare = Compare { image: Some(image), elements: true, ..Compare::default() };
+        let expected = "The image, from 0.1 %, without 1 rectangle, regions of at least 400 pixels, and the elements";
+        assert_eq!(compare_text(&compare), expected);
+        let webhook = Notify { webhook: true, email: false };
+        assert_eq!(alerts_text(webhook, 3, None), "By webhook, after 3 captures in a row that differ");
+        let night = Quiet::new(22 * 60, 7 * 60, "UTC");
+        assert_eq!(alerts_text(webhook, 1, night.as_ref()), "By webhook; not from 22:00 to 07:00 (UTC)");
+        assert_eq!(alerts_text(Notify { webhook: false, email: false }, 3, night.as_ref()), "None");
     }
 }

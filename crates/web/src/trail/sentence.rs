@@ -292,6 +292,8 @@ impl Sentence<'_> {
             "monitor.pause" => " paused",
             "monitor.resume" => " resumed",
             "monitor.accept" => " accepted a capture of",
+            "monitor.feed" => " created an address for the feed of",
+            "monitor.feed_off" => " turned off the feed of",
             "monitor.delete" => " deleted",
             _ => " changed",
         };

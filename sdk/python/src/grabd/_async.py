@@ -27,6 +27,7 @@ from ._generated import (
     GrabList,
     GrabText,
     Monitor,
+    MonitorFeed,
     MonitorList,
     MonitorRun,
     MonitorRunList,
@@ -657,6 +658,17 @@ class AsyncMonitors:
         call = Call(method="POST", path=_core.monitor_path(id, "/accept"), body=body, timeout=timeout)
         return await self._client._get(call, Monitor)
 
+    async def create_feed(self, id: str, *, timeout: float | None = None) -> MonitorFeed:
+        """Gives an Atom feed and a badge of the monitor public addresses, which replace the former ones.
+
+        They cannot be read again. Whoever knows them can read both, without a key.
+        """
+        call = Call(method="POST", path=_core.monitor_path(id, "/feed"), timeout=timeout)
+        return await self._client._get(call, MonitorFeed)
+
+    async def delete_feed(self, id: str, *, timeout: float | None = None) -> None:
+        """Removes the public addresses of the feed and the badge."""
+        await self._client._send(Call(method="DELETE", path=_core.monitor_path(id, "/feed"), timeout=timeout))
 
 class AsyncSites:
     """The jobs that capture many pages of one site. Use `AsyncGrabd.sites`."""

@@ -59,16 +59,21 @@ __all__ = [
     "InternalError",
     "InvalidViewportError",
     "Monitor",
+    "MonitorArea",
     "MonitorCompare",
     "MonitorCompareImage",
     "MonitorCompareOptions",
     "MonitorCompareOptionsImage",
     "MonitorCompareOptionsText",
     "MonitorCompareText",
+    "MonitorFeed",
     "MonitorList",
     "MonitorNotify",
     "MonitorNotifyOptions",
+    "MonitorQuiet",
+    "MonitorQuietOptions",
     "MonitorRun",
+    "MonitorRunElementChange",
     "MonitorRunError",
     "MonitorRunList",
     "MonitorRunTextChange",
@@ -706,17 +711,38 @@ class UpdateWebhookOptions(TypedDict, total=False):
     """`disabled` cancels pending deliveries; `enabled` clears earlier failures."""
 
 
+class MonitorArea(TypedDict):
+    """A part of the image, in CSS pixels from its top left corner."""
+
+    x: int
+    """From 0 to 100000."""
+    y: int
+    """From 0 to 100000."""
+    width: int
+    """From 1 to 16384."""
+    height: int
+    """From 1 to 16384."""
+
+
 class MonitorCompareOptionsImage(TypedDict, total=False):
-    """How images are compared. If neither this nor `status` nor `text` is there, they are compared."""
+    """How images are compared. Null is as left out. If neither this nor `status` nor `text` nor `elements` is there,
+    they are compared.
+    """
 
     threshold_ratio: float
     """The part of the image that may differ. A larger part is a change. From 0 to 1. Default: `0.001`."""
-    ignore: Sequence[str]
-    """CSS selectors of elements that are made invisible, so that they never differ. At most 20."""
+    ignore: Sequence[str | MonitorArea]
+    """What never differs: at most 20 CSS selectors of elements, which are made invisible, and at most 20 parts of the
+    image. At most 40.
+    """
+    min_region_px: int
+    """Changes of connected regions with fewer pixels of the image do not count. Regions consist of squares of 16
+    pixels. From 0 to 1e+06. Default: `0`.
+    """
 
 
 class MonitorCompareOptionsText(TypedDict, total=False):
-    """How the visible texts of the page are compared, line by line. Not with the option `mask`."""
+    """How the visible texts of the page are compared, line by line. Null: they are not. Not with the option `mask`."""
 
     ignore_patterns: Sequence[str]
     """Regular expressions, without look-around and back-references. What they match in a line is left out of both
@@ -727,12 +753,19 @@ class MonitorCompareOptionsText(TypedDict, total=False):
 class MonitorCompareOptions(TypedDict, total=False):
     """What counts as a change. Unknown members are refused."""
 
-    image: MonitorCompareOptionsImage
-    """How images are compared. If neither this nor `status` nor `text` is there, they are compared."""
+    image: MonitorCompareOptionsImage | None
+    """How images are compared. Null is as left out. If neither this nor `status` nor `text` nor `elements` is there,
+    they are compared.
+    """
     status: bool
     """Whether another HTTP status is a change. Default: `false`."""
-    text: MonitorCompareOptionsText
-    """How the visible texts of the page are compared, line by line. Not with the option `mask`."""
+    text: MonitorCompareOptionsText | None
+    """How the visible texts of the page are compared, line by line. Null: they are not. Not with the option `mask`."""
+    elements: bool
+    """Whether elements with a name are compared: links, buttons, fields and others that a user can operate. They differ
+    if they are added or removed, if their name, state or target changes, and if they move or grow by more than 4 CSS
+    pixels. Not with the option `mask`. Default: `false`.
+    """
     baseline: Literal["latest", "accepted"]
     """`latest`: a change that was reported becomes the baseline. `accepted`: only a capture that somebody accepts does,
     and a change is reported once until the page is the same again. Default: `"latest"`.
@@ -748,19 +781,37 @@ class MonitorNotifyOptions(TypedDict, total=False):
     """By e-mail, to the members who get the alerts of the team. Default: `true`."""
 
 
+MonitorQuietOptions = TypedDict(
+    "MonitorQuietOptions",
+    {
+        # When they begin.
+        "from": str,
+        # When they end. They may include midnight.
+        "to": str,
+        # The IANA time zone of both. Default: that of the schedule. Example: `"Europe/Berlin"`.
+        "time_zone": str,
+    }, total=False,
+)
+"""Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one about
+changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.
+"""
+
+
 class CreateMonitorOptions(TypedDict, total=False):
     """The monitor to create. It needs either `every` or `cron`. Unknown members are refused."""
 
     name: str
     """A name, for people. Default: the host of the URL."""
-    every: str
-    """The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Example: `"1h"`."""
-    cron: str
+    every: str | None
+    """The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Null is as left out.
+    Example: `"1h"`.
+    """
+    cron: str | None
     """A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that
     daylight saving skips is replaced by the first one after it, and one that happens twice counts once. Example: `"0
     9 * * 1-5"`.
     """
-    time_zone: str
+    time_zone: str | None
     """The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`."""
     compare: MonitorCompareOptions
     """What counts as a change. Unknown members are refused."""
@@ -770,6 +821,10 @@ class CreateMonitorOptions(TypedDict, total=False):
     """How alerts are sent. Unknown members are refused."""
     keep: int
     """How many runs are kept. From 1 to 1000. Default: `100`."""
+    quiet: MonitorQuietOptions | None
+    """Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one
+    about changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.
+    """
 
 
 class UpdateMonitorOptions(TypedDict, total=False):
@@ -779,14 +834,16 @@ class UpdateMonitorOptions(TypedDict, total=False):
 
     name: str
     """A name, for people. Default: the host of the URL."""
-    every: str
-    """The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Example: `"1h"`."""
-    cron: str
+    every: str | None
+    """The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Null is as left out.
+    Example: `"1h"`.
+    """
+    cron: str | None
     """A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that
     daylight saving skips is replaced by the first one after it, and one that happens twice counts once. Example: `"0
     9 * * 1-5"`.
     """
-    time_zone: str
+    time_zone: str | None
     """The IANA time zone of `cron`. Default: `"UTC"`. Example: `"Europe/Berlin"`."""
     compare: MonitorCompareOptions
     """What counts as a change. Unknown members are refused."""
@@ -796,6 +853,10 @@ class UpdateMonitorOptions(TypedDict, total=False):
     """How alerts are sent. Unknown members are refused."""
     keep: int
     """How many runs are kept. From 1 to 1000. Default: `100`."""
+    quiet: MonitorQuietOptions | None
+    """Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one
+    about changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.
+    """
     paused: bool
     """Whether it is paused. The end of a pause begins its schedule now."""
 
@@ -1532,11 +1593,27 @@ class MonitorRunTextChange(Model):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorRunElementChange(Model):
+    """An element that was added, removed, changed or moved."""
+
+    change: Literal["added", "removed", "changed", "moved"]
+    """What has happened to it."""
+    role: str
+    """Its role, such as `button`."""
+    name: str
+    """Its name in the run, or in the baseline if it was removed."""
+    before: str | None = None
+    """What it was: its name, its state, or its place. Null if it was added or removed."""
+    after: str | None = None
+    """What it is now. Null if it was added or removed."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class MonitorRunError(Model):
-    """Why a run failed or was missed, or why the text was not compared."""
+    """Why a run failed or was missed, or why the text or the elements were not compared."""
 
     code: str
-    """A code of the errors of this API, `missed`, or `text_not_compared`."""
+    """A code of the errors of this API, `missed`, `text_not_compared`, or `elements_not_compared`."""
     message: str
     """What happened, for people."""
 
@@ -1557,18 +1634,21 @@ class MonitorRun(Model):
     difference_ratio: float | None = None
     """The changed part of the image. Null unless images were compared."""
     what_changed: tuple[str, ...]
-    """What has changed: `image`, `status`, `text`."""
+    """What has changed: `image`, `status`, `text`, `elements`."""
     text_changes: tuple[MonitorRunTextChange, ...]
     """The lines of the text that have changed. Empty unless texts were compared and differ."""
+    element_changes: tuple[MonitorRunElementChange, ...]
+    """The elements that have changed. Empty unless elements were compared and differ."""
     alerted: bool
-    """Whether an alert about the change was sent."""
+    """Whether an alert about the change was sent, or is sent when the quiet hours end."""
     finished_at: str | None = None
     """When it ended. Null before. RFC 3339."""
     error: MonitorRunError | None = None
-    """Why it failed or was missed, or why the text was not compared. Null otherwise."""
+    """Why it failed or was missed, or why the text or the elements were not compared. Null otherwise."""
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "text_changes": MonitorRunTextChange,
+        "element_changes": MonitorRunElementChange,
         "error": MonitorRunError,
     }
 
@@ -1579,8 +1659,10 @@ class MonitorCompareImage(Model):
 
     threshold_ratio: float
     """The part of the image that may differ. A larger part is a change."""
-    ignore: tuple[str, ...]
-    """CSS selectors of elements that are made invisible, so that they never differ."""
+    ignore: tuple[str | Mapping[str, int], ...]
+    """What never differs: CSS selectors of elements, which are made invisible, and parts of the image."""
+    min_region_px: int
+    """Changes of connected regions with fewer pixels do not count."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1601,6 +1683,8 @@ class MonitorCompare(Model):
     """Whether another HTTP status of the page is a change."""
     text: MonitorCompareText | None = None
     """How texts are compared. Null if they are not."""
+    elements: bool
+    """Whether the elements with a name are compared."""
     baseline: Literal["latest", "accepted"]
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
@@ -1617,6 +1701,18 @@ class MonitorNotify(Model):
     """By webhooks."""
     email: bool
     """By e-mail, to the members who get the alerts of the team."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorQuiet(Model):
+    """Hours of each day in which no alerts are sent."""
+
+    from_: str
+    """When they begin, such as `22:00`."""
+    to: str
+    """When they end, such as `07:00`."""
+    time_zone: str
+    """The IANA time zone of both."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1643,6 +1739,8 @@ class Monitor(Model):
     """How alerts are sent."""
     keep: int
     """How many runs are kept."""
+    quiet: MonitorQuiet | None = None
+    """When no alerts are sent. Null: they are sent at any time."""
     state: Literal["active", "paused", "out_of_credits"]
     created_at: str
     """Time of creation. RFC 3339."""
@@ -1657,10 +1755,13 @@ class Monitor(Model):
     """Whether its grabs are live. Those of monitors of test keys are placeholders, which spend no credits and cause no
     alerts.
     """
+    has_feed: bool
+    """Whether its feed and badge have a public address."""
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "compare": MonitorCompare,
         "notify": MonitorNotify,
+        "quiet": MonitorQuiet,
         "last_run": MonitorRun,
     }
 
@@ -1875,6 +1976,16 @@ class SitePageList(Model):
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "data": SitePage,
     }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorFeed(Model):
+    """The addresses of a monitor's feed and badge. Whoever knows them can read both."""
+
+    feed_url: str
+    """The Atom feed with the newest runs."""
+    badge_url: str
+    """The badge with the state and the last change, as SVG."""
 
 
 CAPTURE_OPTIONS: frozenset[str] = frozenset(

@@ -26,6 +26,7 @@ from ._generated import (
     GrabList,
     GrabText,
     Monitor,
+    MonitorFeed,
     MonitorList,
     MonitorRun,
     MonitorRunList,
@@ -647,6 +648,17 @@ class Monitors:
         call = Call(method="POST", path=_core.monitor_path(id, "/accept"), body=body, timeout=timeout)
         return self._client._get(call, Monitor)
 
+    def create_feed(self, id: str, *, timeout: float | None = None) -> MonitorFeed:
+        """Gives an Atom feed and a badge of the monitor public addresses, which replace the former ones.
+
+        They cannot be read again. Whoever knows them can read both, without a key.
+        """
+        call = Call(method="POST", path=_core.monitor_path(id, "/feed"), timeout=timeout)
+        return self._client._get(call, MonitorFeed)
+
+    def delete_feed(self, id: str, *, timeout: float | None = None) -> None:
+        """Removes the public addresses of the feed and the badge."""
+        self._client._send(Call(method="DELETE", path=_core.monitor_path(id, "/feed"), timeout=timeout))
 
 class Sites:
     """The jobs that capture many pages of one site. Use `Grabd.sites`."""

@@ -89,6 +89,19 @@ async fn tool_results_match_their_schema_in_every_era() -> Result<()> {
             assert!(size(&summary) < size(&full), "the summary is the default");
             let one = tools.call("get_pricing", json!({ "provider": "provider_b" })).await?;
             assert_eq!(one.structured()?["comparison"]["providers"].as_array().map(Vec::len), Some(2));
+            // A live monitor would spend a credit at once.
+            if environment == "test" {
+                let listed = tools.call("monitor", json!({ "do": "list" })).await?;
+                let known = listed.structured()?["data"].as_array().map_or(0, Vec::len);
+                let monitor = json!({ "capture": { "url": page }, "every": "30d" });
+                let created = tools.call("monitor", json!({ "do": "create", "monitor": monitor })).await?;
+                let id = &created.structured()?["id"];
+                let runs = tools.call("monitor", json!({ "do": "runs", "id": id })).await?;
+                assert_eq!(runs.structured()?["has_more"], json!(false));
+                let listed = tools.call("monitor", json!({ "do": "list" })).await?;
+                assert_eq!(listed.structured()?["data"].as_array().map(Vec::len), Some(known + 1));
+                assert_eq!(&listed.structured()?["data"][0]["id"], id);
+            }
         }
     }
     let (_, usage) = app.get("/usage", app.live()).await?;

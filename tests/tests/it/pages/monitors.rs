@@ -79,9 +79,9 @@ pub(super) async fn monitor_with_runs(app: &TestApp, email: &str) -> Result<Stri
         let error = if outcome == "4" { "'render_failed', 'The page could not be loaded.'" } else { "NULL, NULL" };
         let sql = format!(
             "INSERT INTO monitor_runs (id, monitor_id, due_at, outcome, grab_id, compared_to, difference_ppm, changes, \
-             alerted, finished_at, error_code, error_message) \
+             alerted, claimed_at, finished_at, error_code, error_message) \
              SELECT randomblob(16), id, created_at - 3600000 * {hours}, {outcome}, NULL, NULL, {ppm}, {changes}, {alerted}, \
-             created_at - 3600000 * {hours} + 5000, {error} FROM monitors"
+             created_at - 3600000 * {hours}, created_at - 3600000 * {hours} + 5000, {error} FROM monitors"
         );
         database.execute_unprepared(&sql).await?;
     }
@@ -284,8 +284,8 @@ async fn comparison_of_a_run_shows_the_difference_and_offers_to_accept_it_while_
     let [earlier, later] = [&before, &after].map(|id| id.replace('-', ""));
     let sql = format!(
         "INSERT INTO monitor_runs (id, monitor_id, due_at, outcome, grab_id, compared_to, difference_ppm, changes, \
-         alerted, finished_at) SELECT randomblob(16), id, created_at - 3600000, 3, x'{later}', x'{earlier}', 21000, 1, 1, \
-         created_at - 3595000 FROM monitors"
+         alerted, claimed_at, finished_at) SELECT randomblob(16), id, created_at - 3600000, 3, x'{later}', x'{earlier}', \
+         21000, 1, 1, created_at - 3600000, created_at - 3595000 FROM monitors"
     );
     let database = Database::connect(format!("sqlite://{}", app.data_dir().join("grabd.db").display())).await?;
     database.execute_unprepared(&sql).await?;
@@ -298,5 +298,42 @@ async fn comparison_of_a_run_shows_the_difference_and_offers_to_accept_it_while_
     let page = ada.get(&monitor).await?.body;
     assert!(page.contains("2.1 % of the image differs."), "{page}");
     assert!(!page.contains(">Compare</a>") && !page.contains(&accept), "{page}");
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn form_has_what_does_not_count_and_the_page_offers_a_feed_and_the_history() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 0).await?;
+    let fields = [
+        ("url", "https://example.com/"),
+        ("ignore", ".ad\r\n0,0,300,40"),
+        ("min_region_px", "400"),
+        ("compare_elements", "true"),
+        ("quiet_from", "22:00"),
+        ("quiet_to", "07:00"),
+    ];
+    let path = create_monitor(&mut ada, team, &fields).await?;
+    let page = wait_for(&mut ada, &path, "First capture").await?.body;
+    for words in [
+        "without 1 element, without 1 rectangle, regions of at least 400 pixels, and the elements",
+        "By webhook; not from 22:00 to 07:00 (UTC)",
+        "/history.zip",
+        "Create a feed and a badge",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let form = ada.get(&format!("{path}/change")).await?.body;
+    for value in ["0,0,300,40</textarea>", "value=\"400\"", "value=\"22:00\"", "value=\"07:00\""] {
+        assert!(form.contains(value), "{value}: {form}");
+    }
+    let created = send(&mut ada, &format!("{path}/feed"), &[]).await?;
+    assert_eq!(created.status, 200, "{}", created.body);
+    assert!(created.body.contains("/feed.atom") && created.body.contains("/badge.svg"), "{}", created.body);
+    assert!(ada.get(&path).await?.body.contains("Replace the addresses"), "it is on");
+    let off = send(&mut ada, &format!("{path}/feed/off"), &[]).await?;
+    assert_eq!((off.status, off.location()), (303, &*format!("{path}?feed_off")), "{}", off.body);
+    assert!(ada.get(off.location()).await?.body.contains("do not work any more"), "it is off");
     app.finish().await
 }

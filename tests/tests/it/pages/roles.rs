@@ -13,7 +13,7 @@ use super::webhooks::create_webhook;
 type Row = (&'static str, &'static str, &'static str);
 
 /// All routes of a team.
-const ROUTES: [Row; 100] = [
+const ROUTES: [Row; 103] = [
     ("GET", "/teams/{team}", "omvb"),
     ("GET", "/teams/{team}/people", "omvb"),
     ("GET", "/teams/{team}/leave", "omvb"),
@@ -62,6 +62,9 @@ const ROUTES: [Row; 100] = [
     ("POST", "/teams/{team}/monitors/{monitor}/pause", "om"),
     ("POST", "/teams/{team}/monitors/{monitor}/resume", "om"),
     ("POST", "/teams/{team}/monitors/{monitor}/accept", "om"),
+    ("POST", "/teams/{team}/monitors/{monitor}/feed", "om"),
+    ("POST", "/teams/{team}/monitors/{monitor}/feed/off", "om"),
+    ("GET", "/teams/{team}/monitors/{monitor}/history.zip", "omv"),
     ("GET", "/teams/{team}/monitors/{monitor}/delete", "om"),
     ("POST", "/teams/{team}/monitors/{monitor}/delete", "om"),
     ("GET", "/teams/{team}/sites", "omv"),

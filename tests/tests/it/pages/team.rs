@@ -16,7 +16,7 @@ use super::webhooks::{create_webhook, submit};
 /// All routes of a team, and whether they take forms. `{grab}` is a grab of the team, `{monitor}` one of its monitors,
 /// `{proxy}` one of its proxies, `{site}` one of its site jobs, `{webhook}` one of its webhooks, and `{delivery}` a message
 /// sent to it.
-const ROUTES: [(&str, bool); 65] = [
+const ROUTES: [(&str, bool); 68] = [
     ("billing", false),
     ("billing/ledger", false),
     ("billing/ledger.csv", false),
@@ -39,6 +39,9 @@ const ROUTES: [(&str, bool); 65] = [
     ("monitors/new", false),
     ("monitors/new", true),
     ("monitors/{monitor}", false),
+    ("monitors/{monitor}/history.zip", false),
+    ("monitors/{monitor}/feed", true),
+    ("monitors/{monitor}/feed/off", true),
     ("monitors/{monitor}/change", false),
     ("monitors/{monitor}/change", true),
     ("monitors/{monitor}/pause", true),

@@ -12,7 +12,6 @@ use chromiumoxide::cdp::browser_protocol::emulation::{
 use chromiumoxide::cdp::browser_protocol::network::{CookieParam, CookieSameSite, SetCookiesParams, TimeSinceEpoch};
 use grabd_domain::capture::{Appearance, CaptureSpec, Changes, Cookie, DeviceSystem, SameSite, Selector, Vision};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::cdp::CallError;
 use crate::page::change::steps;
@@ -47,6 +46,18 @@ struct ChangeArguments<'a> {
     hide: &'a [String],
     remove: &'a [String],
     css: Option<&'a str>,
+}
+
+/// A selector that is not valid, and its option.
+#[derive(Deserialize)]
+struct InvalidSelector {
+    option: String,
+    selector: String,
+}
+
+#[derive(Deserialize)]
+struct ChangeResult {
+    invalid: Option<InvalidSelector>,
 }
 
 /// The media type and the preferences that the page sees. Without the type, a PDF would have the styles for printing.
@@ -189,14 +200,22 @@ pub(in crate::page) async fn wait_for_elements(context: &CaptureContext<'_>) -> 
 }
 
 /// Hides and removes the elements that the caller names, and adds the caller's styles. Returns whether there are any.
+///
+/// # Errors
+/// If a selector is not valid: the elements that it is meant for would stay in the image.
 pub(in crate::page) async fn apply_changes(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
     let Changes { hide, remove, css, click: _, script: _ } = &context.spec.changes;
     if hide.is_empty() && remove.is_empty() && css.is_none() {
         return Ok(false);
     }
     let changes = ChangeArguments { hide, remove, css: css.as_deref() };
-    let _: Option<Value> = context.call_script("applyChanges", &changes).await?;
-    Ok(true)
+    let applied = context.call_script::<ChangeResult>("applyChanges", &changes).await?;
+    match applied.and_then(|applied| applied.invalid) {
+        None => Ok(true),
+        Some(InvalidSelector { option, selector }) => {
+            Err(CaptureError::failed(format!("`{option}` \"{selector}\" is not a valid CSS selector.")))
+        }
+    }
 }
 
 /// Hides and removes elements again that the page shows nevertheless.

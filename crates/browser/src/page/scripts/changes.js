@@ -13,15 +13,22 @@ const declarations = (values) => Object.entries(values).map(([name, value]) => `
 let requested = { hide: [], remove: [] };
 const repeats = new WeakMap();
 
-// The elements that match, without those whose selector the browser does not know: the rule for it has no effect either.
-const matches = (selectors) =>
-  selectors.flatMap((selector) => {
-    try {
-      return elements(selector);
-    } catch {
-      return [];
+const matches = (selectors) => selectors.flatMap((selector) => elements(selector));
+
+// The first selector that is not valid, with its option. It would match nothing, and its rule would have no effect.
+const firstInvalid = (options) => {
+  const nothing = document.createDocumentFragment();
+  for (const [option, selectors] of Object.entries(options)) {
+    for (const selector of selectors) {
+      try {
+        nothing.querySelector(selector);
+      } catch {
+        return { option, selector };
+      }
     }
-  });
+  }
+  return null;
+};
 
 const isRendered = (element) => element.getClientRects().length > 0;
 
@@ -60,6 +67,8 @@ const fights = new MutationObserver(() => enforce(false));
 // Styles are added to the document and to every open shadow tree. Constructed style sheets are not subject to the page's
 // content security policy.
 page.applyChanges = ({ hide, remove, css }) => {
+  const invalid = firstInvalid({ hide, remove });
+  if (invalid) return { invalid };
   requested = { hide, remove };
   const sheet = new CSSStyleSheet();
   const rules = [

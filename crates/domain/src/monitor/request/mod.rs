@@ -3,13 +3,13 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use grabd_options::{Kind, Value};
-
-use super::compare::{Baseline, Compare, ImageCompare};
+use super::compare::Compare;
+use super::compare_request::{BASELINE, CompareRequest, IGNORED, RATIO, REGION_PIXELS, check, hidden};
 use super::cron::Cron;
+use super::quiet::{Quiet, QuietRequest};
 use super::schedule::{Every, LocalCron, Schedule};
-use super::text::{PATTERNS, TextCompare};
-use crate::capture::{CaptureRequest, CaptureSpec, Class, Content, FileKind};
+use super::text::PATTERNS;
+use crate::capture::{CaptureRequest, CaptureSpec, Class, Content, FileKind, Tolerance};
 use crate::faults::{Fault, Field};
 use crate::ids::GrabId;
 
@@ -19,8 +19,6 @@ pub const NAME_CHARS: usize = 100;
 pub const KEEP: RangeInclusive<u32> = 1..=1000;
 /// The number of kept runs of a request that names none.
 const DEFAULT_KEEP: u32 = 100;
-/// The most bytes that the selectors of ignored elements have together. They are stored and listed with each monitor.
-const IGNORED_BYTES: usize = 4096;
 /// After how many runs in a row that differ there may be an alert.
 const ALERT_AFTER: RangeInclusive<u32> = 1..=10;
 
@@ -37,35 +35,12 @@ pub struct MonitorRequest {
     pub alert_after: Option<i64>,
     pub notify: Option<NotifyRequest>,
     pub keep: Option<i64>,
+    /// Without any member, there are none.
+    pub quiet: Option<QuietRequest>,
     /// Only of a change. A new monitor is never paused.
     pub paused: Option<bool>,
     /// Members of the wrong type: their path, and the received value.
     pub unparsed: Vec<(String, String)>,
-}
-
-/// What is compared.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[expect(missing_docs, reason = "the names of the API")]
-pub struct CompareRequest {
-    pub image: Option<ImageCompareRequest>,
-    pub status: Option<bool>,
-    pub text: Option<TextCompareRequest>,
-    pub baseline: Option<String>,
-}
-
-/// How images are compared.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[expect(missing_docs, reason = "the names of the API")]
-pub struct ImageCompareRequest {
-    pub threshold_ratio: Option<f64>,
-    pub ignore: Vec<String>,
-}
-
-/// How texts are compared.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names of the API")]
-pub struct TextCompareRequest {
-    pub ignore_patterns: Vec<String>,
 }
 
 /// How alerts are sent.
@@ -108,6 +83,8 @@ pub struct MonitorSpec {
     pub notify: Notify,
     /// How many runs are kept.
     pub keep: u32,
+    /// When no alerts are sent. `None`: they are sent at any time.
+    pub quiet: Option<Quiet>,
 }
 
 /// A valid change. `None` members are not changed.
@@ -121,39 +98,47 @@ pub struct MonitorChange {
     pub alert_after: Option<u32>,
     pub notify: Option<Notify>,
     pub keep: Option<u32>,
+    /// `Some(None)`: there are none any more.
+    pub quiet: Option<Option<Quiet>>,
     /// Whether it is paused.
     pub is_paused: Option<bool>,
 }
 
 /// The paths of members that may have the wrong type, in the order in which they are reported, and what they must be.
-const MEMBERS: [(&str, Option<&str>, &str); 19] = [
+const MEMBERS: [(&str, Option<&str>, &str); 25] = [
     ("body", None, BODY),
     ("name", None, "a string of 1 to 100 characters"),
     ("capture", None, CAPTURE),
     ("every", None, "a string, such as \"1h\""),
     ("cron", None, "a string of five fields, such as \"0 9 * * 1-5\""),
     ("time_zone", None, ZONE),
-    ("compare", None, "an object with some of `image`, `status`, `text` and `baseline`"),
-    ("compare", Some("image"), "an object with some of `threshold_ratio` and `ignore`"),
+    ("compare", None, "an object with some of `image`, `status`, `text`, `elements` and `baseline`"),
+    ("compare", Some("image"), "null, or an object with some of `threshold_ratio`, `ignore` and `min_region_px`"),
     ("compare", Some("image.threshold_ratio"), RATIO),
-    ("compare", Some("image.ignore"), "an array of CSS selectors"),
+    ("compare", Some("image.ignore"), IGNORED),
+    ("compare", Some("image.min_region_px"), REGION_PIXELS),
     ("compare", Some("status"), "true or false"),
-    ("compare", Some("text"), "an object with `ignore_patterns`, or without members"),
+    ("compare", Some("text"), "null, or an object with `ignore_patterns` or without members"),
     ("compare", Some("text.selector"), "left out: the text of the whole page is compared"),
     ("compare", Some("text.ignore_patterns"), PATTERNS),
+    ("compare", Some("elements"), "true or false"),
     ("compare", Some("baseline"), BASELINE),
     ("alert_after", None, "an integer from 1 to 10"),
     ("notify", None, "an object with some of `webhook` and `email`, which are true or false"),
     ("keep", None, "an integer from 1 to 1000"),
+    ("quiet", None, QUIET),
+    ("quiet", Some("from"), QUIET_TIME),
+    ("quiet", Some("to"), QUIET_TIME),
+    ("quiet", Some("time_zone"), ZONE),
     ("paused", None, "true or false"),
 ];
 
 const BODY: &str = "a JSON object with some of `name`, `capture`, `every`, `cron`, `time_zone`, `compare`, `alert_after`, `notify`, \
-                    `keep` and `paused`";
+                    `keep`, `quiet` and `paused`";
+const QUIET: &str = "null, or an object with `from` and `to`, such as \"22:00\" and \"07:00\", and perhaps `time_zone`";
+const QUIET_TIME: &str = "a time of day from 00:00 to 23:59, and `from` another one than `to`";
 const CAPTURE: &str = "an object with capture options, of which `url` or `html` is required";
 const ZONE: &str = "the name of an IANA time zone, such as \"Europe/Berlin\"";
-const RATIO: &str = "a number from 0 to 1";
-const BASELINE: &str = "\"latest\" or \"accepted\"";
 
 impl MonitorSpec {
     /// Validates a request to create a monitor, whose runs are at least `shortest` apart.
@@ -174,9 +159,9 @@ impl MonitorSpec {
         };
         let schedule = parse_schedule(request, None, shortest)?
             .ok_or_else(|| bad("every", "", format!("present, unless `cron` is: {}", every_allowed(shortest))))?;
-        let compare = request.compare.as_ref().map_or(Ok(Compare::default()), parse_compare)?;
-        check_ignored(&capture, &compare)?;
-        check_text(&capture, &compare)?;
+        let compare = request.compare.as_ref().map_or(Ok(Compare::default()), CompareRequest::parse)?;
+        check(&capture, &compare)?;
+        let quiet = parse_quiet(request.quiet.as_ref(), &schedule)?;
         Ok(Self {
             name,
             capture,
@@ -185,6 +170,7 @@ impl MonitorSpec {
             alert_after: number("alert_after", request.alert_after, &ALERT_AFTER)?.unwrap_or(*ALERT_AFTER.start()),
             notify: notify(request.notify, Notify::default()),
             keep: number("keep", request.keep, &KEEP)?.unwrap_or(DEFAULT_KEEP),
+            quiet: quiet.flatten(),
         })
     }
 
@@ -199,18 +185,25 @@ impl MonitorSpec {
             }
             request.compare_to = baseline.map(|grab| grab.to_string());
         }
-        if self.compare.text.is_some() {
-            let mut also = request.also.unwrap_or_default();
-            let has = |kind: FileKind| self.capture.also.contains(&kind);
-            if !has(FileKind::Text) {
-                also.push(FileKind::Text.as_str().to_owned());
-            }
-            request.also = Some(also);
-            if !has(FileKind::Text) && !has(FileKind::Markdown) {
-                request.content = Some(Content::Page.as_str().to_owned());
-            }
+        let has = |kind: FileKind| self.capture.also.contains(&kind);
+        let needed = [(self.compare.text.is_some(), FileKind::Text), (self.compare.elements, FileKind::Elements)];
+        let missing = needed.into_iter().filter(|(is_needed, kind)| *is_needed && !has(*kind));
+        let missing: Vec<String> = missing.map(|(_, kind)| kind.as_str().to_owned()).collect();
+        if !missing.is_empty() {
+            request.also.get_or_insert_default().extend(missing);
+        }
+        if self.compare.text.is_some() && !has(FileKind::Text) && !has(FileKind::Markdown) {
+            request.content = Some(Content::Page.as_str().to_owned());
         }
         request
+    }
+
+    /// What does not count when the image of a run is compared.
+    pub fn tolerance(&self) -> Tolerance {
+        match &self.compare.image {
+            Some(image) => Tolerance { ignored: image.ignore_areas.clone(), min_region_px: image.min_region_px },
+            None => Tolerance::default(),
+        }
     }
 }
 
@@ -222,23 +215,25 @@ impl MonitorChange {
     pub fn parse(request: &MonitorRequest, current: &MonitorSpec, shortest: Duration) -> Result<Self, Fault> {
         check_types(request)?;
         let capture = request.capture.as_ref().map(parse_capture).transpose()?;
-        let compare = request.compare.as_ref().map(parse_compare).transpose()?;
+        let compare = request.compare.as_ref().map(CompareRequest::parse).transpose()?;
         if capture.is_some() || compare.is_some() {
             let capture = capture.as_ref().unwrap_or(&current.capture);
             let compare = compare.as_ref().unwrap_or(&current.compare);
-            check_ignored(capture, compare)?;
-            check_text(capture, compare)?;
+            check(capture, compare)?;
         }
+        let name = request.name.as_deref().map(parse_name).transpose()?;
+        let schedule = parse_schedule(request, Some(&current.schedule), shortest)?;
+        let quiet = parse_quiet(request.quiet.as_ref(), schedule.as_ref().unwrap_or(&current.schedule))?;
         Ok(Self {
-            name: request.name.as_deref().map(parse_name).transpose()?,
+            name,
             capture,
             // Forms send all members. The one that a monitor has already does not begin again.
-            schedule: parse_schedule(request, Some(&current.schedule), shortest)?
-                .filter(|schedule| *schedule != current.schedule),
+            schedule: schedule.filter(|schedule| *schedule != current.schedule),
             compare,
             alert_after: number("alert_after", request.alert_after, &ALERT_AFTER)?,
             notify: request.notify.map(|given| notify(Some(given), current.notify)),
             keep: number("keep", request.keep, &KEEP)?,
+            quiet: quiet.filter(|quiet| *quiet != current.quiet),
             is_paused: request.paused,
         })
     }
@@ -344,88 +339,32 @@ fn parse_cron(text: &str, shortest: Duration) -> Result<Cron, Fault> {
     Ok(cron)
 }
 
-fn parse_compare(request: &CompareRequest) -> Result<Compare, Fault> {
-    let in_compare = |member, seen: &str, allowed: &str| {
-        Fault::BadRequest(Field::new("compare", seen, allowed).in_member(Some(member)))
+/// `Some(None)`: there are no quiet hours. Without a time zone, they have that of the schedule.
+fn parse_quiet(request: Option<&QuietRequest>, schedule: &Schedule) -> Result<Option<Option<Quiet>>, Fault> {
+    let Some(request) = request else { return Ok(None) };
+    let QuietRequest { from, to, time_zone } = request;
+    if (from, to, time_zone) == (&None, &None, &None) {
+        return Ok(Some(None));
+    }
+    let refused =
+        |member, seen: &str, allowed| Fault::BadRequest(Field::new("quiet", seen, allowed).in_member(Some(member)));
+    let time = |member, text: &Option<String>| {
+        let parsed = text.as_deref().and_then(Quiet::parse_time);
+        parsed.ok_or_else(|| {
+            refused(member, &text.as_ref().map_or(String::new(), |text| format!("\"{text}\"")), QUIET_TIME)
+        })
     };
-    let CompareRequest { image, status, text, baseline } = request;
-    let baseline = match baseline {
-        None => Baseline::default(),
-        Some(text) => {
-            let refused = || in_compare("baseline", &format!("\"{text}\""), BASELINE);
-            Baseline::parse(text).ok_or_else(refused)?
-        }
+    let (start, end) = (time("from", from)?, time("to", to)?);
+    if start == end {
+        return Err(refused("to", &format!("\"{}\"", to.as_deref().unwrap_or_default()), QUIET_TIME));
+    }
+    let zone = match (time_zone, schedule) {
+        (Some(zone), _) => zone.as_str(),
+        (None, Schedule::Cron(cron)) => cron.zone_name(),
+        (None, Schedule::Every(_)) => LocalCron::UTC,
     };
-    let image = match image {
-        None => None,
-        Some(ImageCompareRequest { threshold_ratio, ignore }) => {
-            let threshold_ppm = match threshold_ratio {
-                None => ImageCompare::default().threshold_ppm,
-                Some(ratio) => {
-                    let refused = || in_compare("image.threshold_ratio", &ratio.to_string(), RATIO);
-                    ppm(*ratio).ok_or_else(refused)?
-                }
-            };
-            if let Some(hide) = grabd_options::find("hide") {
-                let check = hide.check(&Value::Texts(ignore.clone()));
-                check.map_err(|problem| in_compare("image.ignore", &problem.seen, &problem.allowed))?;
-            }
-            let bytes: usize = ignore.iter().map(String::len).sum();
-            if bytes > IGNORED_BYTES {
-                let allowed = format!("CSS selectors that take at most {IGNORED_BYTES} bytes together");
-                return Err(in_compare("image.ignore", &format!("{bytes} bytes"), &allowed));
-            }
-            Some(ImageCompare { threshold_ppm, ignore: ignore.clone() })
-        }
-    };
-    let refused = |seen: String| in_compare("text.ignore_patterns", &seen, PATTERNS);
-    let text = text.as_ref().map(|text| TextCompare::parse(&text.ignore_patterns)).transpose().map_err(refused)?;
-    // Without a choice, images are compared.
-    let status = status.unwrap_or(false);
-    let has_choice = image.is_some() || status || text.is_some();
-    let image = if has_choice { image } else { Some(ImageCompare::default()) };
-    Ok(Compare { image, status, text, baseline })
-}
-
-/// Millionths of a ratio from 0 to 1.
-fn ppm(ratio: f64) -> Option<u32> {
-    if !(0.0..=1.0).contains(&ratio) {
-        return None;
-    }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between 0 and 1,000,000")]
-    let ppm = (ratio * 1e6).round() as u32;
-    Some(ppm)
-}
-
-/// Checks that hidden and ignored elements together are not more than a capture may hide.
-fn check_ignored(capture: &CaptureSpec, compare: &Compare) -> Result<(), Fault> {
-    let ignored = compare.image.as_ref().map_or(&[][..], |image| image.ignore.as_slice());
-    let Some(Kind::Selectors { max }) = grabd_options::find("hide").map(|option| option.kind) else { return Ok(()) };
-    if hidden(capture.changes.hide.clone(), ignored).len() <= max {
-        return Ok(());
-    }
-    let allowed = format!("an array of at most {max} CSS selectors, together with those of `hide`");
-    let field = Field::new("compare", &format!("{} selectors", ignored.len()), allowed);
-    Err(Fault::BadRequest(field.in_member(Some("image.ignore"))))
-}
-
-/// Checks that a text can be made: it would contain what the capture masks.
-fn check_text(capture: &CaptureSpec, compare: &Compare) -> Result<(), Fault> {
-    if compare.text.is_none() || capture.mask.is_empty() {
-        return Ok(());
-    }
-    let field = Field::new("compare", "", "left out where `mask` is used, since a text contains what is masked");
-    Err(Fault::BadRequest(field.in_member(Some("text"))))
-}
-
-/// The elements that a run hides.
-fn hidden(mut hide: Vec<String>, ignored: &[String]) -> Vec<String> {
-    for selector in ignored {
-        if !hide.contains(selector) {
-            hide.push(selector.clone());
-        }
-    }
-    hide
+    let quiet = Quiet::new(start, end, zone).ok_or_else(|| refused("time_zone", &format!("\"{zone}\""), ZONE))?;
+    Ok(Some(Some(quiet)))
 }
 
 fn number(name: &'static str, given: Option<i64>, range: &RangeInclusive<u32>) -> Result<Option<u32>, Fault> {

@@ -1,6 +1,9 @@
 use uuid::Uuid;
 
+use super::super::compare::ImageCompare;
+use super::super::compare_request::{ImageCompareRequest, TextCompareRequest};
 use super::*;
+use crate::capture::Rectangle;
 
 const SHORTEST: Duration = Duration::from_secs(300);
 
@@ -60,7 +63,7 @@ fn first_invalid_member_is_named() {
         ),
         (
             |r| r.unparsed = vec![("keep".into(), "x".into()), ("compare.image.ignore".into(), "5".into())],
-            "`compare.image.ignore` must be an array of CSS selectors; got 5",
+            "`compare.image.ignore` must be an array of CSS selectors and rectangles; got 5",
         ),
         (
             |r| r.compare = Some(CompareRequest { baseline: Some("first".into()), ..CompareRequest::default() }),
@@ -81,7 +84,8 @@ fn first_invalid_member_is_named() {
 
 fn image(threshold_ratio: f64, ignore: &[&str]) -> CompareRequest {
     let ignore = ignore.iter().map(|selector| (*selector).to_owned()).collect();
-    let image = ImageCompareRequest { threshold_ratio: Some(threshold_ratio), ignore };
+    let image =
+        ImageCompareRequest { threshold_ratio: Some(threshold_ratio), ignore, ..ImageCompareRequest::default() };
     CompareRequest { image: Some(image), ..CompareRequest::default() }
 }
 
@@ -180,4 +184,85 @@ fn change_keeps_what_it_does_not_name() {
     let zone = MonitorRequest { time_zone: Some("UTC".into()), ..MonitorRequest::default() };
     assert!(MonitorChange::parse(&zone, &daily, SHORTEST).unwrap().schedule.is_some());
     assert!(parse(zone).is_err(), "an interval has no time zone");
+}
+
+#[test]
+fn rectangles_and_small_regions_do_not_count_in_runs() {
+    let area = Rectangle { x: 0, y: 10, width: 300, height: 20 };
+    let compare = |areas: Vec<Rectangle>, min_region_px| {
+        let image = ImageCompareRequest { ignore_areas: areas, min_region_px, ..ImageCompareRequest::default() };
+        Some(CompareRequest { image: Some(image), ..CompareRequest::default() })
+    };
+    let spec = MonitorSpec::parse(&with(|r| r.compare = compare(vec![area], Some(500))), SHORTEST).unwrap();
+    assert_eq!(spec.tolerance(), Tolerance { ignored: vec![area], min_region_px: 500 });
+    assert_eq!(MonitorSpec::parse(&request(), SHORTEST).unwrap().tolerance(), Tolerance::default());
+    assert_eq!(ImageCompare::default().min_region_px, 0);
+    for (areas, min_region_px, expected) in [
+        (vec![area; 21], None, "`compare.image.ignore` must be an array with at most 20 rectangles; got 21"),
+        (
+            vec![Rectangle { width: 0, ..area }],
+            None,
+            "`compare.image.ignore` must be an array in which each rectangle is",
+        ),
+        (vec![], Some(-1), "`compare.image.min_region_px` must be an integer from 0 to 1000000; got -1"),
+        (vec![], Some(1_000_001), "`compare.image.min_region_px` must be an integer from 0 to 1000000; got 1000001"),
+    ] {
+        let message = refused(|r| r.compare = compare(areas, min_region_px));
+        assert!(message.starts_with(expected), "{message}");
+    }
+    let scaled = refused(|r| {
+        r.capture.as_mut().unwrap().fit_width = Some(400);
+        r.compare = compare(vec![area], None);
+    });
+    assert!(scaled.starts_with("`compare.image.ignore` must be an array without rectangles"), "{scaled}");
+}
+
+#[test]
+fn run_makes_the_elements_that_are_compared() {
+    let elements = CompareRequest { elements: Some(true), ..CompareRequest::default() };
+    let spec = MonitorSpec::parse(&with(|r| r.compare = Some(elements.clone())), SHORTEST).unwrap();
+    assert_eq!((&spec.compare.image, spec.compare.elements), (&None, true));
+    let run = spec.run_request(None);
+    assert_eq!((CaptureSpec::parse(&run).unwrap().also, run.content), (vec![FileKind::Elements], None));
+    let mut masked = with(capture_with(|r| r.mask = Some(vec![".secret".into()])));
+    masked.compare = Some(elements);
+    let refused = MonitorSpec::parse(&masked, SHORTEST).unwrap_err().to_string();
+    assert!(refused.starts_with("`compare.elements` must be left out where `mask` is used"), "{refused}");
+}
+
+#[test]
+fn quiet_hours_have_the_time_zone_of_the_schedule_and_can_be_removed() {
+    let hours = |from: &str, to: &str, zone: Option<&str>| QuietRequest {
+        from: Some(from.into()),
+        to: Some(to.into()),
+        time_zone: zone.map(str::to_owned),
+    };
+    let parse = |change: fn(&mut MonitorRequest), quiet| {
+        let mut request = with(change);
+        request.quiet = Some(quiet);
+        MonitorSpec::parse(&request, SHORTEST).map(|spec| spec.quiet)
+    };
+    let zone = |quiet: Option<Quiet>| quiet.unwrap().zone_name();
+    assert_eq!(zone(parse(|_| (), hours("22:00", "07:00", None)).unwrap()), "UTC");
+    let daily: fn(&mut MonitorRequest) =
+        |r| (r.every, r.cron, r.time_zone) = (None, Some("0 9 * * *".into()), Some("Europe/Vienna".into()));
+    assert_eq!(zone(parse(daily, hours("22:00", "07:00", None)).unwrap()), "Europe/Vienna");
+    assert_eq!(zone(parse(daily, hours("22:00", "07:00", Some("asia/tokyo"))).unwrap()), "Asia/Tokyo");
+    assert_eq!(parse(daily, QuietRequest::default()).unwrap(), None);
+    for (quiet, expected) in [
+        (hours("22", "07:00", None), "`quiet.from` must be a time of day"),
+        (QuietRequest { to: None, ..hours("22:00", "", None) }, "`quiet.to` must be a time of day"),
+        (hours("07:00", "07:00", None), "`quiet.to` must be a time of day from 00:00 to 23:59, and `from` another one"),
+        (hours("22:00", "07:00", Some("Mars")), "`quiet.time_zone` must be the name of an IANA time zone"),
+    ] {
+        let message = parse(|_| (), quiet).unwrap_err().to_string();
+        assert!(message.starts_with(expected), "{message}");
+    }
+    let current = MonitorSpec::parse(&with(|r| r.quiet = Some(hours("22:00", "07:00", None))), SHORTEST).unwrap();
+    let change = |quiet| {
+        let request = MonitorRequest { quiet: Some(quiet), ..MonitorRequest::default() };
+        MonitorChange::parse(&request, &current, SHORTEST).unwrap().quiet
+    };
+    assert_eq!(change(hours("22:00", "07:00", None)), None, "the same");
+    assert_eq!(change(QuietRequest::default()), Some(None));
 }

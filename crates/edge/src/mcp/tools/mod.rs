@@ -11,6 +11,7 @@ mod grab_output;
 mod hints;
 mod list;
 mod list_grabs;
+mod monitor;
 mod option_schema;
 mod output;
 mod read_files;
@@ -43,6 +44,9 @@ const ARGS_PARSERS: [(&str, ArgsParser); 6] = [
     ("get_usage", |_| ToolArgs::GetUsage),
     ("get_pricing", |fields| ToolArgs::GetPricing(get_pricing::read(fields))),
     ("capture_site", |fields| capture_site::read(fields).map_or_else(ToolArgs::Invalid, ToolArgs::CaptureSite)),
+    ("monitor", |fields| {
+        monitor::read(fields).map_or_else(ToolArgs::Invalid, |args| ToolArgs::Monitor(Box::new(args)))
+    }),
 ];
 
 /// A tool and its argument parser.
@@ -84,6 +88,7 @@ pub(super) enum ToolArgs {
     GetUsage,
     GetPricing(GetPricingRequest),
     CaptureSite(capture_site::CaptureSiteArgs),
+    Monitor(Box<monitor::MonitorArgs>),
     /// Arguments that are not forwarded to the core, with the error message.
     Invalid(String),
 }
@@ -97,6 +102,7 @@ pub(super) async fn run(context: ToolContext, args: ToolArgs, progress: Progress
         ToolArgs::GetUsage => get_usage::run(&context).await,
         ToolArgs::GetPricing(args) => get_pricing::run(&context, args).await,
         ToolArgs::CaptureSite(args) => capture_site::run(&context, args, progress).await,
+        ToolArgs::Monitor(args) => monitor::run(&context, *args).await,
         ToolArgs::Invalid(message) => {
             let metadata = context.refuse(&message).await?;
             let mut failure = ApiError::new(ErrorCode::BadRequest, message);

@@ -49,6 +49,25 @@ fn list_of_tools_is_short() {
 }
 
 #[test]
+fn schema_of_the_monitor_tool_is_short() {
+    let tools = Tools::read();
+    let bytes = serde_json::to_string(tools.get("monitor").unwrap()).unwrap().len();
+    assert!(bytes <= 450, "{bytes} bytes");
+}
+
+#[test]
+fn monitor_that_is_created_is_read_as_by_rest() {
+    let ToolArgs::Monitor(args) = parse_args(
+        "monitor",
+        r#"{"do": "create", "monitor": {"capture": {"url": "https://example.com"}, "every": "1h", "keep": "5"}}"#,
+    ) else {
+        panic!("not a monitor")
+    };
+    let args = format!("{args:?}");
+    assert!(args.contains("every: Some(\"1h\")") && args.contains("field: \"keep\""), "{args}");
+}
+
+#[test]
 fn unknown_arguments_and_invalid_local_values_are_rejected() {
     for (tool, arguments, expected) in [
         ("get_usage", r#"{"a":1}"#, "`a` is no argument of get_usage, which takes no arguments."),
@@ -56,6 +75,14 @@ fn unknown_arguments_and_invalid_local_values_are_rejected() {
             "get_pricing",
             r#"{"z":1,"currency":"EUR"}"#,
             "`currency` is no argument of get_pricing, which takes provider, detail.",
+        ),
+        ("monitor", "{}", "`do` must be create, list or runs."),
+        ("monitor", r#"{"do":"stop"}"#, "`do` must be create, list or runs; got \"stop\"."),
+        ("monitor", r#"{"do":"runs"}"#, "`id` must be the id of a monitor, as text."),
+        (
+            "monitor",
+            r#"{"do":"create","monitor":5}"#,
+            "`monitor` must be an object, as POST /v1/monitors takes it; got 5.",
         ),
         ("get_grab", "{}", "`id` must be the id of a grab, as text."),
         ("get_grab", r#"{"id":7}"#, "`id` must be the id of a grab, as text; got 7."),

@@ -4,7 +4,7 @@ use grabd_proto::v1::ErrorCode;
 use serde_json::{Value, json};
 use utoipa::openapi::path::OperationBuilder;
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
-use utoipa::openapi::{Required, ResponseBuilder};
+use utoipa::openapi::{ContentBuilder, Required, ResponseBuilder};
 
 use super::super::openapi::parts::{self, authenticated, json_content, success_response};
 use super::super::openapi::tags;
@@ -73,6 +73,37 @@ pub(in super::super) fn runs_operation() -> OperationBuilder {
     let operation = authenticated(tags::MONITORS, "listMonitorRuns", "List the runs of a monitor", about, &codes)
         .parameter(parts::id("monitor"));
     page::paged(operation, "runs", "run").response("200", page)
+}
+
+/// `GET /v1/monitors/{id}/history.zip`.
+pub(in super::super) fn history_operation() -> OperationBuilder {
+    let about = "The images of the runs that still exist, and `runs.json`: an object with the `monitor` and its `runs`, newest \
+                 first. `image` of a run is the name of its file, or null. The images have at most 1 GiB together; those of the \
+                 oldest runs are left out beyond that. An account receives one archive at a time.";
+    // No schema: OpenAPI has none for the content of archives.
+    let archive = ContentBuilder::new().build();
+    authenticated(tags::MONITORS, "getMonitorHistory", "Download the history", about, &[ErrorCode::NotFound])
+        .parameter(parts::id("monitor"))
+        .response("200", success_response("A zip archive.", &[]).content("application/zip", archive))
+}
+
+/// `POST /v1/monitors/{id}/feed`.
+pub(in super::super) fn open_feed_operation() -> OperationBuilder {
+    let about = "Gives an Atom feed and a badge of the monitor public addresses, which replace the former ones. They cannot be \
+                 read again. Whoever knows them can read both, without a key.";
+    let created = success_response("The addresses.", &[])
+        .content("application/json", json_content("MonitorFeed", examples::feed()).build());
+    authenticated(tags::MONITORS, "createMonitorFeed", "Create a feed", about, &[ErrorCode::NotFound])
+        .parameter(parts::id("monitor"))
+        .response("201", created)
+}
+
+/// `DELETE /v1/monitors/{id}/feed`.
+pub(in super::super) fn close_feed_operation() -> OperationBuilder {
+    let about = "Removes the public addresses of the feed and the badge.";
+    authenticated(tags::MONITORS, "deleteMonitorFeed", "Turn off the feed", about, &[ErrorCode::NotFound])
+        .parameter(parts::id("monitor"))
+        .response("204", success_response("There are no addresses any more. No body.", &[]))
 }
 
 /// `POST /v1/monitors/{id}/accept`.

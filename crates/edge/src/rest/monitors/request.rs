@@ -1,10 +1,10 @@
 //! Request bodies of create, update and accept.
 
 use axum::body::{Body, HttpBody};
-use grabd_options::{HIDDEN, unknown};
+use grabd_options::{HIDDEN, Rectangle, unknown};
 use grabd_proto::v1::{
-    AcceptBaselineRequest, CaptureOptions, MonitorCompare, MonitorImageCompare, MonitorNotify, MonitorSettings,
-    MonitorTextCompare, Unparsed,
+    AcceptBaselineRequest, CaptureOptions, MonitorArea, MonitorCompare, MonitorImageCompare, MonitorNotify,
+    MonitorQuiet, MonitorSettings, MonitorTextCompare, Unparsed,
 };
 use http::HeaderMap;
 use serde_json::value::RawValue;
@@ -15,12 +15,12 @@ use super::super::fields::Fields;
 use super::super::{json, options};
 
 /// The members that callers choose.
-const CHOSEN: [&str; 10] =
-    ["name", "capture", "every", "cron", "time_zone", "compare", "alert_after", "notify", "keep", "paused"];
+const CHOSEN: [&str; 11] =
+    ["name", "capture", "every", "cron", "time_zone", "compare", "alert_after", "notify", "keep", "quiet", "paused"];
 
 /// The other members of a monitor. They are ignored, so that what a read returns can be sent back.
-const READ_ONLY: [&str; 8] =
-    ["id", "state", "created_at", "updated_at", "next_run_at", "baseline_grab_id", "last_run", "live"];
+const READ_ONLY: [&str; 9] =
+    ["id", "state", "created_at", "updated_at", "next_run_at", "baseline_grab_id", "last_run", "live", "has_feed"];
 
 /// The only member of an accept. Without it, the latest capture is accepted, so that no other name of it may be ignored.
 const GRAB_ID: &str = "grab_id";
@@ -65,7 +65,7 @@ fn unknown_member(name: &str, known: &[&str]) -> Unparsed {
 }
 
 /// Parses a body. A member that is not known is refused, since the monitor would run without what the caller has asked for.
-fn parse(body: &[u8]) -> MonitorSettings {
+pub(crate) fn parse(body: &[u8]) -> MonitorSettings {
     let mut fields = match Fields::parse(body) {
         Ok(fields) => fields,
         Err(seen) => return unparsed_body(&seen),
@@ -74,6 +74,7 @@ fn parse(body: &[u8]) -> MonitorSettings {
     let unknown = unknown.map(|name| unknown_member(name, &CHOSEN));
     let capture = fields.read("capture", capture).unwrap_or_default();
     let (compare, compare_unparsed) = fields.read("compare", compare).unzip();
+    let (quiet, quiet_unparsed) = fields.read("quiet", quiet).unzip();
     let mut settings = MonitorSettings {
         name: fields.read("name", json::string),
         capture: capture.options,
@@ -84,6 +85,7 @@ fn parse(body: &[u8]) -> MonitorSettings {
         alert_after: fields.read("alert_after", small_integer),
         notify: fields.read("notify", notify),
         keep: fields.read("keep", small_integer),
+        quiet,
         paused: fields.read("paused", json::boolean),
         capture_unparsed: capture.unparsed,
         unparsed: Vec::new(),
@@ -91,6 +93,7 @@ fn parse(body: &[u8]) -> MonitorSettings {
     };
     settings.unparsed = fields.unparsed;
     settings.unparsed.extend(compare_unparsed.unwrap_or_default());
+    settings.unparsed.extend(quiet_unparsed.unwrap_or_default());
     settings.unparsed.extend(unknown);
     // It may have secret options.
     let captures = settings.unparsed.iter_mut().filter(|of| of.field == "capture");
@@ -120,7 +123,7 @@ fn capture(member: &RawValue) -> Option<Capture> {
 /// would be missed.
 fn compare(member: &RawValue) -> Option<(MonitorCompare, Vec<Unparsed>)> {
     let mut fields = Fields::parse(member.get().as_bytes()).ok()?;
-    if fields.unknown_member(&["image", "status", "text", "baseline"]).is_some() {
+    if fields.unknown_member(&["image", "status", "text", "elements", "baseline"]).is_some() {
         return None;
     }
     let (image, image_unparsed) = fields.read("image", image).unzip();
@@ -130,6 +133,7 @@ fn compare(member: &RawValue) -> Option<(MonitorCompare, Vec<Unparsed>)> {
         status: fields.read("status", json::boolean),
         baseline: fields.read("baseline", json::string),
         text: text.flatten(),
+        elements: fields.read("elements", json::boolean),
     };
     let members = image_unparsed.unwrap_or_default().into_iter().chain(text_unparsed.unwrap_or_default());
     let all = fields.unparsed.into_iter().chain(members);
@@ -143,15 +147,58 @@ fn image(member: &RawValue) -> Option<(Option<MonitorImageCompare>, Vec<Unparsed
         return Some((None, Vec::new()));
     }
     let mut fields = Fields::parse(member.get().as_bytes()).ok()?;
-    if fields.unknown_member(&["threshold_ratio", "ignore"]).is_some() {
+    if fields.unknown_member(&["threshold_ratio", "ignore", "min_region_px"]).is_some() {
         return None;
     }
+    let (ignore, ignore_areas) = fields.read("ignore", ignored).unwrap_or_default();
     let image = MonitorImageCompare {
         threshold_ratio: fields.read("threshold_ratio", json::number),
-        ignore: fields.read("ignore", json::strings).unwrap_or_default(),
+        ignore,
+        ignore_areas,
+        min_region_px: fields.read("min_region_px", small_integer),
     };
     let all = fields.unparsed.into_iter().map(|of| Unparsed { field: format!("image.{}", of.field), seen: of.seen });
     Some((Some(image), all.collect()))
+}
+
+/// The selectors and the rectangles of what never differs.
+fn ignored(member: &RawValue) -> Option<(Vec<String>, Vec<MonitorArea>)> {
+    let parts: Vec<&RawValue> = serde_json::from_str(member.get()).ok()?;
+    let (mut selectors, mut areas) = (Vec::new(), Vec::new());
+    for part in parts {
+        match json::string(part) {
+            Some(selector) => selectors.push(selector),
+            None => areas.push(area(options::rectangle(part)?)?),
+        }
+    }
+    Some((selectors, areas))
+}
+
+/// A rectangle. `None` if a number is so large that messages cannot have it.
+fn area(Rectangle { x, y, width, height }: Rectangle) -> Option<MonitorArea> {
+    let side = |number: i64| i32::try_from(number).ok();
+    Some(MonitorArea { x: side(x)?, y: side(y)?, width: side(width)?, height: side(height)? })
+}
+
+/// The quiet hours, and members of the wrong type. `null` is the message without fields: there are none.
+fn quiet(member: &RawValue) -> Option<(MonitorQuiet, Vec<Unparsed>)> {
+    if member.get() == "null" {
+        return Some((MonitorQuiet::default(), Vec::new()));
+    }
+    let mut fields = Fields::parse(member.get().as_bytes()).ok()?;
+    if fields.unknown_member(&["from", "to", "time_zone"]).is_some() {
+        return None;
+    }
+    let quiet = MonitorQuiet {
+        from: fields.read("from", json::string),
+        to: fields.read("to", json::string),
+        time_zone: fields.read("time_zone", json::string),
+    };
+    if quiet == MonitorQuiet::default() && fields.unparsed.is_empty() {
+        return None;
+    }
+    let all = fields.unparsed.into_iter().map(|of| Unparsed { field: format!("quiet.{}", of.field), seen: of.seen });
+    Some((quiet, all.collect()))
 }
 
 /// How texts are compared, or `null`, and members of the wrong type. A selector is refused by name, since it is known of images.
@@ -186,8 +233,10 @@ fn small_integer(member: &RawValue) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
+    use grabd_options::TABLE;
     use http::HeaderValue;
     use http::header::CONTENT_TYPE;
+    use serde_json::{Map, Value, json};
 
     use super::super::{examples, schema};
     use super::*;
@@ -245,6 +294,50 @@ mod tests {
         assert_eq!(names, chosen);
     }
 
+    /// The paths of all members of a schema, each with whether it may be null. Those of references are not listed.
+    fn members_of(schema: &Value, path: &[&str], found: &mut Vec<(String, bool)>) {
+        let Some(properties) = schema["properties"].as_object() else { return };
+        for (name, property) in properties {
+            let path = [path, &[name.as_str()]].concat();
+            let may_be_null = property["type"].as_array().is_some_and(|types| types.contains(&json!("null")));
+            found.push((path.join("."), may_be_null));
+            members_of(property, &path, found);
+        }
+    }
+
+    /// A body in which only this member is set, to null.
+    fn null_at(path: &str) -> Value {
+        path.rsplit('.').fold(Value::Null, |inner, name| json!({ name: inner }))
+    }
+
+    #[tokio::test]
+    async fn members_may_be_null_where_the_schema_says_so() {
+        let mut members = Vec::new();
+        members_of(&serde_json::to_value(schema::create_monitor()).unwrap(), &[], &mut members);
+        members_of(&serde_json::to_value(schema::update_monitor()).unwrap(), &[], &mut members);
+        let options = TABLE.iter().map(|option| (option.name, options::schema(option)));
+        let options: Map<String, Value> =
+            options.map(|(name, schema)| (name.to_owned(), serde_json::to_value(schema).unwrap())).collect();
+        members_of(&json!({ "properties": options }), &["capture"], &mut members);
+        for (path, may_be_null) in &members {
+            let settings = parse(null_at(path).to_string().as_bytes());
+            let is_accepted = settings.unparsed.is_empty() && settings.capture_unparsed.is_empty();
+            assert_eq!(is_accepted, *may_be_null, "{path}");
+        }
+        let nullable: Vec<&str> = members.iter().filter(|(_, may)| *may).map(|(path, _)| path.as_str()).collect();
+        for path in ["every", "cron", "time_zone", "compare.image", "compare.text", "quiet", "capture.selector"] {
+            assert!(nullable.contains(&path), "{path}");
+        }
+
+        let mut members = Vec::new();
+        members_of(&serde_json::to_value(schema::accept_baseline()).unwrap(), &[], &mut members);
+        assert_eq!(members, [(GRAB_ID.to_owned(), true)]);
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        let body = Body::from(null_at(GRAB_ID).to_string());
+        let accept = read_accept("id".to_owned(), &headers, body).await;
+        assert_eq!((accept.grab_id, accept.unparsed), (None, Vec::new()));
+    }
+
     #[test]
     fn members_of_the_wrong_type_are_named_with_their_path() {
         let of = |body: &str| {
@@ -255,6 +348,17 @@ mod tests {
         assert_eq!(of(r#"{"keep": 3000000000}"#), ["keep=3000000000"]);
         assert_eq!(of(r#"{"compare": {"image": {"ignore": 5}}}"#), ["compare.image.ignore=5"]);
         assert_eq!(of(r#"{"compare": {"baseline": 5}}"#), ["compare.baseline=5"]);
+        assert_eq!(of(r#"{"compare": {"elements": {}}}"#), ["compare.elements={}"]);
+        let area = |area: &str| of(&format!(r#"{{"compare": {{"image": {{"ignore": [".ad", {area}]}}}}}}"#));
+        assert_eq!(area(r#"{"x": 0, "y": 1, "width": 2, "height": 3}"#), [] as [&str; 0]);
+        for wrong in ["5", "null", r#"{"x": 0, "y": 1, "width": 2}"#, r#"{"x": 0, "y": 1, "width": 2, "height": 3e9}"#]
+        {
+            assert_eq!(area(wrong), [format!(r#"compare.image.ignore=[".ad", {wrong}]"#)]);
+        }
+        assert_eq!(of(r#"{"quiet": {"from": 5, "to": "07:00"}}"#), ["quiet.from=5"]);
+        assert_eq!(of(r#"{"quiet": {}}"#), ["quiet={}"]);
+        assert_eq!(of(r#"{"quiet": {"until": "07:00"}}"#), [r#"quiet={"until": "07:00"}"#]);
+        assert_eq!(of(r#"{"quiet": null}"#), [] as [&str; 0]);
         assert_eq!(of(r#"{"compare": {"image": null, "status": true}}"#), [] as [&str; 0]);
         assert_eq!(of(r#"{"compare": {"pdf": {}}}"#), [r#"compare={"pdf": {}}"#]);
         assert_eq!(of(r#"{"compare": {"text": {"ignore_patterns": "a"}}}"#), [r#"compare.text.ignore_patterns="a""#]);

@@ -1,8 +1,9 @@
 //! Schemas of request bodies.
 
+use grabd_options::{RECTANGLE_MAX_SIDE, RECTANGLE_MAX_START};
 use serde_json::json;
-use utoipa::openapi::schema::AllOfBuilder;
-use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, Ref, SchemaFormat, Type};
+use utoipa::openapi::schema::{AdditionalProperties, AllOfBuilder, SchemaType};
+use utoipa::openapi::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Ref, Schema, SchemaFormat, Type};
 
 use super::super::openapi::parts::{integer, text};
 
@@ -22,9 +23,9 @@ pub(in super::super) fn update_monitor() -> Object {
 
 /// The capture to accept.
 pub(in super::super) fn accept_baseline() -> Object {
-    let grab = text()
-        .format(Some(SchemaFormat::Custom("uuid".to_owned())))
-        .description(Some("Id of a grab of one of the monitor's runs. Default: that of the latest done run."));
+    let grab = or_null(Type::String).format(Some(SchemaFormat::Custom("uuid".to_owned()))).description(Some(
+        "Id of a grab of one of the monitor's runs. Default, also if it is null: that of the latest done run.",
+    ));
     ObjectBuilder::new()
         .description(Some("The capture to accept. Unknown members are refused."))
         .property("grab_id", grab)
@@ -35,18 +36,20 @@ fn settings(about: &str) -> ObjectBuilder {
     let capture = AllOfBuilder::new().item(Ref::from_schema_name("CreateGrabRequest")).description(Some(
         "The capture options, of which `url` or `html` is required. `compare_to`, `max_age` and `upload_url` are refused.",
     ));
-    let every = text()
+    let every = or_null(Type::String)
         .pattern(Some("^[0-9]{1,5}[mhd]$"))
-        .description(Some("The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`."))
+        .description(Some(
+            "The interval: an integer, and `m`, `h` or `d`, from `5m` to `30d`. It excludes `cron`. Null is as left out.",
+        ))
         .examples([json!("1h")]);
-    let cron = text()
+    let cron = or_null(Type::String)
         .max_length(Some(100))
         .description(Some(
             "A cron expression with five fields: minute, hour, day of the month, month and day of the week. A local time that \
              daylight saving skips is replaced by the first one after it, and one that happens twice counts once.",
         ))
         .examples([json!("0 9 * * 1-5")]);
-    let zone = text()
+    let zone = or_null(Type::String)
         .max_length(Some(64))
         .default(Some(json!("UTC")))
         .description(Some("The IANA time zone of `cron`."))
@@ -70,6 +73,7 @@ fn settings(about: &str) -> ObjectBuilder {
         .property("alert_after", alert_after)
         .property("notify", notify())
         .property("keep", keep)
+        .property("quiet", quiet())
 }
 
 fn compare() -> ObjectBuilder {
@@ -80,23 +84,38 @@ fn compare() -> ObjectBuilder {
         .default(Some(json!(0.001)))
         .description(Some("The part of the image that may differ. A larger part is a change."));
     let ignore = ArrayBuilder::new()
-        .items(text())
-        .max_items(Some(20))
-        .description(Some("CSS selectors of elements that are made invisible, so that they never differ."));
-    let image = ObjectBuilder::new()
+        .items(OneOfBuilder::new().item(text().min_length(Some(1)).pattern(Some(r"\S"))).item(area()))
+        .max_items(Some(40))
         .description(Some(
-            "How images are compared. If neither this nor `status` nor `text` is there, they are compared.",
+            "What never differs: at most 20 CSS selectors of elements, which are made invisible, and at most 20 parts of the \
+             image.",
+        ));
+    let min_region = integer(0, 1_000_000).default(Some(json!(0))).description(Some(
+        "Changes of connected regions with fewer pixels of the image do not count. Regions consist of squares of 16 pixels.",
+    ));
+    let image = or_null(Type::Object)
+        .description(Some(
+            "How images are compared. Null is as left out. If neither this nor `status` nor `text` nor `elements` is there, \
+             they are compared.",
         ))
         .property("threshold_ratio", threshold)
-        .property("ignore", ignore);
+        .property("ignore", ignore)
+        .property("min_region_px", min_region);
     let status = boolean().default(Some(json!(false))).description(Some("Whether another HTTP status is a change."));
     let pattern = text().min_length(Some(1)).max_length(Some(200));
     let patterns = ArrayBuilder::new().items(pattern).max_items(Some(20)).description(Some(
         "Regular expressions, without look-around and back-references. What they match in a line is left out of both texts.",
     ));
-    let texts = ObjectBuilder::new()
-        .description(Some("How the visible texts of the page are compared, line by line. Not with the option `mask`."))
+    let texts = or_null(Type::Object)
+        .description(Some(
+            "How the visible texts of the page are compared, line by line. Null: they are not. Not with the option `mask`.",
+        ))
         .property("ignore_patterns", patterns);
+    let elements = boolean().default(Some(json!(false))).description(Some(
+        "Whether elements with a name are compared: links, buttons, fields and others that a user can operate. They differ if they \
+         are added or removed, if their name, state or target changes, and if they move or grow by more than 4 CSS pixels. \
+         Not with the option `mask`.",
+    ));
     let baseline = text().enum_values(Some(["latest", "accepted"])).default(Some(json!("latest"))).description(Some(
         "`latest`: a change that was reported becomes the baseline. `accepted`: only a capture that somebody accepts does, and \
          a change is reported once until the page is the same again.",
@@ -106,7 +125,39 @@ fn compare() -> ObjectBuilder {
         .property("image", image)
         .property("status", status)
         .property("text", texts)
+        .property("elements", elements)
         .property("baseline", baseline)
+}
+
+/// A part of the image.
+fn area() -> ObjectBuilder {
+    let object = ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+        .description(Some("A part of the image, in CSS pixels from its top left corner."));
+    let sides = [
+        ("x", integer(0, RECTANGLE_MAX_START)),
+        ("y", integer(0, RECTANGLE_MAX_START)),
+        ("width", integer(1, RECTANGLE_MAX_SIDE)),
+        ("height", integer(1, RECTANGLE_MAX_SIDE)),
+    ];
+    sides.into_iter().fold(object, |object, (name, side)| object.property(name, side).required(name))
+}
+
+fn quiet() -> ObjectBuilder {
+    let time = |about| text().pattern(Some("^([01][0-9]|2[0-3]):[0-5][0-9]$")).description(Some(about));
+    let zone = text()
+        .max_length(Some(64))
+        .description(Some("The IANA time zone of both. Default: that of the schedule."))
+        .examples([json!("Europe/Berlin")]);
+    or_null(Type::Object)
+        .description(Some(
+            "Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one about \
+             changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.",
+        ))
+        .property("from", time("When they begin."))
+        .property("to", time("When they end. They may include midnight."))
+        .property("time_zone", zone)
 }
 
 fn notify() -> ObjectBuilder {
@@ -115,6 +166,11 @@ fn notify() -> ObjectBuilder {
         .description(Some("How alerts are sent. Unknown members are refused."))
         .property("webhook", by("By webhooks that have subscribed to the events of monitors."))
         .property("email", by("By e-mail, to the members who get the alerts of the team."))
+}
+
+/// A member that a monitor returns as null, so that what a read returns can be sent back.
+fn or_null(of: Type) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::from_iter([of, Type::Null]))
 }
 
 fn boolean() -> ObjectBuilder {

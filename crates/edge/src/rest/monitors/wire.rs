@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use grabd_api::{
-    Monitor, MonitorCompare, MonitorImageCompare, MonitorNotify, MonitorRun, MonitorRunError, MonitorTextChange,
-    MonitorTextCompare,
+    Monitor, MonitorArea, MonitorCompare, MonitorElementChange, MonitorIgnored, MonitorImageCompare, MonitorNotify,
+    MonitorQuiet, MonitorRun, MonitorRunError, MonitorTextChange, MonitorTextCompare,
 };
 use grabd_options::TABLE;
 use grabd_proto::{options, v1};
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::super::wire::{Rfc3339, borrowed};
 
 /// Converts a monitor. `None` if a required field is missing.
-pub(super) fn monitor(monitor: &v1::Monitor) -> Option<Monitor<'_>> {
+pub(crate) fn monitor(monitor: &v1::Monitor) -> Option<Monitor<'_>> {
     let v1::Monitor {
         id,
         live,
@@ -33,6 +33,8 @@ pub(super) fn monitor(monitor: &v1::Monitor) -> Option<Monitor<'_>> {
         next_run_at,
         baseline_grab_id,
         last_run,
+        quiet,
+        has_feed,
     } = monitor;
     let v1::MonitorNotify { webhook, email } = *notify.as_ref()?;
     Some(Monitor {
@@ -46,6 +48,10 @@ pub(super) fn monitor(monitor: &v1::Monitor) -> Option<Monitor<'_>> {
         alert_after: u32::try_from(*alert_after).ok()?,
         notify: MonitorNotify { webhook: webhook?, email: email? },
         keep: u32::try_from(*keep).ok()?,
+        quiet: match quiet {
+            Some(quiet) => Some(quiet_hours(quiet)?),
+            None => None,
+        },
         state: state.into(),
         created_at: time(created_at.as_ref()?)?,
         updated_at: time(updated_at.as_ref()?)?,
@@ -56,11 +62,12 @@ pub(super) fn monitor(monitor: &v1::Monitor) -> Option<Monitor<'_>> {
             None => None,
         },
         live: *live,
+        has_feed: *has_feed,
     })
 }
 
 /// Converts a run. `None` if a required field is missing.
-pub(super) fn run(run: &v1::MonitorRun) -> Option<MonitorRun<'_>> {
+pub(crate) fn run(run: &v1::MonitorRun) -> Option<MonitorRun<'_>> {
     let v1::MonitorRun {
         id,
         due_at,
@@ -73,6 +80,7 @@ pub(super) fn run(run: &v1::MonitorRun) -> Option<MonitorRun<'_>> {
         finished_at,
         error,
         text_changes,
+        element_changes,
     } = run;
     Some(MonitorRun {
         id: id.into(),
@@ -83,6 +91,7 @@ pub(super) fn run(run: &v1::MonitorRun) -> Option<MonitorRun<'_>> {
         difference_ratio: *difference_ratio,
         what_changed: what_changed.iter().map(Cow::from).collect(),
         text_changes: text_changes.iter().map(text_change).collect(),
+        element_changes: element_changes.iter().map(element_change).collect(),
         alerted: *alerted,
         finished_at: finished_at.as_ref().and_then(time),
         error: error.as_ref().map(|v1::MonitorRunError { code, message }| MonitorRunError {
@@ -97,19 +106,56 @@ fn text_change(change: &v1::MonitorTextChange) -> MonitorTextChange<'_> {
     MonitorTextChange { before: borrowed(before), after: borrowed(after) }
 }
 
+fn element_change(change: &v1::MonitorElementChange) -> MonitorElementChange<'_> {
+    let v1::MonitorElementChange { change, role, name, before, after } = change;
+    MonitorElementChange {
+        change: change.into(),
+        role: role.into(),
+        name: name.into(),
+        before: borrowed(before),
+        after: borrowed(after),
+    }
+}
+
+fn quiet_hours(quiet: &v1::MonitorQuiet) -> Option<MonitorQuiet<'_>> {
+    let v1::MonitorQuiet { from, to, time_zone } = quiet;
+    Some(MonitorQuiet { from: from.as_ref()?.into(), to: to.as_ref()?.into(), time_zone: time_zone.as_ref()?.into() })
+}
+
+fn shown_image(image: &v1::MonitorImageCompare) -> Option<MonitorImageCompare<'_>> {
+    let v1::MonitorImageCompare { threshold_ratio, ignore, ignore_areas, min_region_px } = image;
+    let selectors = ignore.iter().map(|selector| MonitorIgnored::Selector(selector.into()));
+    let areas = ignore_areas.iter().map(|v1::MonitorArea { x, y, width, height }| {
+        MonitorIgnored::Area(MonitorArea {
+            x: (*x).into(),
+            y: (*y).into(),
+            width: (*width).into(),
+            height: (*height).into(),
+        })
+    });
+    Some(MonitorImageCompare {
+        threshold_ratio: (*threshold_ratio)?,
+        ignore: selectors.chain(areas).collect(),
+        min_region_px: u32::try_from((*min_region_px)?).ok()?,
+    })
+}
+
 fn shown_compare(compare: &v1::MonitorCompare) -> Option<MonitorCompare<'_>> {
-    let v1::MonitorCompare { image, status, baseline, text } = compare;
+    let v1::MonitorCompare { image, status, baseline, text, elements } = compare;
     let image = match image {
-        Some(v1::MonitorImageCompare { threshold_ratio, ignore }) => Some(MonitorImageCompare {
-            threshold_ratio: (*threshold_ratio)?,
-            ignore: ignore.iter().map(Cow::from).collect(),
-        }),
+        Some(image) => Some(shown_image(image)?),
         None => None,
     };
     let text = text.as_ref().map(|v1::MonitorTextCompare { ignore_patterns }| MonitorTextCompare {
         ignore_patterns: ignore_patterns.iter().map(Cow::from).collect(),
     });
-    Some(MonitorCompare { image, status: (*status)?, text, baseline: baseline.as_ref()?.into() })
+    Some(MonitorCompare {
+        image,
+        status: (*status)?,
+        text,
+        elements: (*elements)?,
+        baseline: baseline.as_ref()?.into(),
+    })
 }
 
 /// The capture options that are set.

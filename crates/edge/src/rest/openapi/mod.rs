@@ -87,6 +87,11 @@ fn operations() -> Vec<(&'static str, PathItem)> {
             ],
         ),
         path("/monitors/{id}/runs", [(Get, monitors::runs_operation())]),
+        path("/monitors/{id}/history.zip", [(Get, monitors::history_operation())]),
+        path(
+            "/monitors/{id}/feed",
+            [(Post, monitors::open_feed_operation()), (Delete, monitors::close_feed_operation())],
+        ),
         path("/monitors/{id}/accept", [(Post, monitors::accept_operation())]),
         path("/sites", [(Post, sites::create_operation()), (Get, sites::list_operation())]),
         path("/sites/{id}", [(Get, sites::fetch_operation()), (Delete, sites::delete_operation())]),
@@ -148,6 +153,7 @@ fn components(origin: &str, auth_url: &str) -> ComponentsBuilder {
         .schema_from::<grabd_api::SiteList<'_>>()
         .schema_from::<grabd_api::SitePage<'_>>()
         .schema_from::<grabd_api::SitePageList<'_>>()
+        .schema_from::<grabd_api::MonitorFeed<'_>>()
         .schema("CreateWebhookRequest", request::create_webhook())
         .schema("UpdateWebhookRequest", request::update_webhook())
         .schema_from::<webhooks::Webhook<'_>>()

@@ -6,7 +6,7 @@ use grabd_domain::capture::FileKind;
 use grabd_domain::grabs::{MAX_REGIONS, Region};
 use grabd_domain::limits::COMPARE_LIMIT;
 use grabd_memory::MemoryBudget;
-use grabd_pixels::{Grid, Precision, Sheet, Size, changes, draw_changes};
+use grabd_pixels::{Grid, Precision, Sheet, Size, Tolerance, changes, draw_changes};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -29,25 +29,25 @@ impl Changed {
     }
 }
 
-/// Compares two images. If anything changed, the image of the difference is written to `to`, which is given back.
+/// Compares two images. If anything changed that counts, the image of the difference is written to `to`, which is given back.
 ///
 /// # Errors
 /// See [`Error`]. The work ends soon after the time limit.
 pub(super) async fn measure<W: Write + Send + 'static>(
     tasks: &TaskTracker,
     memory: &MemoryBudget,
-    earlier: Picture,
-    later: Picture,
+    (earlier, later): (Picture, Picture),
+    tolerance: Tolerance,
     to: W,
 ) -> Result<(Changed, W), Error> {
     let look = move || look(earlier, later);
-    derived::run_within(tasks, memory, COMPARE_LIMIT, look, |(earlier, later), stop| {
-        compare(&earlier, &later, to, stop)
+    derived::run_within(tasks, memory, COMPARE_LIMIT, look, move |(earlier, later), stop| {
+        compare(&earlier, &later, &tolerance, to, stop)
     })
     .await
 }
 
-/// Compares two images without an image of the difference. The figures are those of [`measure`].
+/// Compares two images without an image of the difference. The figures are those of [`measure`], if everything counts.
 ///
 /// # Errors
 /// As [`measure`].
@@ -90,10 +90,12 @@ fn deleted(error: Error) -> Error {
 fn compare<W: Write>(
     earlier: &Measured,
     later: &Measured,
+    tolerance: &Tolerance,
     mut to: W,
     stop: &CancellationToken,
 ) -> Result<(Changed, W), Error> {
-    let grid = changed_grid(earlier, later, stop)?;
+    let mut grid = changed_grid(earlier, later, stop)?;
+    grid.forgive(tolerance);
     if grid.changed_ppm() > 0 {
         let (picture, size) = later;
         let limit = FileKind::Difference.max_bytes();
@@ -139,8 +141,12 @@ mod tests {
         Picture { source: Source::Memory(file.into_inner().into()), format }
     }
 
+    async fn tolerated(earlier: Picture, later: Picture, tolerance: Tolerance) -> Result<(Changed, Vec<u8>), Error> {
+        measure(&TaskTracker::new(), &MemoryBudget::new(64 << 20), (earlier, later), tolerance, Vec::new()).await
+    }
+
     async fn measured(earlier: Picture, later: Picture) -> Result<(Changed, Vec<u8>), Error> {
-        measure(&TaskTracker::new(), &MemoryBudget::new(64 << 20), earlier, later, Vec::new()).await
+        tolerated(earlier, later, Tolerance::default()).await
     }
 
     /// Lines of dark squares on white, as text is.
@@ -179,6 +185,31 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_does_not_count_is_neither_measured_nor_drawn() {
+        let earlier = page(0);
+        let mut later = earlier.clone();
+        // A box of 64 x 32 pixels, and one pixel.
+        (64..128).flat_map(|x| (96..128).map(move |y| (x, y))).for_each(|(x, y)| later.put_pixel(x, y, Rgb([9, 0, 0])));
+        later.put_pixel(300, 20, Rgb([9, 0, 0]));
+        let pictures = || (picture(&earlier, Format::Png), picture(&later, Format::Png));
+        let area = |x, y, width, height| grabd_pixels::Region { x, y, width, height };
+        for (ignored, min_region_px, expected) in [
+            (vec![], 0, 2),
+            (vec![], 257, 1),
+            (vec![area(64, 96, 64, 32)], 0, 1),
+            (vec![area(64, 96, 64, 32)], 257, 0),
+            (vec![area(0, 0, 400, 300)], 0, 0),
+        ] {
+            let (one, other) = pictures();
+            let (changed, file) = tolerated(one, other, Tolerance { ignored, min_region_px }).await.unwrap();
+            assert_eq!(
+                (changed.regions.len(), changed.ppm > 0, file.is_empty()),
+                (expected, expected > 0, expected == 0)
+            );
+        }
+    }
+
+    #[tokio::test]
     async fn insertion_into_a_lossy_image_does_not_change_what_is_below() {
         // Not a multiple of the blocks of JPEG.
         let rows = 37;
@@ -196,7 +227,7 @@ mod tests {
     async fn comparison_that_needs_too_much_memory_fails() {
         let tasks = TaskTracker::new();
         let (one, other) = (picture(&page(0), Format::Png), picture(&page(1), Format::Png));
-        let result = measure(&tasks, &MemoryBudget::new(1 << 20), one, other, Vec::new()).await;
+        let result = measure(&tasks, &MemoryBudget::new(1 << 20), (one, other), Tolerance::default(), Vec::new()).await;
         assert!(matches!(result, Err(Error::TooLarge)), "{result:?}");
     }
 
@@ -205,7 +236,7 @@ mod tests {
         let memory = MemoryBudget::new(8 << 20);
         let _held = memory.reserve(7 << 20, COMPARE_LIMIT).await.unwrap();
         let (one, other) = (picture(&page(0), Format::Png), picture(&page(1), Format::Png));
-        let result = measure(&TaskTracker::new(), &memory, one, other, Vec::new()).await;
+        let result = measure(&TaskTracker::new(), &memory, (one, other), Tolerance::default(), Vec::new()).await;
         assert!(matches!(result, Err(Error::Busy | Error::TooSlow)), "{result:?}");
     }
 
@@ -218,7 +249,7 @@ mod tests {
             (picture, size)
         };
         let (one, other) = (look(picture(&page(0), Format::Png)), look(picture(&page(1), Format::Png)));
-        assert!(matches!(compare(&one, &other, Vec::new(), &stop), Err(Error::TooSlow)));
+        assert!(matches!(compare(&one, &other, &Tolerance::default(), Vec::new(), &stop), Err(Error::TooSlow)));
     }
 
     #[tokio::test]

@@ -15,6 +15,7 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::grabs::{Difference, Failure, FileKey, Grab, GrabFile, ImageKey, RenderMetadata, State};
 use grabd_domain::ids::{GrabId, KeyId};
+use grabd_pixels::Tolerance;
 use tokio::time::timeout;
 
 use self::measure::{Changed, measure};
@@ -61,13 +62,13 @@ pub(super) async fn check(
 }
 
 /// Compares a stored image with that of an earlier grab, stores the image of the difference beside it, and adds both to
-/// the metadata. Equal images have no image of the difference. Storing ends within the limit.
+/// the metadata. Images without a difference that counts have no image of it. Storing ends within the limit.
 ///
 /// # Errors
 /// See [`NotCompleted`]. A file that is left behind is deleted with the image.
 pub(super) async fn compare(
     core: &Core,
-    earlier: GrabId,
+    (earlier, tolerance): (GrabId, &Tolerance),
     key: &ImageKey,
     metadata: &mut RenderMetadata,
     limit: Duration,
@@ -94,7 +95,9 @@ pub(super) async fn compare(
     let upload =
         images.begin_file(key, AttachmentName::Also(FileKind::Difference)).await.map_err(NotCompleted::NotStored)?;
     let (changed, upload) =
-        measure(&core.tasks, &core.grabs.memory, earlier_picture, later, upload).await.map_err(not_completed)?;
+        measure(&core.tasks, &core.grabs.memory, (earlier_picture, later), tolerance.clone(), upload)
+            .await
+            .map_err(not_completed)?;
     let bytes = upload.bytes();
     if changed.ppm > 0 {
         upload.finish(limit).await.map_err(NotCompleted::NotStored)?;

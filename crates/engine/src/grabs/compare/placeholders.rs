@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 use super::measure::{Changed, measure};
 use crate::grabs::derived::{Error, Picture, Source};
 use crate::placeholder::Placeholder;
+use crate::tolerance;
 
 /// Comparisons of placeholders at the same time. They must not take the processors from captures.
 const MAX_CONCURRENT: usize = 1;
@@ -73,8 +74,8 @@ impl Differences {
             let source = Source::Memory(self.placeholder.draw(spec).await?);
             Ok::<_, Error>(Picture { source, format: spec.format })
         };
-        let (earlier, later) = (picture(earlier).await?, picture(later).await?);
-        measure(tasks, &self.memory, earlier, later, to).await
+        let pictures = (picture(earlier).await?, picture(later).await?);
+        measure(tasks, &self.memory, pictures, tolerance::of(later), to).await
     }
 }
 

@@ -1,0 +1,58 @@
+//! Public addresses of feeds: only hashes of their secret parts are stored.
+
+use grabd_domain::monitor::Monitor;
+use sea_orm::ActiveValue::{Set, Unchanged};
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
+
+use super::monitor_ref::{MonitorRef, read};
+use crate::Result;
+use crate::areas::Monitors;
+use crate::audit::AuditEvent;
+use crate::codes::ACTIVE;
+use crate::database::{Transaction, Tx};
+use crate::entities::{monitor, team};
+
+struct SetFeed {
+    target: MonitorRef,
+    hash: Option<[u8; 32]>,
+}
+
+impl Monitors<'_> {
+    /// Gives the feed of a monitor an address, which replaces the former one, or removes it. `false` when the caller has no such
+    /// monitor.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn set_feed(self, target: MonitorRef, hash: Option<[u8; 32]>) -> Result<bool> {
+        let action = if hash.is_some() { "monitor.feed" } else { "monitor.feed_off" };
+        let event = AuditEvent::new(action, &target.monitor, Some(target.team));
+        self.store.write_audited(SetFeed { target, hash }, event, |found: &bool| *found).await
+    }
+
+    /// The monitor whose feed has this address. `None` if there is none, or if its team is not active.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn find_by_feed(self, hash: [u8; 32]) -> Result<Option<Monitor>> {
+        let db = self.store.database.reader();
+        let found = monitor::Entity::find().filter(monitor::Column::FeedHash.eq(hash.to_vec())).one(db).await?;
+        let Some(row) = found else { return Ok(None) };
+        let active_team = team::Entity::find_by_id(row.team_id).filter(team::Column::Status.eq(ACTIVE));
+        if active_team.count(db).await? == 0 {
+            return Ok(None);
+        }
+        Ok(Some(read(db, &row).await?))
+    }
+}
+
+impl Transaction for SetFeed {
+    type Outcome = bool;
+    const KEEPS_ACCESS: bool = true;
+
+    async fn apply(&self, tx: &Tx) -> Result<bool> {
+        let Some(row) = self.target.lock(tx).await? else { return Ok(false) };
+        let feed_hash = Set(self.hash.map(|hash| hash.to_vec()));
+        monitor::ActiveModel { id: Unchanged(row.id), feed_hash, ..Default::default() }.update(tx).await?;
+        Ok(true)
+    }
+}
