@@ -511,7 +511,6 @@ fn with_route(task: RenderTask, route: Option<WireRoute>) -> Option<RenderTask> 
 #[cfg(test)]
 mod tests {
     use grabd_domain::capture::CaptureRequest;
-    use uuid::Uuid;
 
     use super::*;
 
@@ -550,7 +549,8 @@ mod tests {
             let url = Some("https://example.com/".to_owned());
             let request = CaptureRequest { url, proxy: proxy.map(str::to_owned), ..CaptureRequest::default() };
             let (options, _) = options::encode(&request);
-            let task = task(&Uuid::nil().to_string(), Some(options), Duration::from_secs(1), false).unwrap();
+            let task =
+                task("01993e1c-7b1a-7000-8000-0123456789ab", Some(options), Duration::from_secs(1), false).unwrap();
             with_route(task, route)
         };
         let route = |url: &str| {

@@ -3,7 +3,7 @@
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::{GrantId, ProxyId, TeamId};
 use sea_orm::sea_query::LockType;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QuerySelect, Select};
+use sea_orm::{ColumnTrait, QueryFilter, QuerySelect, Select};
 
 use crate::Result;
 use crate::database::Tx;
