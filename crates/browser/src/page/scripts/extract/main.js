@@ -20,10 +20,13 @@ const WORDS_LEFT_OUT = new Set(
   'tags taglist taxonomy teaser teasers tool toolbar toolbox tooltip tools topbar trackback trackbacks trending vote voting widget widgets yarpp zergnet').split(' '),
 );
 const WORDS_KEPT = new Set('articlebody body contents main story text wrapper container column columns col layout has with no without'.split(' '));
+// Words that name no article, however long the text is.
+const WORDS_NEVER_MAIN = new Set('consent cookie cookies disclaimer gdpr'.split(' '));
 const TAGS_LEFT_OUT = new Set(['nav', 'footer', 'aside', 'form', 'button', 'dialog', 'label', 'fieldset']);
 const TAGS_NEVER_NAMED = new Set(['blockquote', 'pre', 'code', 'td', 'tr', 'tbody', 'th', 'dd', 'dt']);
 const ROLES_LEFT_OUT = new Set(['navigation', 'contentinfo', 'complementary', 'search', 'menu', 'menubar', 'toolbar', 'dialog', 'alertdialog', 'banner', 'tablist', 'alert', 'form']);
 const LABEL = /^(?:advertisement|advert|anzeige|werbung|publicidad|publicité|continue reading(?: below)?|story continues below|read more|(?:see|read) also|related(?: (?:articles?|stories|posts|content))?|weiterlesen|mehr zum thema|lesen sie auch|lire aussi|à lire aussi|lea también|foto|photo|image|bild|credit|fotos?|quelle|source|image copyright|image caption|copyright|©|\(c\)|share this|teilen|follow us|caption|close)(?:$|[\s:©]*(?:$|[:|©]))/i;
+const REFERENCES = /^(?:see also|siehe auch|voir aussi|véase también|vedi anche|см\. также)\s*:/i;
 const SENTENCE_END = /[.!?…。！？؟।։](?:["'”’»)\]]*)$/;
 const SENTENCE_INSIDE = /[.!?…](?:["'”’»)\]]*)\s+\p{L}|[。！？]/u;
 
@@ -214,7 +217,8 @@ const mainContentOf = (element) => {
   const markNamed = (made, byTag) => {
     for (const kid of made.kids) {
       if (kid.node || !kid.runs || kid.isOther) continue;
-      const isNamed = kid.good < 0.5 * allGood && (byTag ? isTagLeftOut(kid) : namedAsOther(kid));
+      const isLess = kid.good < 0.5 * allGood || (!byTag && kid.good < allGood - ENOUGH && wordsOf(namesOf(kid)).some((word) => WORDS_NEVER_MAIN.has(word)));
+      const isNamed = isLess && (byTag ? isTagLeftOut(kid) : namedAsOther(kid));
       if (isNamed) kid.isOther = true;
       else markNamed(kid, byTag);
     }
@@ -287,6 +291,9 @@ const mainContentOf = (element) => {
   // A heading that the title of the document does not have.
   const named = runs[heading];
   if (named && begin - heading <= 10 && !isTitle(named) && !isOther(named.owner) && !isInside(named.owner, core)) leads.add(named);
+  // The heading of the part that has all of the article.
+  const titling = runs[begin - 1]?.isHeading && runs[begin - 1].tag !== 'h1' && !isOther(runs[begin - 1].owner) && !isInside(runs[begin - 1].owner, core) ? runs[begin - 1] : null;
+  if (titling) leads.add(titling);
   for (const run of leads) while (!isInside(run.owner, top)) top = top.parent;
 
   // What is left out within it.
@@ -348,6 +355,8 @@ const mainContentOf = (element) => {
     run.isSpared = isSpared;
   };
   const STRUCTURED = new Set(['figcaption', 'caption', 'th', 'td', 'li', 'dd', 'dt', 'math', 'mjx-container']);
+  // Several links in one line, after which a sentence may end, are what the author refers to; one is what the site does.
+  const isReferences = (run) => REFERENCES.test(run.text) && run.nodes.filter((node) => typeOf(node) === ELEMENT && localName(node) === 'a').length >= 2;
   // Lines about the article before it, and links after it.
   const isGood = (run) => run.value > 0;
   const first = inTop.findIndex(isGood);
@@ -355,10 +364,10 @@ const mainContentOf = (element) => {
   const seen = new Set();
   inTop.forEach((run, at) => {
     run.isLate = at > last;
-    if (at < first && run.tag !== 'li') leaveOut(run, (run.isHeading && (isInside(run.owner, core) || run === named) && !isTitle(run)) || STRUCTURED.has(run.tag) || run.hasFormula === true);
+    if (at < first && run.tag !== 'li') leaveOut(run, (run.isHeading && (isInside(run.owner, core) || run === named || run === titling) && !isTitle(run)) || STRUCTURED.has(run.tag) || run.hasFormula === true);
     else if (at > last && (run.isHeading || run.tag !== 'li' && run.tag !== 'td' && run.tag !== 'p' || run.density > 0.5)) leaveOut(run, STRUCTURED.has(run.tag) || run.hasFormula === true || run.isAppendix);
     else if (run.isAppendix && run.density > 0.5 && run.tag !== 'blockquote') leaveOut(run, true);
-    else if (run.size < 120 && LABEL.test(run.text)) leaveOut(run);
+    else if (run.size < 120 && LABEL.test(run.text)) leaveOut(run, isReferences(run));
     else if (run.size >= 80 && seen.has(run.text)) leaveOut(run);
     seen.add(run.text);
   });
