@@ -8,6 +8,7 @@ const NODE_LIMIT = 200000;
 const DEPTH_LIMIT = 150;
 // The least characters of sentences that an article has.
 const ENOUGH = 140;
+const LEAST_AROUND_CODE = 20;
 // Words in names of classes and ids. A name that also has one of the second kind is that of a part with more than it says.
 const WORDS_LEFT_OUT = new Set(
   ('ad ads adv advert adverts advertisement advertising adsense dfp addthis addtoany affiliate also archive authorbox authorbio backlink backtotop banner biography bio blogroll ' +
@@ -258,6 +259,8 @@ const mainContentOf = (element) => {
     if (!best || best.good < 0.8 * top.good || best.tag === 'p' || best.tag === 'pre') break;
     top = best;
   }
+  // Code alone is an example: what is said about it is around it.
+  while (top.parent && top.size - top.code < LEAST_AROUND_CODE) top = top.parent;
 
   const title = oneLine(selectIn(document, 'title').slice(0, 1).map((element) => textContent(element)).join(''), 1000).toLowerCase();
   // The title of the document is often followed by that of the site.
@@ -320,6 +323,8 @@ const mainContentOf = (element) => {
     if (made.tag === 'figure' || made.tag === 'figcaption' || isPicture(made) || TABLE_PARTS.has(made.tag) || hasNamedColumns(made) || isOwnHeading(made)) return true;
     return made.tag === 'li' && made.parent !== null && made.parent.linked <= 0.6 * made.parent.size;
   };
+  // Several links in one line are what the author refers to; one is what the site does.
+  const isReferences = (run) => REFERENCES.test(run.text) && run.nodes.filter((node) => typeOf(node) === ELEMENT && localName(node) === 'a').length >= 2;
   const prune = (made, isWithin) => {
     for (const run of made.runs) {
       run.isAppendix = made.isAppendix === true || made.tag === 'blockquote' || made.isQuoted === true;
@@ -334,7 +339,7 @@ const mainContentOf = (element) => {
         removed.add(kid.element);
         continue;
       }
-      const isLinks = kid.linked > 0.6 * kid.size && kid.size > 0 && kid.good === 0 && !isTitleTag(kid.tag) && (kid.tag !== 'p' || kid.size > 25) && !isPartOfContent(kid);
+      const isLinks = kid.linked > 0.6 * kid.size && kid.size > 0 && !kid.runs.some(isReferences) && kid.good === 0 && !isTitleTag(kid.tag) && (kid.tag !== 'p' || kid.size > 25) && !isPartOfContent(kid);
       kid.isAppendix = made.isAppendix === true || (kid.tag !== 'li' && inTop.slice(-2).some((run) => run.isHeading && APPENDIX.test(run.text.replace(/\s*\[[^\]]*\]$/, ''))) && selectIn(kid.element, 'li').length > 0);
       const isQuoted = made.tag === 'blockquote' || made.isQuoted === true || (kid.isAppendix && !isTagLeftOut(kid));
       // A list of links may be what the text before it announces.
@@ -355,21 +360,21 @@ const mainContentOf = (element) => {
     run.isSpared = isSpared;
   };
   const STRUCTURED = new Set(['figcaption', 'caption', 'th', 'td', 'li', 'dd', 'dt', 'math', 'mjx-container']);
-  // Several links in one line, after which a sentence may end, are what the author refers to; one is what the site does.
-  const isReferences = (run) => REFERENCES.test(run.text) && run.nodes.filter((node) => typeOf(node) === ELEMENT && localName(node) === 'a').length >= 2;
   // Lines about the article before it, and links after it.
   const isGood = (run) => run.value > 0;
   const first = inTop.findIndex(isGood);
   const last = inTop.findLastIndex(isGood);
-  const seen = new Set();
+  const seen = new Map();
+  // A paragraph of the text that comes again, unlike one that is shown once more beside it.
+  const isRefrain = (run) => run.tag === 'p' && seen.get(run.text).tag === 'p' && run.owner.parent === seen.get(run.text).owner.parent && run.owner !== seen.get(run.text).owner;
   inTop.forEach((run, at) => {
     run.isLate = at > last;
-    if (at < first && run.tag !== 'li') leaveOut(run, (run.isHeading && (isInside(run.owner, core) || run === named || run === titling) && !isTitle(run)) || STRUCTURED.has(run.tag) || run.hasFormula === true);
-    else if (at > last && (run.isHeading || run.tag !== 'li' && run.tag !== 'td' && run.tag !== 'p' || run.density > 0.5)) leaveOut(run, STRUCTURED.has(run.tag) || run.hasFormula === true || run.isAppendix);
+    if (at < first && run.tag !== 'li') leaveOut(run, (run.isHeading && (isInside(run.owner, core) || run === named || run === titling) && !isTitle(run)) || STRUCTURED.has(run.tag) || run.hasFormula === true || (at === first - 1 && isInside(run.owner, core) && /[:：]$/.test(run.text)));
+    else if (at > last && (run.isHeading || run.tag !== 'li' && run.tag !== 'td' && run.tag !== 'p' || run.density > 0.5)) leaveOut(run, STRUCTURED.has(run.tag) || run.hasFormula === true || run.isAppendix || isReferences(run));
     else if (run.isAppendix && run.density > 0.5 && run.tag !== 'blockquote') leaveOut(run, true);
     else if (run.size < 120 && LABEL.test(run.text)) leaveOut(run, isReferences(run));
-    else if (run.size >= 80 && seen.has(run.text)) leaveOut(run);
-    seen.add(run.text);
+    else if (run.size >= 80 && seen.has(run.text) && !isRefrain(run)) leaveOut(run);
+    if (!seen.has(run.text)) seen.set(run.text, run);
   });
   // Headings of what was left out.
   let next = null;

@@ -50,18 +50,23 @@ const fence = (code, least) => {
 // Marks are directly beside the text, and spaces are kept outside.
 const wrap = (text, mark) => {
   const inner = text.trim();
-  if (!inner) return text;
+  if (!inner || REFERENCES_ONLY.test(inner)) return text;
   return `${/^\s/.test(text) ? ' ' : ''}${mark}${inner}${mark}${/\s$/.test(text) ? ' ' : ''}`;
 };
+// References to notes, without the brackets of the page around them and the space before them.
+const bareReferences = (text) =>
+  text.replace(/\\\[ ?(\[\^\d+\](?:, ?\[\^\d+\])*) ?\\\]/g, (_, references) => references.replace(/,(?=\[)/g, ', ')).replace(/([^\s,]) (?=\[\^\d+\])/g, '$1');
+const REFERENCES_ONLY = /^(?:\[\^\d+\](?:, )?)+$/;
 const isInline = (style) => /^(?:inline|contents|ruby)/.test(style.display);
-// Joins the parts of a line. A power of a number has a sign before it, without which it would be another number. Only the last
-// part is looked at, since the line may be long.
+// Joins the parts of a line. A power of a number has a sign before it, without which it would be another number, and a lowered
+// number keeps its element. Only the last part is looked at, since the line may be long.
 const lineOf = () => {
   let text = '';
   let last = '';
   const add = (node, part) => {
     const isPower = typeOf(node) === ELEMENT && localName(node) === 'sup' && /^[-+−]?\d+$/.test(part) && /\d$/.test(last);
-    text += isPower ? `^${part}` : part;
+    const isLowered = typeOf(node) === ELEMENT && localName(node) === 'sub' && /^\d/.test(part) && /\d$/.test(last);
+    text += isPower ? `^${part}` : isLowered ? `<sub>${part}</sub>` : part;
     last = part || last;
   };
   return { add, text: () => text };
@@ -112,6 +117,8 @@ const markdown = ({ most, main }) => {
   // Within notes and callouts, all that is shown is written.
   let isWhole = 0;
   let inNote = null;
+  // The marks that the text is within. They cannot be within themselves.
+  const marks = new Set();
   // What is shown when a folded callout is opened.
   const unfolded = new Set();
   const isKept = (element) => calloutKind(element) !== null && !/cookie|consent|newsletter|subscri|share/i.test(namesOfElement(element)) && textContent(element).length < 5000;
@@ -185,22 +192,24 @@ const markdown = ({ most, main }) => {
       return count(`${mark}${space}${code}${space}${mark}`);
     }
     if (name === 'a' && isBack(node)) return '';
+    const mark = BOLD.has(name) ? '**' : ITALIC.has(name) ? '*' : STRUCK.has(name) ? '~~' : '';
+    const isMarked = mark !== '' && marks.has(mark);
+    if (mark) marks.add(mark);
     const inner = inlines(node, depth, shown);
+    if (mark && !isMarked) marks.delete(mark);
     if (isHtml(node, 'a')) {
       const url = linkOf(node);
       const label = oneSpaced(inner) || escapeInline(oneLine(attribute(node, 'aria-label') ?? '', 300));
       if (!label || !url || /^\[\^\d+\]$/.test(label)) return inner;
       return count(`${/^\s/.test(inner) ? ' ' : ''}[${label}](${target(url)})${/\s$/.test(inner) ? ' ' : ''}`);
     }
-    if (BOLD.has(name)) return wrap(inner, '**');
-    if (ITALIC.has(name)) return wrap(inner, '*');
-    if (STRUCK.has(name)) return wrap(inner, '~~');
+    if (mark) return isMarked ? inner : wrap(inner, mark);
     return isInline(style) ? inner : ` ${inner} `;
   };
   const inlines = (node, depth, isShown) => {
     const line = lineOf();
     for (const child of childrenOf(node)) line.add(child, inline(child, depth + 1, isShown));
-    return line.text().replace(/\\\[ ?(\[\^\d+\]) ?\\\]/g, '$1').replace(/(\S) (?=\[\^\d+\])/g, '$1');
+    return bareReferences(line.text());
   };
 
   const hasBlocks = (node, depth) => {
@@ -338,7 +347,7 @@ const markdown = ({ most, main }) => {
     const made = [];
     let run = lineOf();
     const flush = () => {
-      const text = paragraph(run.text()).replace(/\\\[ ?(\[\^\d+\]) ?\\\]/g, '$1').replace(/(\S) (?=\[\^\d+\])/g, '$1');
+      const text = bareReferences(paragraph(run.text()));
       if (text) made.push(text);
       run = lineOf();
     };
@@ -418,13 +427,18 @@ const markdown = ({ most, main }) => {
   // An article may be all of a table or of a list, so that it is not only its blocks.
   const top = thread?.root ?? found?.root ?? bodyOf(document) ?? rootOf(document);
   const made = !top ? [] : found && localName(top) !== 'body' ? block(top, 0) : blocks(top, 0);
-  if (thread?.isBelow) made.push('---', '## Comments', ...thread.messages.map((of) => message(of, 0)));
+  if (thread?.isBelow) made.push(...thread.messages.map((of) => message(of, 0)));
+  // The post is divided from what is said about it.
+  const discussion = thread ? made.findIndex((part) => part.startsWith(MESSAGE)) : -1;
+  if (made.slice(0, Math.max(0, discussion)).some((part) => !part.startsWith('#')) && !made[discussion - 1].startsWith('#')) made.splice(discussion, 0, '---', '## Comments');
   const ends = definitions();
   // The heading of the notes has nothing below it.
   const parts = made.filter((part, at) => {
     const level = /^(#{1,6}) /.exec(part)?.[1].length;
     const next = made[at + 1];
     const nextLevel = next === undefined ? 0 : (/^(#{1,6}) /.exec(next)?.[1].length ?? 9);
+    // That of a bibliography is a part of the article.
+    if (level && next === undefined && BIBLIOGRAPHIES.test(part.slice(level + 1))) return true;
     return !(ends.length > 0 && nextLevel <= (level ?? 9) && (level ? NOTE_HEADINGS.test(part.slice(level + 1)) : next === undefined && (part === '---' || NOTE_HEADINGS.test(part.replace(/\*|:$/g, '')))));
   });
   if (ends.length > 0 && parts.at(-1) === '---') parts.pop();

@@ -15,21 +15,22 @@ const DATED = /^(?=(?:\D*\d){5,14}\D*$).*\b(?:19|20)\d\d\b/;
 const AGO = /^(?:about |over |almost )?(?:\d{1,3}|an?) ?(?:s|m|h|d|w|mo|y|sec(?:ond)?s?|min(?:ute)?s?|h(?:ou)?rs?|days?|weeks?|months?|years?)\.?(?: ago)?$|^(?:yesterday|today)\b/i;
 const AUTHOR_NAME = /author|user|nick|name|poster|sender|member|profile|commenter/i;
 const POINTS = /(?:^|[^\p{L}\p{N}])(-?\d[\d.,]{0,9}k? (?:points?|upvotes?|votes?|likes?))(?![\p{L}\p{N}])/iu;
+const COMMENTS = '[class*="comment" i], [id*="comment" i], [class*="respon" i], [id*="disqus" i]';
 const ACTIONS = new Set('action actions button buttons controls footer menu reply replies share toolbar tools vote votes voting'.split(' '));
 
 // The text of an element with few parts, or null.
-const smallText = (element, most) => {
+const smallText = (element, most, mostNodes = 16) => {
   let steps = 0;
   let text = '';
   const walk = (node) => {
     steps += 1;
-    if (steps > 16 || text.length > 4 * most) return;
+    if (steps > mostNodes || text.length > 4 * most) return;
     if (typeOf(node) === TEXT) text += codeOf(node);
-    else if (typeOf(node) === ELEMENT) for (let child = firstChild(node); child && steps <= 16; child = nextSibling(child)) walk(child);
+    else if (typeOf(node) === ELEMENT) for (let child = firstChild(node); child && steps <= mostNodes; child = nextSibling(child)) walk(child);
   };
   walk(element);
   const line = text.replace(/\s+/g, ' ').trim();
-  return steps > 16 || line.length > most ? null : line;
+  return steps > mostNodes || line.length > most ? null : line;
 };
 // What an element says about a time: a day, or what is written. Null if it is no time.
 const timeOf = (element) => {
@@ -154,7 +155,8 @@ const actionsIn = (nodes) => {
     const links = localName(element) === 'a' ? [element] : selectIn(element, 'a, button').slice(0, 20);
     return links.reduce((sum, link) => sum + sizeOfText(link).letters, 0) >= 0.8 * sizeOfText(element).letters;
   };
-  const isAction = (element) => isButton(element) || (lengthOf(element) <= 300 && wordsOf(namesOfElement(element)).some((word) => ACTIONS.has(word)) && isOfLinks(element));
+  const isNamed = (element) => wordsOf(namesOfElement(element)).some((word) => ACTIONS.has(word));
+  const isAction = (element) => isButton(element) || (isNamed(element) && smallText(element, 300, 120) !== null && isOfLinks(element));
   for (const node of nodes) {
     if (typeOf(node) !== ELEMENT) continue;
     for (const element of [node, ...selectIn(node, '*').slice(0, 500)]) if (isAction(element)) found.push(element);
@@ -233,10 +235,13 @@ const threadOf = (found) => {
   const whole = thread.messages.find(({ unit }) => contains(unit, found.root));
   const length = plainText(found).length;
   if (whole) {
-    if (thread.size - whole.size < whole.size) return null;
+    // A long article is more than the first one of its comments.
+    const isComment = ({ unit }) => closest(unit, COMMENTS) !== null;
+    const hasComments = !isComment(whole) && thread.messages.every((message) => message === whole || isComment(message));
+    if (thread.size - whole.size < whole.size || (hasComments && length > MOST_POST)) return null;
     let root = found.root;
-    while (root && !thread.messages.every(({ unit }) => contains(root, unit))) root = parentElement(root);
-    return root ? { ...thread, root, isBelow: false } : null;
+    for (let up = 0; root && up < DEPTH_LIMIT && !thread.messages.every(({ unit }) => contains(root, unit)); up += 1) root = parentElement(root);
+    return root && contains(root, whole.unit) && root !== whole.unit ? { ...thread, root, isBelow: false } : null;
   }
   return inside.length === 0 && length <= MOST_POST && thread.size > length ? { ...thread, root: found.root, isBelow: true } : null;
 };
