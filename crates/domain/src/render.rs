@@ -70,9 +70,12 @@ impl fmt::Debug for StageReporter {
     }
 }
 
+/// Makes the header fields that sign a request for a URL. `None`: it is not signed.
+type Sign = dyn Fn(&str) -> Option<SignatureFields> + Send + Sync;
+
 /// Signs requests in the name of the service. By default, no request is signed. The renderer does not see the key.
 #[derive(Clone, Default)]
-pub struct RequestSigner(Option<Arc<dyn Fn(&str) -> Option<SignatureFields> + Send + Sync>>);
+pub struct RequestSigner(Option<Arc<Sign>>);
 
 impl RequestSigner {
     /// Calls `sign` with the URL of each request that is signed. It must be fast, and make a new signature each time.

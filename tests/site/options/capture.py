@@ -260,7 +260,7 @@ README = """# What the capture options do
 Each row has the picture without the option and the one with it. `tests/site/options/capture.py` wrote this page: every
 picture is a capture of a page of that directory by a running grabd.
 [OPTIONS.md](../OPTIONS.md) describes the options, and [PICTURES.md](../PICTURES.md) compares captures of pages that are
-hard to capture.
+hard to capture. [What the members of `pdf` do](pdf/README.md) has pictures of PDFs.
 
 | Option | Without | With |
 | --- | --- | --- |

@@ -15,6 +15,8 @@ mod conditions;
 #[cfg(test)]
 mod consent;
 #[cfg(test)]
+mod discussions;
+#[cfg(test)]
 mod domains;
 #[cfg(test)]
 mod dragging;

@@ -221,3 +221,47 @@ See [above](#one) and [there](https://example.com/a_\(b\)).
 | B | [b](https://example.com/b) |";
     check(content, expected).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbered_rows_are_a_list_and_marks_are_not_within_themselves() {
+    let content = r#"<table><tr><td>1.<td colspan=2><a href="https://example.com/a">A</a><tr><td><td>12 points<tr><td>2.<td colspan=2>B
+<tr><td><td>9 points<tr><td>3.<td colspan=2>C<tr><td><td>1 point</table>
+<p>In 2021<sub>5</sub>, water was still H<sub>2</sub>O. <em>All <i>of</i> it</em> is <b>wet</b>, and stays so.</p>
+<blockquote><p>One line<br>and another</p></blockquote>
+<p>A matrix <math><mo>|</mo><mtable><mtr><mtd><mi>a</mi></mtd><mtd><mi>b</mi></mtd></mtr></mtable><mo>|</mo></math> ends it all.</p>"#;
+    let expected = "1. [A](https://example.com/a)  
+   12 points
+2. B  
+   9 points
+3. C  
+   1 point
+
+In 2021<sub>5</sub>, water was still H2O. *All of it* is **wet**, and stays so.
+
+> One line  
+> and another
+
+A matrix $\\begin{vmatrix}a & b\\end{vmatrix}$ ends it all.";
+    check(content, expected).await;
+}
+
+/// An article that is mostly code has what is written around it, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn code_is_written_with_what_is_said_about_it() {
+    let code = "let anchor = Anchor::new(9.0); // kilograms\n".repeat(6);
+    let page = format!(
+        "<!doctype html><title>Blog</title><nav><a href=/a>Home</a> <a href=/b>About</a></nav><div class=post><h3>A heavier anchor</h3>\
+         <p>This is how one is made:</p><div class=highlight><pre><code>{code}</code></pre></div><p>It holds in sand, and in mud as well.</p></div>"
+    );
+    let site = Site::start(2, [("/", html(page))]).await;
+    let rig = Rig::start().await;
+    let also = Some(vec![FileKind::Markdown.as_str().to_owned()]);
+    let capture = rig.render(CaptureRequest { also, ..request(&site.url("/")) }).await.unwrap();
+    let file = capture.files.iter().find(|file| file.kind == FileKind::Markdown).unwrap();
+    let expected = format!(
+        "### A heavier anchor\n\nThis is how one is made:\n\n```\n{}\n```\n\nIt holds in sand, and in mud as well.\n",
+        code.trim_end()
+    );
+    assert_eq!(String::from_utf8_lossy(&file.content), expected);
+    rig.chromium.shutdown().await;
+}

@@ -200,7 +200,7 @@ mod tests {
             let unparsed = vec![(name.to_owned(), "hidden".to_owned())];
             let request = ProxyRequest { unparsed, ..request([Some("Office"), URL, None, None]) };
             assert_eq!(NewProxy::parse(&request, &policy).unwrap_err().field().unwrap().name, name);
-            assert_eq!(ProxyChange::parse(&request, &policy).unwrap_err().field().unwrap().name, name);
+            assert_eq!(ProxyChange::parse(&request, &policy).err().unwrap().field().unwrap().name, name);
         }
     }
 

@@ -22,6 +22,7 @@ pub(in crate::page) const EXTRACT: &str = concat!(
     include_str!("../scripts/extract/images.js"),
     include_str!("../scripts/extract/quotes.js"),
     include_str!("../scripts/extract/tables.js"),
+    include_str!("../scripts/extract/threads.js"),
     include_str!("../scripts/extract/markdown.js"),
     "return { html, text, links, headings, markdown, paper, height, today };\n})()"
 );

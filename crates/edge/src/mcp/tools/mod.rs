@@ -33,7 +33,7 @@ use crate::rest::json::Members;
 type ArgsParser = fn(&mut Fields<'_>) -> ToolArgs;
 
 /// The argument parsers of the tools.
-const ARGS_PARSERS: [(&str, ArgsParser); 6] = [
+const ARGS_PARSERS: [(&str, ArgsParser); 7] = [
     ("create_grab", |fields| {
         create_grab::read(fields).map_or_else(ToolArgs::Invalid, |args| ToolArgs::CreateGrab(Box::new(args)))
     }),

@@ -6,6 +6,7 @@ const MAX_ANCHORS = 50000;
 const NOTE_MARK = /^[\s[({]*(?:n(?:ote)?\.? ?)?(\d{1,4}|[*†‡§¶]{1,4}|[a-z]|[ivxlc]{2,6})[\s\])}.:]*$/iu;
 const NOTE_NAME = /(?:^|[^a-z])(?:foot|end|side|margin)?[-_]?notes?(?![a-z])|footnote|endnote|sidenote|(?:^|[^a-z])foot(?=\d)|(?:^|[^a-z])(?:_?fn|_?ftn|ftnt|_?edn|bib|bibitem|cite|footdef)(?![a-qs-z])/i;
 const NOTE_HEADINGS = /^(?:(?:foot|end|side)?notes?(?: (?:and|&) (?:references|citations|sources))?|references(?: (?:and|&) (?:foot)?notes)?|citations|works cited|bibliography|(?:foot)?notes? et références|fußnoten|anmerkungen|einzelnachweise|notas|références|примечания|脚注|注释)$/i;
+const BIBLIOGRAPHIES = /^(?:references(?: and notes)?|citations|works cited|bibliography|einzelnachweise|références|referencias|riferimenti)$/i;
 const NOTE_BLOCKS = new Set(['li', 'p', 'dd', 'div', 'aside', 'section', 'tr', 'blockquote', 'article']);
 const NOTE_ATTRIBUTES = ['data-definition', 'data-footnote', 'data-footnote-id', 'data-fn'];
 const BESIDE_NAME = /(?:^|[\s_-])(?:side-?notes?|margin-?notes?|foot-?notes?[-_]{0,2}(?:content|text|body|inner|popup|tooltip)|inline-?foot-?notes?)(?:$|[\s_-])/i;

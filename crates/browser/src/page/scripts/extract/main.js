@@ -8,6 +8,7 @@ const NODE_LIMIT = 200000;
 const DEPTH_LIMIT = 150;
 // The least characters of sentences that an article has.
 const ENOUGH = 140;
+const LEAST_AROUND_CODE = 20;
 // Words in names of classes and ids. A name that also has one of the second kind is that of a part with more than it says.
 const WORDS_LEFT_OUT = new Set(
   ('ad ads adv advert adverts advertisement advertising adsense dfp addthis addtoany affiliate also archive authorbox authorbio backlink backtotop banner biography bio blogroll ' +
@@ -20,10 +21,13 @@ const WORDS_LEFT_OUT = new Set(
   'tags taglist taxonomy teaser teasers tool toolbar toolbox tooltip tools topbar trackback trackbacks trending vote voting widget widgets yarpp zergnet').split(' '),
 );
 const WORDS_KEPT = new Set('articlebody body contents main story text wrapper container column columns col layout has with no without'.split(' '));
+// Words that name no article, however long the text is.
+const WORDS_NEVER_MAIN = new Set('consent cookie cookies disclaimer gdpr'.split(' '));
 const TAGS_LEFT_OUT = new Set(['nav', 'footer', 'aside', 'form', 'button', 'dialog', 'label', 'fieldset']);
 const TAGS_NEVER_NAMED = new Set(['blockquote', 'pre', 'code', 'td', 'tr', 'tbody', 'th', 'dd', 'dt']);
 const ROLES_LEFT_OUT = new Set(['navigation', 'contentinfo', 'complementary', 'search', 'menu', 'menubar', 'toolbar', 'dialog', 'alertdialog', 'banner', 'tablist', 'alert', 'form']);
 const LABEL = /^(?:advertisement|advert|anzeige|werbung|publicidad|publicité|continue reading(?: below)?|story continues below|read more|(?:see|read) also|related(?: (?:articles?|stories|posts|content))?|weiterlesen|mehr zum thema|lesen sie auch|lire aussi|à lire aussi|lea también|foto|photo|image|bild|credit|fotos?|quelle|source|image copyright|image caption|copyright|©|\(c\)|share this|teilen|follow us|caption|close)(?:$|[\s:©]*(?:$|[:|©]))/i;
+const REFERENCES = /^(?:see also|siehe auch|voir aussi|véase también|vedi anche|см\. также)\s*:/i;
 const SENTENCE_END = /[.!?…。！？؟।։](?:["'”’»)\]]*)$/;
 const SENTENCE_INSIDE = /[.!?…](?:["'”’»)\]]*)\s+\p{L}|[。！？]/u;
 
@@ -214,7 +218,8 @@ const mainContentOf = (element) => {
   const markNamed = (made, byTag) => {
     for (const kid of made.kids) {
       if (kid.node || !kid.runs || kid.isOther) continue;
-      const isNamed = kid.good < 0.5 * allGood && (byTag ? isTagLeftOut(kid) : namedAsOther(kid));
+      const isLess = kid.good < 0.5 * allGood || (!byTag && kid.good < allGood - ENOUGH && wordsOf(namesOf(kid)).some((word) => WORDS_NEVER_MAIN.has(word)));
+      const isNamed = isLess && (byTag ? isTagLeftOut(kid) : namedAsOther(kid));
       if (isNamed) kid.isOther = true;
       else markNamed(kid, byTag);
     }
@@ -254,6 +259,8 @@ const mainContentOf = (element) => {
     if (!best || best.good < 0.8 * top.good || best.tag === 'p' || best.tag === 'pre') break;
     top = best;
   }
+  // Code alone is an example: what is said about it is around it.
+  while (top.parent && top.size - top.code < LEAST_AROUND_CODE) top = top.parent;
 
   const title = oneLine(selectIn(document, 'title').slice(0, 1).map((element) => textContent(element)).join(''), 1000).toLowerCase();
   // The title of the document is often followed by that of the site.
@@ -287,6 +294,9 @@ const mainContentOf = (element) => {
   // A heading that the title of the document does not have.
   const named = runs[heading];
   if (named && begin - heading <= 10 && !isTitle(named) && !isOther(named.owner) && !isInside(named.owner, core)) leads.add(named);
+  // The heading of the part that has all of the article.
+  const titling = runs[begin - 1]?.isHeading && runs[begin - 1].tag !== 'h1' && !isOther(runs[begin - 1].owner) && !isInside(runs[begin - 1].owner, core) ? runs[begin - 1] : null;
+  if (titling) leads.add(titling);
   for (const run of leads) while (!isInside(run.owner, top)) top = top.parent;
 
   // What is left out within it.
@@ -313,6 +323,8 @@ const mainContentOf = (element) => {
     if (made.tag === 'figure' || made.tag === 'figcaption' || isPicture(made) || TABLE_PARTS.has(made.tag) || hasNamedColumns(made) || isOwnHeading(made)) return true;
     return made.tag === 'li' && made.parent !== null && made.parent.linked <= 0.6 * made.parent.size;
   };
+  // Several links in one line are what the author refers to; one is what the site does.
+  const isReferences = (run) => REFERENCES.test(run.text) && run.nodes.filter((node) => typeOf(node) === ELEMENT && localName(node) === 'a').length >= 2;
   const prune = (made, isWithin) => {
     for (const run of made.runs) {
       run.isAppendix = made.isAppendix === true || made.tag === 'blockquote' || made.isQuoted === true;
@@ -327,7 +339,7 @@ const mainContentOf = (element) => {
         removed.add(kid.element);
         continue;
       }
-      const isLinks = kid.linked > 0.6 * kid.size && kid.size > 0 && kid.good === 0 && !isTitleTag(kid.tag) && (kid.tag !== 'p' || kid.size > 25) && !isPartOfContent(kid);
+      const isLinks = kid.linked > 0.6 * kid.size && kid.size > 0 && !kid.runs.some(isReferences) && kid.good === 0 && !isTitleTag(kid.tag) && (kid.tag !== 'p' || kid.size > 25) && !isPartOfContent(kid);
       kid.isAppendix = made.isAppendix === true || (kid.tag !== 'li' && inTop.slice(-2).some((run) => run.isHeading && APPENDIX.test(run.text.replace(/\s*\[[^\]]*\]$/, ''))) && selectIn(kid.element, 'li').length > 0);
       const isQuoted = made.tag === 'blockquote' || made.isQuoted === true || (kid.isAppendix && !isTagLeftOut(kid));
       // A list of links may be what the text before it announces.
@@ -352,15 +364,17 @@ const mainContentOf = (element) => {
   const isGood = (run) => run.value > 0;
   const first = inTop.findIndex(isGood);
   const last = inTop.findLastIndex(isGood);
-  const seen = new Set();
+  const seen = new Map();
+  // A paragraph of the text that comes again, unlike one that is shown once more beside it.
+  const isRefrain = (run) => run.tag === 'p' && seen.get(run.text).tag === 'p' && run.owner.parent === seen.get(run.text).owner.parent && run.owner !== seen.get(run.text).owner;
   inTop.forEach((run, at) => {
     run.isLate = at > last;
-    if (at < first && run.tag !== 'li') leaveOut(run, (run.isHeading && (isInside(run.owner, core) || run === named) && !isTitle(run)) || STRUCTURED.has(run.tag) || run.hasFormula === true);
-    else if (at > last && (run.isHeading || run.tag !== 'li' && run.tag !== 'td' && run.tag !== 'p' || run.density > 0.5)) leaveOut(run, STRUCTURED.has(run.tag) || run.hasFormula === true || run.isAppendix);
+    if (at < first && run.tag !== 'li') leaveOut(run, (run.isHeading && (isInside(run.owner, core) || run === named || run === titling) && !isTitle(run)) || STRUCTURED.has(run.tag) || run.hasFormula === true || (at === first - 1 && isInside(run.owner, core) && /[:：]$/.test(run.text)));
+    else if (at > last && (run.isHeading || run.tag !== 'li' && run.tag !== 'td' && run.tag !== 'p' || run.density > 0.5)) leaveOut(run, STRUCTURED.has(run.tag) || run.hasFormula === true || run.isAppendix || isReferences(run));
     else if (run.isAppendix && run.density > 0.5 && run.tag !== 'blockquote') leaveOut(run, true);
-    else if (run.size < 120 && LABEL.test(run.text)) leaveOut(run);
-    else if (run.size >= 80 && seen.has(run.text)) leaveOut(run);
-    seen.add(run.text);
+    else if (run.size < 120 && LABEL.test(run.text)) leaveOut(run, isReferences(run));
+    else if (run.size >= 80 && seen.has(run.text) && !isRefrain(run)) leaveOut(run);
+    if (!seen.has(run.text)) seen.set(run.text, run);
   });
   // Headings of what was left out.
   let next = null;

@@ -50,18 +50,23 @@ const fence = (code, least) => {
 // Marks are directly beside the text, and spaces are kept outside.
 const wrap = (text, mark) => {
   const inner = text.trim();
-  if (!inner) return text;
+  if (!inner || REFERENCES_ONLY.test(inner)) return text;
   return `${/^\s/.test(text) ? ' ' : ''}${mark}${inner}${mark}${/\s$/.test(text) ? ' ' : ''}`;
 };
+// References to notes, without the brackets of the page around them and the space before them.
+const bareReferences = (text) =>
+  text.replace(/\\\[ ?(\[\^\d+\](?:, ?\[\^\d+\])*) ?\\\]/g, (_, references) => references.replace(/,(?=\[)/g, ', ')).replace(/([^\s,]) (?=\[\^\d+\])/g, '$1');
+const REFERENCES_ONLY = /^(?:\[\^\d+\](?:, )?)+$/;
 const isInline = (style) => /^(?:inline|contents|ruby)/.test(style.display);
-// Joins the parts of a line. A power of a number has a sign before it, without which it would be another number. Only the last
-// part is looked at, since the line may be long.
+// Joins the parts of a line. A power of a number has a sign before it, without which it would be another number, and a lowered
+// number keeps its element. Only the last part is looked at, since the line may be long.
 const lineOf = () => {
   let text = '';
   let last = '';
   const add = (node, part) => {
     const isPower = typeOf(node) === ELEMENT && localName(node) === 'sup' && /^[-+−]?\d+$/.test(part) && /\d$/.test(last);
-    text += isPower ? `^${part}` : part;
+    const isLowered = typeOf(node) === ELEMENT && localName(node) === 'sub' && /^\d/.test(part) && /\d$/.test(last);
+    text += isPower ? `^${part}` : isLowered ? `<sub>${part}</sub>` : part;
     last = part || last;
   };
   return { add, text: () => text };
@@ -70,7 +75,20 @@ const oneSpaced = (text) => text.replace(/\s+/g, ' ').trim();
 const tidy = (text) => text.split('\n').map(oneSpaced).join('\n').replace(/^\n+|\n+$/g, '').replace(/\n{2,}/g, '\n');
 const paragraph = (text) => tidy(text).split('\n').map(escapeStart).join('  \n');
 const indent = (text, first, rest) => text.split('\n').map((line, at) => (at === 0 ? first + line : line ? rest + line : line)).join('\n');
-const quote = (text) => text.split('\n').map((line) => `> ${line}`.trimEnd()).join('\n');
+// Blocks with lines between them. Answers are in the same quotation as what they answer.
+const joined = (parts) => {
+  let made = '';
+  let before = 0;
+  parts.forEach((part, at) => {
+    const level = /^\uFDD1*/.exec(part)[0].length;
+    const isAnswer = before > 0 && level > 1;
+    if (at > 0) made += isAnswer ? `\n${'> '.repeat(Math.min(level, before)).trimEnd()}\n` : '\n\n';
+    made += withDollars(part.slice(level));
+    before = level;
+  });
+  return made.replaceAll('\uFDD1', '');
+};
+const quote = (text) => text.split('\n').map((line) => (line ? `> ${line}` : '>')).join('\n');
 const levelOf = (element) => {
   const level = /^h([1-6])$/.exec(localName(element))?.[1];
   if (level) return Number(level);
@@ -88,6 +106,7 @@ const linkOf = (anchor) => {
 
 const markdown = ({ most, main }) => {
   const found = main ? mainContent() : null;
+  const thread = main ? threadOf(found) : null;
   const removed = found?.removed ?? new Set();
   const notes = findFootnotes();
   const written = new Set();
@@ -98,12 +117,14 @@ const markdown = ({ most, main }) => {
   // Within notes and callouts, all that is shown is written.
   let isWhole = 0;
   let inNote = null;
+  // The marks that the text is within. They cannot be within themselves.
+  const marks = new Set();
   // What is shown when a folded callout is opened.
   const unfolded = new Set();
   const isKept = (element) => calloutKind(element) !== null && !/cookie|consent|newsletter|subscri|share/i.test(namesOfElement(element)) && textContent(element).length < 5000;
   const isRemoved = (element) => isWhole === 0 && removed.has(element) && !isKept(element);
   const isLeftOut = (element, style) =>
-    (notes.hidden.has(element) && !notes.references.has(element)) || SKIPPED.has(localName(element)) || (style.display === 'none' && !unfolded.has(element)) || attribute(element, 'aria-hidden') === 'true' || isRemoved(element);
+    (notes.hidden.has(element) && !notes.references.has(element)) || SKIPPED.has(localName(element)) || (style.display === 'none' && !unfolded.has(element)) || attribute(element, 'aria-hidden') === 'true' || isRemoved(element) || (thread !== null && thread.actions.has(element));
   const isTextLeftOut = (node) => (isWhole === 0 && removed.has(node)) || (notes.hidden.has(node) && inNote === null);
   const enter = (depth) => {
     nodes += 1;
@@ -171,22 +192,24 @@ const markdown = ({ most, main }) => {
       return count(`${mark}${space}${code}${space}${mark}`);
     }
     if (name === 'a' && isBack(node)) return '';
+    const mark = BOLD.has(name) ? '**' : ITALIC.has(name) ? '*' : STRUCK.has(name) ? '~~' : '';
+    const isMarked = mark !== '' && marks.has(mark);
+    if (mark) marks.add(mark);
     const inner = inlines(node, depth, shown);
+    if (mark && !isMarked) marks.delete(mark);
     if (isHtml(node, 'a')) {
       const url = linkOf(node);
       const label = oneSpaced(inner) || escapeInline(oneLine(attribute(node, 'aria-label') ?? '', 300));
       if (!label || !url || /^\[\^\d+\]$/.test(label)) return inner;
       return count(`${/^\s/.test(inner) ? ' ' : ''}[${label}](${target(url)})${/\s$/.test(inner) ? ' ' : ''}`);
     }
-    if (BOLD.has(name)) return wrap(inner, '**');
-    if (ITALIC.has(name)) return wrap(inner, '*');
-    if (STRUCK.has(name)) return wrap(inner, '~~');
+    if (mark) return isMarked ? inner : wrap(inner, mark);
     return isInline(style) ? inner : ` ${inner} `;
   };
   const inlines = (node, depth, isShown) => {
     const line = lineOf();
     for (const child of childrenOf(node)) line.add(child, inline(child, depth + 1, isShown));
-    return line.text().replace(/\\\[ ?(\[\^\d+\]) ?\\\]/g, '$1').replace(/(\S) (?=\[\^\d+\])/g, '$1');
+    return bareReferences(line.text());
   };
 
   const hasBlocks = (node, depth) => {
@@ -225,7 +248,7 @@ const markdown = ({ most, main }) => {
     return items.join('\n');
   };
 
-  const table = tableWriter({ enter, count, isLeftOut, isTextLeftOut, inlines: (...of) => inlines(...of), reference });
+  const { table, numberedList } = tableWriter({ enter, count, isLeftOut, isTextLeftOut, inlines: (...of) => inlines(...of), reference });
 
   const preformatted = (element) => {
     const code = codeText(element);
@@ -269,6 +292,16 @@ const markdown = ({ most, main }) => {
     return [quote(`[!${kind}]${fold} ${name || kind[0].toUpperCase() + kind.slice(1)}${content ? `\n${content}` : ''}`)];
   };
 
+  // A message of a discussion, with the signs of its level before it.
+  const message = (of, depth) => {
+    const content = wholly(() => blocksOf(of.body, true, depth + 1)).join('\n\n');
+    const time = of.url ? `[${escapeInline(of.when)}](${target(of.url)})` : escapeInline(of.when);
+    const head = [`**${escapeInline(of.author)}**`, time, ...(of.points ? [escapeInline(of.points)] : [])].join(' · ');
+    let text = count(`${head}\n\n${content}`.trimEnd());
+    for (let level = 0; level <= of.level; level += 1) text = quote(text);
+    return MESSAGE.repeat(of.level + 1) + text;
+  };
+
   // The blocks of an element that is a block, or has some.
   const block = (element, depth, link = null) => {
     const name = localName(element);
@@ -276,6 +309,7 @@ const markdown = ({ most, main }) => {
     const level = levelOf(element);
     if (level) return heading(element, level, depth, isShown, link);
     const one = (text) => (text ? [text] : []);
+    if (thread !== null && thread.outer.has(element)) return blocks(element, depth + 1);
     const kind = calloutKind(element);
     if (kind && element !== found?.root && textContent(element).length < 20000) return callout(element, kind, depth);
     switch (name) {
@@ -296,6 +330,7 @@ const markdown = ({ most, main }) => {
         const code = codeOfTable(element);
         if (code) return one(preformatted(code));
         const rows = rowsOf(element);
+        if (isNumberedList(element, rows)) return numberedList(rows, depth + 1);
         if (!isDataTable(element, rows)) return blocks(element, depth + 1);
         const captions = selectIn(element, ':scope > caption').filter((caption) => !isLeftOut(caption, getComputedStyle(caption)));
         return [...captions.flatMap((caption) => blocks(caption, depth + 1)), ...one(table(rows, depth + 1))];
@@ -312,7 +347,7 @@ const markdown = ({ most, main }) => {
     const made = [];
     let run = lineOf();
     const flush = () => {
-      const text = paragraph(run.text()).replace(/\\\[ ?(\[\^\d+\]) ?\\\]/g, '$1').replace(/(\S) (?=\[\^\d+\])/g, '$1');
+      const text = bareReferences(paragraph(run.text()));
       if (text) made.push(text);
       run = lineOf();
     };
@@ -324,6 +359,12 @@ const markdown = ({ most, main }) => {
       if (!enter(depth)) break;
       const style = getComputedStyle(child);
       const name = localName(child);
+      const said = thread?.byUnit.get(child);
+      if (said && !thread.isBelow && style.display !== 'none') {
+        flush();
+        made.push(message(said, depth));
+        continue;
+      }
       if (notes.references.has(child) || name === 'noscript') {
         run.add(child, inline(child, depth + 1, isShown));
         continue;
@@ -384,17 +425,23 @@ const markdown = ({ most, main }) => {
   };
 
   // An article may be all of a table or of a list, so that it is not only its blocks.
-  const top = found?.root ?? bodyOf(document) ?? rootOf(document);
+  const top = thread?.root ?? found?.root ?? bodyOf(document) ?? rootOf(document);
   const made = !top ? [] : found && localName(top) !== 'body' ? block(top, 0) : blocks(top, 0);
+  if (thread?.isBelow) made.push(...thread.messages.map((of) => message(of, 0)));
+  // The post is divided from what is said about it.
+  const discussion = thread ? made.findIndex((part) => part.startsWith(MESSAGE)) : -1;
+  if (made.slice(0, Math.max(0, discussion)).some((part) => !part.startsWith('#')) && !made[discussion - 1].startsWith('#')) made.splice(discussion, 0, '---', '## Comments');
   const ends = definitions();
   // The heading of the notes has nothing below it.
   const parts = made.filter((part, at) => {
     const level = /^(#{1,6}) /.exec(part)?.[1].length;
     const next = made[at + 1];
     const nextLevel = next === undefined ? 0 : (/^(#{1,6}) /.exec(next)?.[1].length ?? 9);
+    // That of a bibliography is a part of the article.
+    if (level && next === undefined && BIBLIOGRAPHIES.test(part.slice(level + 1))) return true;
     return !(ends.length > 0 && nextLevel <= (level ?? 9) && (level ? NOTE_HEADINGS.test(part.slice(level + 1)) : next === undefined && (part === '---' || NOTE_HEADINGS.test(part.replace(/\*|:$/g, '')))));
   });
   if (ends.length > 0 && parts.at(-1) === '---') parts.pop();
-  const content = top ? `${[...parts, ...ends].map(withDollars).join('\n\n')}\n` : '';
+  const content = top ? `${joined([...parts, ...ends])}\n` : '';
   return { content: content.slice(0, most), isCut: isCut || content.length > most, isWhole: Boolean(main) && !found };
 };

@@ -176,9 +176,19 @@ const mathToTex = (top) => {
         return parts.length > 0 ? row(node, depth) : '';
     }
   };
-  const tex = write(top, 0).replace(/\s+/g, ' ').trim();
+  const tex = withFences(write(top, 0).replace(/\s+/g, ' ').trim());
   return left < 0 ? '' : tex;
 };
+
+// Matrices and fractions with what is around them.
+const MATRICES = new Map([['||', 'vmatrix'], ['()', 'pmatrix'], ['[]', 'bmatrix']]);
+const FENCED_MATRIX = /(?:\\left)?([|([]) ?\\begin\{matrix\}((?:(?!\\(?:begin|end)\{)[^|])*)\\end\{matrix\} ?(?:\\right)?([|)\]])/g;
+const BINOMIAL = /(?:\\left)?\( ?\\genfrac\{\}\{\}\{0pt\}\{\}(\{[^{}]*\}\{[^{}]*\}) ?(?:\\right)?\)/g;
+const withFences = (tex) =>
+  tex.replace(FENCED_MATRIX, (all, open, cells, close) => {
+    const name = MATRICES.get(open + close);
+    return name ? `\\begin{${name}}${cells}\\end{${name}}` : all;
+  }).replace(BINOMIAL, (_, parts) => `\\binom${parts}`);
 
 const bareTex = (tex) => tex.replace(/\s+/g, ' ').trim().replace(/^\{\\displaystyle (.*)\}$/, '$1').replace(/^\$\$?(.*?)\$\$?$/, '$1').replace(/^\\[([](.*)\\[)\]]$/, '$1').trim();
 

@@ -7,6 +7,17 @@ const isDataTable = (table, rows) => {
   const widest = Math.max(...rows.slice(0, 1000).map((row) => cellsOf(row).length));
   return widest > 1 && widest <= 100 && (rows.length > 1 || selectIn(table, 'th, math, code').length > 0);
 };
+// A list that is laid out as a table: most rows are an item and begin with a number, each one more than that before.
+const NUMBER_CELL = /^(\d{1,4})[.)]$/;
+const numberOfRow = (row) => {
+  const first = cellsOf(row).find((cell) => lengthOf(cell) > 0 && textContent(cell).trim());
+  return first && lengthOf(first) <= 20 ? Number(NUMBER_CELL.exec(textContent(first).trim())?.[1] ?? 0) : 0;
+};
+const isNumberedList = (table, rows) => {
+  if (rows.length < 3 || rows.length > 5000 || selectIn(table, 'table, th').length > 0) return false;
+  const numbers = rows.map(numberOfRow).filter(Boolean);
+  return numbers.length >= 3 && numbers.every((number, at) => at === 0 || number === numbers[at - 1] + 1) && numberOfRow(rows.find((row) => textContent(row).trim())) > 0;
+};
 const spanOf = (cell, name) => {
   const span = Number.parseInt(attribute(cell, name) ?? '1', 10);
   return span > 1 && span <= 1000 ? ` ${name}="${span}"` : '';
@@ -55,7 +66,25 @@ const tableWriter = (writer) => {
     }
     return lines.length > 0 ? `<table>\n${lines.join('\n')}\n</table>` : '';
   };
-  return (rows, depth) => {
+  // The rows without a number belong to the item before. After the last one, there may be something else.
+  const numberedList = (rows, depth) => {
+    const items = [];
+    for (const row of rows) {
+      if (!enter(depth)) break;
+      if (isLeftOut(row, getComputedStyle(row))) continue;
+      const number = numberOfRow(row);
+      const cells = cellsOf(row).map((cell) => oneSpaced(inlines(cell, depth + 2, getComputedStyle(cell).visibility === 'visible'))).filter(Boolean);
+      const line = (number ? cells.slice(1) : cells).join(' ');
+      if (number) items.push({ number, lines: [line] });
+      else if (line) items.at(-1)?.lines.push(line);
+    }
+    const last = items.at(-1);
+    const usual = items[0]?.lines.length ?? 0;
+    const after = last && items.length > 1 ? last.lines.splice(usual) : [];
+    const write = ({ number, lines }) => indent(lines.join('  \n'), `${number}. `, ' '.repeat(`${number}. `.length));
+    return [items.map(write).join('\n'), ...after].filter(Boolean);
+  };
+  const table = (rows, depth) => {
     if (hasSpans(rows)) return tableWithSpans(rows, depth);
     const lines = [];
     for (const row of rows) {
@@ -70,4 +99,5 @@ const tableWriter = (writer) => {
     const write = (cells) => `| ${columns.map((at) => cells[at] ?? '').join(' | ')} |`;
     return [write(lines[0]), `|${' --- |'.repeat(columns.length)}`, ...lines.slice(1).map(write)].join('\n');
   };
+  return { table, numberedList };
 };
