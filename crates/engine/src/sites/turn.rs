@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use grabd_domain::capture::Tolerance;
 use grabd_domain::credentials::{Caller, Environment};
 use grabd_domain::faults::Code;
 use grabd_domain::grabs::Class;
@@ -303,6 +304,7 @@ fn request(core: &Core, turn: &SiteTurn, page: &PageToCapture) -> Option<CreateR
     let spec = SiteSpec { capture, ..site.spec.clone() };
     Some(CreateRequest {
         capture: spec.page_request(&page.url),
+        tolerance: Tolerance::default(),
         class: Class::Async,
         idempotency_key: Some(idempotency_key(site.id, page.number)),
         may_read: true,

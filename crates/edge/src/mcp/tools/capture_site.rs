@@ -126,7 +126,7 @@ pub(super) async fn run(context: &ToolContext, args: CaptureSiteArgs, mut progre
         }
         Err(_) => Vec::new(),
     };
-    let structured = structured_content(&site, images).ok_or_else(|| context.internal(INCOMPLETE))?;
+    let structured = structured_content(&site, &images).ok_or_else(|| context.internal(INCOMPLETE))?;
     Ok(ToolOutput { structured, blocks: Vec::new(), metadata })
 }
 
@@ -164,7 +164,7 @@ async fn images(context: &ToolContext, id: &str) -> Result<(Vec<Value>, HeaderMa
 }
 
 /// What is returned of a job. `None` if a required field is missing.
-fn structured_content(site: &Site, images: Vec<Value>) -> Option<Value> {
+fn structured_content(site: &Site, images: &[Value]) -> Option<Value> {
     let SitePages { found, skipped, captured, failed, waiting } = *site.pages.as_ref()?;
     let mut structured = json!({
         "id": site.id,
@@ -232,9 +232,9 @@ mod tests {
         let pages = Some(SitePages { found: 9, skipped: 1, captured: 5, failed: 0, waiting: 3 });
         let site = Site { id: "a".to_owned(), state: "capturing".to_owned(), pages, ..Site::default() };
         let image = json!({ "url": "https://a.example/", "image_url": "https://b.example/i/a.png", "grab_id": "g" });
-        let structured = structured_content(&site, vec![image.clone()]).unwrap();
+        let structured = structured_content(&site, std::slice::from_ref(&image)).unwrap();
         assert_eq!((&structured["finished"], &structured["pages"]["captured"]), (&json!(false), &json!(5)));
         assert_eq!((&structured["images"][0], structured.get("error")), (&image, None));
-        assert!(structured_content(&Site::default(), Vec::new()).is_none());
+        assert!(structured_content(&Site::default(), &[]).is_none());
     }
 }
