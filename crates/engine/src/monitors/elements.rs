@@ -63,7 +63,7 @@ mod tests {
         json!({ "role": role, "name": name, "selector": selector, "box": place })
     }
 
-    fn file(elements: Vec<Value>) -> String {
+    fn file(elements: &[Value]) -> String {
         json!({ "image": { "width": 1280, "height": 720 }, "elements": elements }).to_string()
     }
 
@@ -73,7 +73,7 @@ mod tests {
         unchecked["checked"] = json!(false);
         let mut checked = unchecked.clone();
         checked["checked"] = json!(true);
-        let before = file(vec![
+        let before = file(&[
             element("link", "Home", "#home", 0),
             element("button", "Buy", "#buy", 100),
             unchecked,
@@ -82,7 +82,7 @@ mod tests {
             element("link", "Far", "#far", 500),
             element("generic", "", "#nameless", 600),
         ]);
-        let after = file(vec![
+        let after = file(&[
             element("link", "Home", "#home", 0),
             element("button", "Order", "#buy", 100),
             checked,
@@ -105,8 +105,9 @@ mod tests {
 
     #[test]
     fn summary_is_bounded_and_files_of_another_kind_are_not_compared() {
-        let many = file((0..50).map(|at| element("link", &format!("Item {at}"), &format!("#i{at}"), at)).collect());
-        assert_eq!(changes(&file(vec![]), &many, 100).unwrap().len(), MAX_ELEMENT_CHANGES);
+        let items = (0..50).map(|at| element("link", &format!("Item {at}"), &format!("#i{at}"), at));
+        let many = file(&items.collect::<Vec<_>>());
+        assert_eq!(changes(&file(&[]), &many, 100).unwrap().len(), MAX_ELEMENT_CHANGES);
         assert_eq!(changes("[]", &many, 100), None);
         assert_eq!(changes(&many, "not JSON", 100), None);
     }
