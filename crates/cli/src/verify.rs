@@ -80,9 +80,14 @@ fn exit(verified: &Verified, check: KeyCheck) -> Exit {
 fn refuse(as_json: bool, file: &Path, why: &str) -> Result<Exit, Failure> {
     match as_json {
         true => output::line(&json!({ "valid": false, "reason": why }).to_string())?,
-        false => output::line(&format!("{}: {why}", file.display()))?,
+        false => output::line(&refusal(file, why))?,
     }
     Ok(Exit::Failed)
+}
+
+/// The reason may have names of files from the manifest.
+fn refusal(file: &Path, why: &str) -> String {
+    format!("{}: {}", file.display(), shown(why))
 }
 
 /// The keys that the user trusts. `None` if no source was given.
@@ -263,5 +268,8 @@ mod tests {
         assert!(text.contains("NOT checked") && text.contains("TEST") && !text.contains('\u{1b}'), "{text}");
         let text = report(Path::new("e.zip"), &verified, KeyCheck::Trusted);
         assert!(text.contains("a key that you trust") && !text.contains("NOT checked"), "{text}");
+        let missing = grabd_evidence::Invalid::Missing("\u{1b}[2J".to_owned());
+        let text = refusal(Path::new("e.zip"), &format!("The evidence is not valid: {missing}."));
+        assert!(text.starts_with("e.zip: The evidence is not valid: ") && !text.contains('\u{1b}'), "{text}");
     }
 }
