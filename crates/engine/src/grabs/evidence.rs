@@ -68,13 +68,14 @@ struct DocumentResponse {
     headers: Value,
 }
 
-/// Makes the package about a stored image, stores it beside the image within the limit, and adds it to the metadata.
+/// Makes the package about a stored image, which was received at this time, stores it beside the image within the limit, and
+/// adds it to the metadata.
 ///
 /// # Errors
 /// See [`NotCompleted`]. A file that is left behind is deleted with the image.
 pub(super) async fn add(
     core: &Core,
-    grab: GrabId,
+    (grab, received_at): (GrabId, Timestamp),
     (key, only_packed): (&ImageKey, OnlyPacked),
     metadata: &mut RenderMetadata,
     limit: Duration,
@@ -82,7 +83,7 @@ pub(super) async fn add(
     let found = core.store.grabs().find_grabs(&[grab]).await.map_err(NotCompleted::Database)?;
     let name = AttachmentName::Also(FileKind::Evidence);
     let upload = core.grabs.images.begin_file(key, name).await.map_err(NotCompleted::NotStored)?;
-    let made = timeout(EVIDENCE_LIMIT, make(core, found, (key, only_packed), metadata, upload)).await;
+    let made = timeout(EVIDENCE_LIMIT, make(core, (found, received_at), (key, only_packed), metadata, upload)).await;
     let upload = made
         .map_err(|_| Error::TooSlow)
         .and_then(|made| made)
@@ -97,7 +98,7 @@ pub(super) async fn add(
 /// Writes the package to `upload`, which is given back.
 async fn make(
     core: &Core,
-    found: Vec<Grab>,
+    (found, received_at): (Vec<Grab>, Timestamp),
     (key, only_packed): (&ImageKey, OnlyPacked),
     metadata: &mut RenderMetadata,
     mut upload: Upload,
@@ -116,7 +117,7 @@ async fn make(
         format: key.format(),
         spec,
         created_at,
-        captured_at: core.clock.now(),
+        captured_at: received_at,
         final_url: metadata.final_url.clone(),
         http_status: metadata.http_status,
         is_test: false,
