@@ -122,7 +122,9 @@ async fn make(
         http_status: metadata.http_status,
         is_test: false,
     };
-    let contents = core.tasks.spawn_blocking(move || contents(&subject, read(&copies)?)).await??;
+    // The task keeps its memory, also when it is not waited for any more.
+    let packed = core.tasks.spawn_blocking(move || Ok::<_, Error>((contents(&subject, read(&copies)?)?, memory)));
+    let (contents, memory) = packed.await??;
     let timestamp = add_timestamp(core, contents.manifest(), metadata).await;
     let written = core.tasks.spawn_blocking(move || {
         let _memory = memory;
@@ -298,6 +300,11 @@ mod tests {
             ("2026-11-20T20:32:54.120Z", "2026-11-20T20:32:56.004Z")
         );
         assert!(!package.windows(6).any(|part| part == b"hidden"));
+    }
+
+    #[test]
+    fn largest_package_that_is_made_is_one_that_is_verified() {
+        assert_eq!(FileKind::Evidence.max_bytes(), grabd_evidence::MAX_PACKAGE_BYTES);
     }
 
     #[test]
