@@ -259,12 +259,15 @@ mod tests {
 
     use super::*;
 
+    const PROXY: &str = "01993e1c-7b1a-7000-8000-0123456789ab";
+
     fn subject() -> Subject {
         let headers = [("X-Token".to_owned(), grabd_domain::capture::OptionValue::Text("hidden".to_owned()))].into();
         let request = CaptureRequest {
             url: Some("https://example.com/".into()),
             headers: Some(grabd_domain::capture::Secret(headers)),
             evidence: Some(true),
+            proxy: Some(PROXY.into()),
             ..CaptureRequest::default()
         };
         Subject {
@@ -295,6 +298,7 @@ mod tests {
             (Some(json!({ "issuer": "R11" })), Some("Chromium 150.0"))
         );
         assert_eq!((&manifest.options["headers"], &manifest.options["evidence"]), (&json!(true), &json!(true)));
+        assert_eq!(manifest.options["proxy"], json!(PROXY));
         assert_eq!(
             (&*manifest.created_at, &*manifest.captured_at),
             ("2026-11-20T20:32:54.120Z", "2026-11-20T20:32:56.004Z")
