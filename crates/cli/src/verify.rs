@@ -7,10 +7,9 @@ use serde_json::json;
 use url::Url;
 
 use crate::failure::{Exit, Failure};
+use crate::http::EVIDENCE_KEYS_PATH;
 use crate::{http, output};
 
-/// Where a service publishes its keys.
-const KEYS_PATH: &str = "/.well-known/grabd-evidence-keys";
 /// The most bytes of a file or a response with keys.
 const MAX_KEYS_BYTES: u64 = 1 << 20;
 
@@ -106,7 +105,7 @@ async fn trusted_keys(args: &VerifyArgs) -> Result<Option<Vec<PublicKey>>, Failu
 /// The keys that a service publishes.
 async fn fetch(service: &Url) -> Result<String, Failure> {
     let mut url = service.clone();
-    url.set_path(KEYS_PATH);
+    url.set_path(EVIDENCE_KEYS_PATH);
     url.set_query(None);
     url.set_fragment(None);
     let client = http::client().map_err(Failure::unreachable(&url))?;
@@ -259,6 +258,13 @@ mod tests {
             assert_eq!(verified(&package, keys).await.unwrap(), expected);
         }
         assert!(matches!(verified(&package(false), Some("no key".to_owned())).await, Err(Failure::Usage(_))));
+    }
+
+    #[test]
+    fn hint_about_a_service_without_keys_names_the_option() {
+        let url = Url::parse(&format!("https://example.com{EVIDENCE_KEYS_PATH}")).unwrap();
+        let failure = Failure::UnexpectedResponse { url, status: reqwest::StatusCode::NOT_FOUND };
+        assert!(failure.hint().is_some_and(|hint| hint.contains("--from")));
     }
 
     #[test]
