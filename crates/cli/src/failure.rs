@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use reqwest::StatusCode;
 use url::Url;
 
+use crate::http::EVIDENCE_KEYS_PATH;
+
 /// Exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -211,6 +213,11 @@ impl Failure {
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NotSignedIn => "Run `grab login`, or set GRAB_API_KEY to an API key.",
+            Self::Unreachable { base: url, .. } | Self::UnexpectedResponse { url, .. }
+                if url.path() == EVIDENCE_KEYS_PATH =>
+            {
+                "--from must be the address of a grabd service, such as https://grabd.example."
+            }
             Self::Unreachable { base, .. } => {
                 return Some(format!(
                     "Is the service running at {base}? Set its address with GRAB_BASE_URL or --base-url."

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use reqwest::Client;
 
+/// Where a service publishes the keys that sign evidence.
+pub(crate) const EVIDENCE_KEYS_PATH: &str = "/.well-known/grabd-evidence-keys";
+
 /// Timeout for establishing a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout between reads of a response. A synchronous capture may take 25 s plus overhead before its response begins;

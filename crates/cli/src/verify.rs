@@ -7,10 +7,9 @@ use serde_json::json;
 use url::Url;
 
 use crate::failure::{Exit, Failure};
+use crate::http::EVIDENCE_KEYS_PATH;
 use crate::{http, output};
 
-/// Where a service publishes its keys.
-const KEYS_PATH: &str = "/.well-known/grabd-evidence-keys";
 /// The most bytes of a file or a response with keys.
 const MAX_KEYS_BYTES: u64 = 1 << 20;
 
@@ -80,9 +79,14 @@ fn exit(verified: &Verified, check: KeyCheck) -> Exit {
 fn refuse(as_json: bool, file: &Path, why: &str) -> Result<Exit, Failure> {
     match as_json {
         true => output::line(&json!({ "valid": false, "reason": why }).to_string())?,
-        false => output::line(&format!("{}: {why}", file.display()))?,
+        false => output::line(&refusal(file, why))?,
     }
     Ok(Exit::Failed)
+}
+
+/// The reason may have names of files from the manifest.
+fn refusal(file: &Path, why: &str) -> String {
+    format!("{}: {}", file.display(), shown(why))
 }
 
 /// The keys that the user trusts. `None` if no source was given.
@@ -101,7 +105,7 @@ async fn trusted_keys(args: &VerifyArgs) -> Result<Option<Vec<PublicKey>>, Failu
 /// The keys that a service publishes.
 async fn fetch(service: &Url) -> Result<String, Failure> {
     let mut url = service.clone();
-    url.set_path(KEYS_PATH);
+    url.set_path(EVIDENCE_KEYS_PATH);
     url.set_query(None);
     url.set_fragment(None);
     let client = http::client().map_err(Failure::unreachable(&url))?;
@@ -257,11 +261,21 @@ mod tests {
     }
 
     #[test]
+    fn hint_about_a_service_without_keys_names_the_option() {
+        let url = Url::parse(&format!("https://example.com{EVIDENCE_KEYS_PATH}")).unwrap();
+        let failure = Failure::UnexpectedResponse { url, status: reqwest::StatusCode::NOT_FOUND };
+        assert!(failure.hint().is_some_and(|hint| hint.contains("--from")));
+    }
+
+    #[test]
     fn report_says_what_was_not_checked_and_cannot_change_a_terminal() {
         let verified = grabd_evidence::verify(&package(true)).unwrap();
         let text = report(Path::new("e.zip"), &verified, KeyCheck::Unchecked);
         assert!(text.contains("NOT checked") && text.contains("TEST") && !text.contains('\u{1b}'), "{text}");
         let text = report(Path::new("e.zip"), &verified, KeyCheck::Trusted);
         assert!(text.contains("a key that you trust") && !text.contains("NOT checked"), "{text}");
+        let missing = grabd_evidence::Invalid::Missing("\u{1b}[2J".to_owned());
+        let text = refusal(Path::new("e.zip"), &format!("The evidence is not valid: {missing}."));
+        assert!(text.starts_with("e.zip: The evidence is not valid: ") && !text.contains('\u{1b}'), "{text}");
     }
 }

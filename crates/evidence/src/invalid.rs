@@ -30,12 +30,9 @@ pub enum Invalid {
     /// The signature cannot be read.
     #[error("manifest.sig cannot be read")]
     Signature,
-    /// The signature is not one of this manifest by the key in the package.
-    #[error("the signature is not one of this manifest")]
+    /// The key in the package has not signed this manifest with this time stamp, or without one if there is none.
+    #[error("the signature is not one of this manifest and its time stamp")]
     WrongSignature,
-    /// The reply of the time stamp authority is not the one that was signed.
-    #[error("manifest.tsr is not the time stamp that was signed")]
-    WrongTimestamp,
     /// A file has another size or hash than the manifest says.
     #[error("{0} is not the file that was signed: its size or hash differs")]
     WrongFile(String),

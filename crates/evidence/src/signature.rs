@@ -10,7 +10,7 @@ use crate::key::{PublicKey, SigningKey};
 
 /// Begins each signed message, so that no signature of something else by the same key can be taken for one of a manifest.
 const MANIFEST_DOMAIN: &[u8] = b"grabd-evidence-v1\n";
-/// The same for time stamps.
+/// The same for a manifest with a time stamp. It differs, so that the time stamp cannot be removed.
 const TIMESTAMP_DOMAIN: &[u8] = b"grabd-evidence-timestamp-v1\n";
 
 /// The file, in this order.
@@ -22,24 +22,19 @@ struct SignatureFile {
     key_id: String,
     /// DER (RFC 8410) in base64.
     public_key: String,
-    /// Of the manifest, in base64.
+    /// Of the manifest and the time stamp, if there is one, in base64.
     signature: String,
-    /// Of the manifest and the time stamp, in base64.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    timestamp_signature: Option<String>,
 }
 
 const ALGORITHM: &str = "Ed25519";
 
 /// The content of `manifest.sig`.
 pub(crate) fn sign(key: &SigningKey, manifest: &[u8], timestamp: Option<&[u8]>) -> serde_json::Result<Vec<u8>> {
-    let sign = |message: Vec<u8>| STANDARD.encode(key.sign(&message));
     write(&SignatureFile {
         algorithm: ALGORITHM.to_owned(),
         key_id: key.public_key().id(),
         public_key: key.public_key().to_der_text(),
-        signature: sign(manifest_message(manifest)),
-        timestamp_signature: timestamp.map(|timestamp| sign(timestamp_message(manifest, timestamp))),
+        signature: STANDARD.encode(key.sign(&message(manifest, timestamp))),
     })
 }
 
@@ -58,26 +53,22 @@ pub(crate) fn check(file: &[u8], manifest: &[u8], timestamp: Option<&[u8]>) -> R
     if !is_as_written || signature.algorithm != ALGORITHM || signature.key_id != key.id() {
         return Err(Invalid::Signature);
     }
-    let has_signed = |message: Vec<u8>, signature: &str| {
-        // Only the canonical form of base64 is decoded.
-        STANDARD.decode(signature).is_ok_and(|signature| key.has_signed(&message, &signature))
-    };
-    if !has_signed(manifest_message(manifest), &signature.signature) {
-        return Err(Invalid::WrongSignature);
-    }
-    match (timestamp, &signature.timestamp_signature) {
-        (None, None) => Ok(key),
-        (Some(timestamp), Some(signed)) if has_signed(timestamp_message(manifest, timestamp), signed) => Ok(key),
-        (_, _) => Err(Invalid::WrongTimestamp),
+    // Only the canonical form of base64 is decoded.
+    let signed = STANDARD.decode(&signature.signature);
+    match signed.is_ok_and(|signed| key.has_signed(&message(manifest, timestamp), &signed)) {
+        true => Ok(key),
+        false => Err(Invalid::WrongSignature),
     }
 }
 
-fn manifest_message(manifest: &[u8]) -> Vec<u8> {
-    [MANIFEST_DOMAIN, manifest].concat()
-}
-
-/// The hash has a fixed length, so that it is clear where the time stamp begins.
-fn timestamp_message(manifest: &[u8], timestamp: &[u8]) -> Vec<u8> {
-    let digest: [u8; 32] = Sha256::digest(manifest).into();
-    [TIMESTAMP_DOMAIN, digest.as_slice(), timestamp].concat()
+/// The bytes that are signed. With a time stamp, they have the hash of the manifest, whose length is fixed, so that it is clear
+/// where the time stamp begins.
+fn message(manifest: &[u8], timestamp: Option<&[u8]>) -> Vec<u8> {
+    match timestamp {
+        None => [MANIFEST_DOMAIN, manifest].concat(),
+        Some(timestamp) => {
+            let digest: [u8; 32] = Sha256::digest(manifest).into();
+            [TIMESTAMP_DOMAIN, digest.as_slice(), timestamp].concat()
+        }
+    }
 }

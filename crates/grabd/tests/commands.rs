@@ -104,6 +104,22 @@ fn commands_that_read_create_nothing() {
 }
 
 #[test]
+fn keys_are_not_replaced_without_the_key_file() {
+    let dir = open_dir();
+    assert!(run(dir.path(), &["admin", "team", "create", "default"]).status.success());
+    let key_file = dir.path().join("data/secrets.key");
+    if key_file.exists() {
+        std::fs::remove_file(&key_file).unwrap();
+    }
+    for what in ["identity", "evidence"] {
+        let output = run(dir.path(), &["admin", what, "rotate"]);
+        let text = text(&output);
+        assert!(!output.status.success() && text.contains("secrets.key does not exist"), "{what}: {text}");
+        assert!(!key_file.exists(), "{what}");
+    }
+}
+
+#[test]
 fn root_makes_no_files_that_the_service_could_not_use() {
     if !rustix::process::geteuid().is_root() {
         return;

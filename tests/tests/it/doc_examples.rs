@@ -12,9 +12,10 @@ use grabd_tests::programs::{node, root, run};
 use crate::crash_recovery::service::grabd_binary;
 
 /// The pages with examples for callers.
-const PAGES: [&str; 16] = [
+const PAGES: [&str; 17] = [
     "README.md",
     "docs/BLOCKING.md",
+    "docs/EVIDENCE.md",
     "docs/FILES.md",
     "docs/LINKS.md",
     "docs/MONITORS.md",
@@ -32,12 +33,15 @@ const PAGES: [&str; 16] = [
 ];
 
 /// Examples that are not run here, by what is in them, and why.
-const NOT_RUN: [(&str, &str); 8] = [
+const NOT_RUN: [(&str, &str); 11] = [
     ("script/run", "builds and starts a service"),
     ("admin user create", "a command of the operator, which other tests run"),
     ("export GRAB_API_KEY=", "sets the key by hand"),
     ("export GRAB_BASE_URL=", "sets the variables by hand; the programs of its page are run"),
     ("grab --from tests/", "the command line client's own tests run it"),
+    ("grab verify page", "evidence of a test key proves nothing; the command line client's own tests verify another"),
+    ("tail -c 32 key.der", "runs in the directory of the example before it"),
+    ("openssl ts -verify", "needs the certificates of an authority"),
     ("grab site https://", "requests pages of a public site; the command line client's own tests capture one"),
     ("int(one[\"phash\"], 16)", "a line within a program"),
     ("app.post(", "a part of a server, which the tests of webhooks verify with the same library"),

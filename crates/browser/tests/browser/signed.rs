@@ -69,10 +69,14 @@ fn verified(head: &str) -> Option<String> {
 
 /// A page with frames and resources. `{query}` is the origin of another site.
 const PAGE: &str = "<!doctype html><body style='margin:0;background:lime'><p>Content.
-    <iframe src='/own-frame'></iframe><iframe src='{query}/frame'></iframe>
+    <iframe src='/own-frame'></iframe><iframe src='{query}/frame?{site}'></iframe>
     <iframe src='/to?{query}/frame-of-a-redirect'></iframe>
     <img src='/i.svg'><script src='/s.js'></script>
     <script>fetch('/api'); fetch('{query}/api', { headers: { 'x-custom': '1' } }).catch(() => {})</script>";
+
+/// A frame with frames in it: one of another site, `{query}`, and one that a script leads to another document.
+const FRAME: &str =
+    "<img src='/in-frame.svg'><iframe src='{query}/inner-frame'></iframe><iframe src='/leading-frame'></iframe>";
 
 /// The site of the page, and another one, to which redirects lead.
 async fn sites() -> (Site, Site) {
@@ -82,7 +86,11 @@ async fn sites() -> (Site, Site) {
         [
             ("/", html(PAGE)),
             ("/own-frame", html("<img src='/in-frame.svg'>")),
-            ("/frame", html("<img src='/in-frame.svg'>")),
+            ("/frame", html(FRAME)),
+            ("/inner-frame", html("<img src='/in-inner-frame.svg'>")),
+            ("/leading-frame", html("<script>location.replace('/led-frame')</script>")),
+            ("/led-frame", html("<p>x")),
+            ("/in-inner-frame.svg", svg("blue")),
             ("/frame-of-a-redirect", html("<p>x")),
             ("/in-frame.svg", svg("blue")),
             ("/i.svg", svg("blue")),
@@ -108,6 +116,9 @@ async fn documents_redirects_and_frames_are_signed_for_their_hosts_and_resources
         (&second, "/", 1),
         (&second, "/own-frame", 1),
         (&first, "/frame", 1),
+        (&second, "/inner-frame", 1),
+        (&first, "/leading-frame", 1),
+        (&first, "/led-frame", 1),
         (&second, "/to", 1),
         (&first, "/frame-of-a-redirect", 1),
     ] {
@@ -118,9 +129,14 @@ async fn documents_redirects_and_frames_are_signed_for_their_hosts_and_resources
             assert!(inputs.insert(input), "{path} has the signature of another request");
         }
     }
-    for (site, path) in
-        [(&second, "/i.svg"), (&second, "/s.js"), (&second, "/api"), (&first, "/api"), (&first, "/in-frame.svg")]
-    {
+    for (site, path) in [
+        (&second, "/i.svg"),
+        (&second, "/s.js"),
+        (&second, "/api"),
+        (&first, "/api"),
+        (&first, "/in-frame.svg"),
+        (&second, "/in-inner-frame.svg"),
+    ] {
         let heads = site.sent_heads(path);
         assert!(!heads.is_empty() && heads.iter().all(|head| verified(head).is_none()), "{path}: {heads:?}");
     }

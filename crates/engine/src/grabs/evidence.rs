@@ -68,13 +68,14 @@ struct DocumentResponse {
     headers: Value,
 }
 
-/// Makes the package about a stored image, stores it beside the image within the limit, and adds it to the metadata.
+/// Makes the package about a stored image, which was received at this time, stores it beside the image within the limit, and
+/// adds it to the metadata.
 ///
 /// # Errors
 /// See [`NotCompleted`]. A file that is left behind is deleted with the image.
 pub(super) async fn add(
     core: &Core,
-    grab: GrabId,
+    (grab, received_at): (GrabId, Timestamp),
     (key, only_packed): (&ImageKey, OnlyPacked),
     metadata: &mut RenderMetadata,
     limit: Duration,
@@ -82,7 +83,7 @@ pub(super) async fn add(
     let found = core.store.grabs().find_grabs(&[grab]).await.map_err(NotCompleted::Database)?;
     let name = AttachmentName::Also(FileKind::Evidence);
     let upload = core.grabs.images.begin_file(key, name).await.map_err(NotCompleted::NotStored)?;
-    let made = timeout(EVIDENCE_LIMIT, make(core, found, (key, only_packed), metadata, upload)).await;
+    let made = timeout(EVIDENCE_LIMIT, make(core, (found, received_at), (key, only_packed), metadata, upload)).await;
     let upload = made
         .map_err(|_| Error::TooSlow)
         .and_then(|made| made)
@@ -97,7 +98,7 @@ pub(super) async fn add(
 /// Writes the package to `upload`, which is given back.
 async fn make(
     core: &Core,
-    found: Vec<Grab>,
+    (found, received_at): (Vec<Grab>, Timestamp),
     (key, only_packed): (&ImageKey, OnlyPacked),
     metadata: &mut RenderMetadata,
     mut upload: Upload,
@@ -116,12 +117,14 @@ async fn make(
         format: key.format(),
         spec,
         created_at,
-        captured_at: core.clock.now(),
+        captured_at: received_at,
         final_url: metadata.final_url.clone(),
         http_status: metadata.http_status,
         is_test: false,
     };
-    let contents = core.tasks.spawn_blocking(move || contents(&subject, read(&copies)?)).await??;
+    // The task keeps its memory, also when it is not waited for any more.
+    let packed = core.tasks.spawn_blocking(move || Ok::<_, Error>((contents(&subject, read(&copies)?)?, memory)));
+    let (contents, memory) = packed.await??;
     let timestamp = add_timestamp(core, contents.manifest(), metadata).await;
     let written = core.tasks.spawn_blocking(move || {
         let _memory = memory;
@@ -256,12 +259,15 @@ mod tests {
 
     use super::*;
 
+    const PROXY: &str = "01993e1c-7b1a-7000-8000-0123456789ab";
+
     fn subject() -> Subject {
         let headers = [("X-Token".to_owned(), grabd_domain::capture::OptionValue::Text("hidden".to_owned()))].into();
         let request = CaptureRequest {
             url: Some("https://example.com/".into()),
             headers: Some(grabd_domain::capture::Secret(headers)),
             evidence: Some(true),
+            proxy: Some(PROXY.into()),
             ..CaptureRequest::default()
         };
         Subject {
@@ -292,11 +298,17 @@ mod tests {
             (Some(json!({ "issuer": "R11" })), Some("Chromium 150.0"))
         );
         assert_eq!((&manifest.options["headers"], &manifest.options["evidence"]), (&json!(true), &json!(true)));
+        assert_eq!(manifest.options["proxy"], json!(PROXY));
         assert_eq!(
             (&*manifest.created_at, &*manifest.captured_at),
             ("2026-11-20T20:32:54.120Z", "2026-11-20T20:32:56.004Z")
         );
         assert!(!package.windows(6).any(|part| part == b"hidden"));
+    }
+
+    #[test]
+    fn largest_package_that_is_made_is_one_that_is_verified() {
+        assert_eq!(FileKind::Evidence.max_bytes(), grabd_evidence::MAX_PACKAGE_BYTES);
     }
 
     #[test]

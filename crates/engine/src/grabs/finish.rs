@@ -233,7 +233,8 @@ pub(crate) async fn finish(
         AttemptResult::Image { image, mut files, execution_ms, mut metadata } => {
             let Some(key) = core.queue.dispatcher.upload_key(token) else { return Ok(false) };
             let (size_bytes, way) = (image.size_bytes(), image.way());
-            let limit = core.queue.dispatcher.storing_time(token, core.clock.now());
+            let received_at = core.clock.now();
+            let limit = core.queue.dispatcher.storing_time(token, received_at);
             let steps = core.queue.dispatcher.final_steps(token);
             let only_packed = match take_packed(&mut files, steps.evidence.as_ref()).await {
                 Ok(only_packed) => only_packed,
@@ -245,7 +246,8 @@ pub(crate) async fn finish(
             failpoints::reach(core, Step::Stored, lease).await?;
             // The comparison has its own part of the lease.
             let limit = core.queue.dispatcher.storing_time(token, core.clock.now()) + COMPARE_LIMIT;
-            let finished = run_final_steps::run(core, &steps, (grab, &key, only_packed), &mut metadata, limit).await;
+            let stored = (&key, only_packed);
+            let finished = run_final_steps::run(core, &steps, (grab, received_at), stored, &mut metadata, limit).await;
             let now = core.clock.now();
             match finished {
                 Ok(()) => {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use grabd_domain::Timestamp;
 use grabd_domain::grabs::{ImageKey, RenderMetadata};
 use grabd_domain::ids::GrabId;
 
@@ -12,15 +13,16 @@ use super::{compare, evidence, marks, phash, smaller_copy, upload};
 use crate::queue::FinalSteps;
 use crate::service::Core;
 
-/// Does what the grab asks for with the image that is stored under this key, and adds the results to the metadata.
-/// Files are stored within the limit. `only_packed` are those of the page that only its evidence has.
+/// Does what the grab asks for with the image that was received at this time and is stored under this key, and adds the results
+/// to the metadata. Files are stored within the limit. `only_packed` are those of the page that only its evidence has.
 ///
 /// # Errors
 /// See [`NotCompleted`]. Files that are left behind are deleted with the image.
 pub(super) async fn run(
     core: &Core,
     steps: &FinalSteps,
-    (grab, key, only_packed): (GrabId, &ImageKey, OnlyPacked),
+    received: (GrabId, Timestamp),
+    (key, only_packed): (&ImageKey, OnlyPacked),
     metadata: &mut RenderMetadata,
     limit: Duration,
 ) -> Result<(), NotCompleted> {
@@ -39,7 +41,7 @@ pub(super) async fn run(
         smaller_copy::add(core, key, *thumbnail, metadata, limit).await?;
     }
     if evidence.is_some() {
-        evidence::add(core, grab, (key, only_packed), metadata, limit).await?;
+        evidence::add(core, received, (key, only_packed), metadata, limit).await?;
     }
     // Last: what fails before is not uploaded.
     if let Some(url) = upload_url {

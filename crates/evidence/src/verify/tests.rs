@@ -119,7 +119,7 @@ fn swapped_files_keys_and_time_stamps_are_found() {
     let expected = [
         Invalid::WrongSignature,
         Invalid::WrongSignature,
-        Invalid::WrongTimestamp,
+        Invalid::WrongSignature,
         Invalid::WrongFile("image.png".to_owned()),
     ];
     for (at, expected) in expected.into_iter().enumerate() {
@@ -141,6 +141,23 @@ fn swapped_files_keys_and_time_stamps_are_found() {
     let mut twice = list(&one);
     twice.push(("image.png".to_owned(), b"another".to_vec()));
     assert_eq!(verify_of(&twice), Err(Invalid::DuplicateName("image.png".to_owned())));
+}
+
+#[test]
+fn time_stamp_cannot_be_added_or_removed() {
+    let (stamped, plain) = (package(&key(1), b"one", Some(b"reply")), package(&key(1), b"one", None));
+    let (stamped, plain) = (zip::read(&stamped).unwrap(), zip::read(&plain).unwrap());
+    assert_eq!((stamped[0], stamped.len()), (plain[0], plain.len() + 1), "the manifest is the same");
+    let verify_of = |entries: &[Entry<'_>]| {
+        let entries: Vec<(&str, &[u8])> = entries.iter().map(|entry| (entry.name, entry.content)).collect();
+        verify(&forged(&entries)).map(|verified| verified.has_timestamp)
+    };
+    assert_eq!((verify_of(&stamped), verify_of(&plain)), (Ok(true), Ok(false)));
+    let removed = [&stamped[..2], &stamped[3..]].concat();
+    let added = [&plain[..2], &stamped[2..]].concat();
+    for changed in [removed, added] {
+        assert_eq!(verify_of(&changed), Err(Invalid::WrongSignature));
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `grabd admin evidence …`.
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use clap::Subcommand;
 use grabd_engine::clock::Clock;
 use grabd_engine::evidence::keys::{self, RotatedKey};
@@ -58,6 +58,9 @@ fn row(key: &EvidenceKey) -> Value {
 }
 
 async fn rotate(config: &Config, store: &Store) -> anyhow::Result<CommandOutput> {
+    // Opening would make another one, with which the service cannot decrypt the key.
+    let key_file = wiring::key_file(config);
+    ensure!(key_file.exists(), "{} does not exist: it is made by the first start of the service", key_file.display());
     let vault = wiring::open_vault(config)?;
     let Some(RotatedKey { new, former }) = keys::rotate(store, &vault, Clock::system().now()).await? else {
         bail!("the service has had {MAX_EVIDENCE_KEYS} keys, as many as it may have");
