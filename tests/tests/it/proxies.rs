@@ -262,6 +262,10 @@ async fn capture_names_a_proxy_of_its_own_team_and_environment() -> Result<()> {
     let monitor = json!({ "capture": { "url": "https://example.com/", "proxy": UNKNOWN }, "every": "1h" });
     let (status, refused) = call(&app, app.test(), Method::POST, "/monitors", Some(monitor)).await?;
     assert_eq!(status, 400, "{refused}");
+    let site = json!({ "url": "https://example.com/", "capture": { "proxy": live } });
+    let (status, refused) = call(&app, app.test(), Method::POST, "/sites", Some(site)).await?;
+    let message = refused["error"]["message"].as_str().context("a message")?;
+    assert!(status == 400 && message.starts_with("`proxy` must be "), "{status} {message}");
     let path = format!("/proxies/{test}");
     assert_eq!(call(&app, app.live(), Method::GET, &path, None).await?.0, 404);
     assert_eq!(call(&app, app.test(), Method::DELETE, &path, None).await?.0, 204);
