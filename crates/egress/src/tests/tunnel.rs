@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use grabd_domain::address::AddressError;
 use grabd_domain::proxies::{ProxyLogin, ProxyProblem, ProxyRoute, ProxyUrl};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -123,6 +124,11 @@ async fn address_of_the_proxy_is_checked_like_that_of_a_page() {
     let own = TestProxy::start(ESTABLISHED).await;
     let outcome = connect(&guard, &own.url(), own.address.ip(), ("93.184.216.34", 443)).await.unwrap_err();
     assert_eq!(outcome, EgressError::Proxy(ProxyProblem::NotPublic));
+    // Neither is it a target.
+    let guard = literal_guard(&["127.0.0.2/31"]);
+    let server: IpAddr = "127.0.0.3".parse().unwrap();
+    let outcome = connect(&guard, &own.url(), server, ("127.0.0.3", 443)).await.unwrap_err();
+    assert_eq!(outcome, EgressError::Address { address: server, why: AddressError::Own });
     assert_eq!(own.heads(), [] as [String; 0]);
 }
 
