@@ -200,6 +200,18 @@ def sites() -> None:
         check(list(test.sites.list()) == [])
 
 
+def proxies() -> None:
+    with client("test_key") as test:
+        url = "http://8.8.8.8:3128"
+        proxy = test.proxies.create(name="exercise", url=url, username="me", password="hidden")
+        check((proxy.url, proxy.has_login, proxy.last_used_at, proxy.last_error) == (url, True, None, None), proxy)
+        check([one.id for one in test.proxies.list()] == [proxy.id])
+        check(test.proxies.update(proxy.id, username="").has_login is False)
+        check(test.capture(task["page"], proxy=proxy.id).status == "done")
+        test.proxies.delete(proxy.id)
+        check(test.proxies.list() == ())
+
+
 captured = capture()
 placeholder()
 asyncio.run(create_and_wait())
@@ -210,6 +222,7 @@ list_grabs(captured, repeated)
 webhooks()
 monitors()
 sites()
+proxies()
 with client() as last:
     check(last.pricing(detail="summary").pricing.currency == "USD")
     print(f"all checks passed; {last.usage().credits.total} credits left")

@@ -218,6 +218,20 @@ def site_page(number: int) -> dict[str, Any]:
     }
 
 
+def proxy(id: str) -> dict[str, Any]:
+    return {
+        "id": id,
+        "name": "Office",
+        "url": "http://proxy.example.com:3128",
+        "has_login": True,
+        "created_at": "2026-11-21T09:00:00.000Z",
+        "updated_at": "2026-11-21T09:00:00.000Z",
+        "last_used_at": None,
+        "last_error": "login",
+        "last_error_at": "2026-11-21T09:30:00.000Z",
+    }
+
+
 def event(id: int, status: str) -> str:
     return f"event: grab\nid: {id}\ndata: {json.dumps(grab(status))}\n\n"
 
@@ -229,7 +243,7 @@ class Sync:
         self.settings = {"retry_delay": 0.001, **settings}
         self.base_url = service.base_url
 
-    def __call__(self, name: str, *arguments: Any, **options: Any) -> Any:
+    def __call__(self, name: str, /, *arguments: Any, **options: Any) -> Any:
         with Grabd("sk_live_secret", self.base_url, **self.settings) as client:
             result = attrgetter(name)(client)(*arguments, **options)
             return list(result) if isinstance(result, Iterator) else result
@@ -238,10 +252,10 @@ class Sync:
 class Async(Sync):
     """Calls methods of the asynchronous client."""
 
-    def __call__(self, name: str, *arguments: Any, **options: Any) -> Any:
+    def __call__(self, name: str, /, *arguments: Any, **options: Any) -> Any:
         return asyncio.run(self._call(name, *arguments, **options))
 
-    async def _call(self, name: str, *arguments: Any, **options: Any) -> Any:
+    async def _call(self, name: str, /, *arguments: Any, **options: Any) -> Any:
         async with AsyncGrabd("sk_live_secret", self.base_url, **self.settings) as client:
             result = attrgetter(name)(client)(*arguments, **options)
             if isinstance(result, AsyncIterator):

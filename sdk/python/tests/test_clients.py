@@ -25,6 +25,7 @@ from support import (
     failure,
     grab,
     monitor,
+    proxy,
     reset,
     run,
     silence,
@@ -240,6 +241,40 @@ class ClientTest(unittest.TestCase):
             with self.assertRaises(ValueError):
                 call("sites.get", "")
             self.assertEqual(service.received, [])
+
+    def test_proxy_is_created_listed_read_changed_and_deleted(self) -> None:
+        page = answer(200, {"data": [proxy("p"), proxy("q")], "has_more": False})
+        gone: Responder = lambda handler: handler.respond(204)
+        responders = (answer(201, proxy("p")), page, answer(200, proxy("p")), answer(200, proxy("p")), gone)
+        members = {"name": "Office", "url": "http://proxy.example.com:3128", "username": "me", "password": "hidden"}
+        for call, service in self.scenarios(*responders):
+            created = call("proxies.create", **members)
+            self.assertEqual((created.id, created.has_login, created.last_error), ("p", True, "login"))
+            self.assertEqual([one.id for one in call("proxies.list")], ["p", "q"])
+            self.assertEqual(call("proxies.get", "a/b").name, "Office")
+            call("proxies.update", "p", username="")
+            self.assertIsNone(call("proxies.delete", "p"))
+            sent = [(one.method, one.path, one.json() if one.body else None) for one in service.received]
+            self.assertEqual(
+                sent,
+                [
+                    ("POST", "/v1/proxies", members),
+                    ("GET", "/v1/proxies", None),
+                    ("GET", "/v1/proxies/a%2Fb", None),
+                    ("PATCH", "/v1/proxies/p", {"username": ""}),
+                    ("DELETE", "/v1/proxies/p", None),
+                ],
+            )
+            for name in ("get", "update", "delete"):
+                with self.assertRaises(ValueError):
+                    call(f"proxies.{name}", "")
+            self.assertEqual(len(service.received), 5)
+
+    def test_create_of_a_proxy_that_may_have_been_carried_out_is_not_repeated(self) -> None:
+        for call, service in self.scenarios(failure(503, "internal_error")):
+            with self.assertRaises(grabd.InternalError):
+                call("proxies.create", name="Office", url="http://proxy.example.com:3128")
+            self.assertEqual(len(service.received), 1)
 
     def test_silent_service_ends_in_a_timeout_after_the_retries(self) -> None:
         for call, service in self.scenarios(silence, max_retries=1):
@@ -544,6 +579,7 @@ class ParityTest(unittest.TestCase):
             (grabd.Webhooks, grabd.AsyncWebhooks),
             (grabd.Monitors, grabd.AsyncMonitors),
             (grabd.Sites, grabd.AsyncSites),
+            (grabd.Proxies, grabd.AsyncProxies),
         ]
         for sync, other in pairs:
             names = [name for name in vars(sync) if not name.startswith("_")]

@@ -192,6 +192,17 @@ async function sites(): Promise<void> {
   await assert.rejects(placeholders.sites.get(site.id), NotFoundError);
 }
 
+async function proxies(): Promise<void> {
+  const url = "http://8.8.8.8:3128";
+  const proxy = await placeholders.proxies.create({ name: "exercise", url, username: "me", password: "hidden" });
+  assert.deepEqual([proxy.url, proxy.has_login, proxy.last_used_at, proxy.last_error], [url, true, null, null]);
+  assert.deepEqual((await placeholders.proxies.list()).map((one) => one.id), [proxy.id]);
+  assert.equal((await placeholders.proxies.update(proxy.id, { username: "" })).has_login, false);
+  assert.equal((await placeholders.capture(task.page, { proxy: proxy.id })).status, "done");
+  await placeholders.proxies.delete(proxy.id);
+  await assert.rejects(placeholders.proxies.get(proxy.id), NotFoundError);
+}
+
 const captured = await capture();
 await placeholder();
 await createAndWait();
@@ -202,6 +213,7 @@ await list(captured, repeated);
 await webhooks();
 await monitors();
 await sites();
+await proxies();
 assert.equal((await grabd.pricing({ detail: "summary" })).pricing.currency, "USD");
 const { credits } = await grabd.usage();
 console.log(`all checks passed; ${credits.total} credits left`);

@@ -6,6 +6,7 @@ import type { Call, CallOptions, ClientOptions } from "./http.js";
 import { Monitors } from "./monitors.js";
 import { checkNames } from "./options.js";
 import type { BatchCapture } from "./options.js";
+import { Proxies } from "./proxies.js";
 import { Sites } from "./sites.js";
 import { Webhooks } from "./webhooks.js";
 
@@ -142,6 +143,8 @@ export class Grabd {
   readonly monitors: Monitors;
   /** The jobs that capture many pages of one site, of the key's team and environment. */
   readonly sites: Sites;
+  /** The proxies of the key's team and environment, through which pages can be loaded. */
+  readonly proxies: Proxies;
   readonly #http: Http;
 
   /** @throws TypeError for settings that are missing or invalid. */
@@ -150,6 +153,7 @@ export class Grabd {
     this.webhooks = new Webhooks(this.#http);
     this.monitors = new Monitors(this.#http);
     this.sites = new Sites(this.#http);
+    this.proxies = new Proxies(this.#http);
   }
 
   /**

@@ -769,7 +769,7 @@ export interface CreateProxyOptions {
   url: string;
   /** User name. It is never returned. */
   username?: string | undefined;
-  /** Password. It is never returned, and only used with a user name. */
+  /** Password. It is never returned, and refused without a user name. */
   password?: string | undefined;
 }
 

@@ -262,6 +262,37 @@ test("site is captured, listed over pages, canceled and deleted", async () => {
   });
 });
 
+test("proxy is created, listed, read, changed and deleted", async () => {
+  const page = json(200, { data: [{ id: "p" }, { id: "q" }], has_more: false });
+  const one = json(200, { id: "p" });
+  const responders: Responder[] = [json(201, { id: "p" }), page, one, one, (response) => response.writeHead(204).end()];
+  await FakeService.with(responders, async (client, service) => {
+    const members = { name: "Office", url: "http://proxy.example.com:3128", username: "me", password: "hidden" };
+    assert.equal((await client.proxies.create({ ...members, timeoutMs: 5000 })).id, "p");
+    assert.deepEqual((await client.proxies.list()).map(({ id }) => id), ["p", "q"]);
+    assert.equal((await client.proxies.get("a/b")).id, "p");
+    await client.proxies.update("p", { username: "" });
+    assert.equal(await client.proxies.delete("p"), undefined);
+    const sent = service.received.map(({ method, url, body }) => [method, url, body && JSON.parse(body)]);
+    assert.deepEqual(sent, [
+      ["POST", "/v1/proxies", members],
+      ["GET", "/v1/proxies", ""],
+      ["GET", "/v1/proxies/a%2Fb", ""],
+      ["PATCH", "/v1/proxies/p", { username: "" }],
+      ["DELETE", "/v1/proxies/p", ""],
+    ]);
+    assert.throws(() => client.proxies.get(""), TypeError);
+    assert.equal(service.received.length, 5);
+  });
+});
+
+test("create of a proxy that may have been carried out is not repeated", async () => {
+  await FakeService.with([failure(503, "internal_error")], async (client, service) => {
+    await assert.rejects(client.proxies.create({ name: "Office", url: "http://proxy.example.com:3128" }));
+    assert.equal(service.received.length, 1);
+  });
+});
+
 test("misspelled capture option of a site is refused before it is sent", async () => {
   await FakeService.with([json(202, { id: "s" })], async (client, service) => {
     const capture = { width: 800, widht: 800 };

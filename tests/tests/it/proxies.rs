@@ -210,6 +210,33 @@ async fn page_whose_proxy_dies_while_it_is_loaded_is_no_image() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn queued_capture_whose_proxy_is_deleted_fails_uncharged() -> Result<()> {
+    let app = TestApp::start(9, &[("browser.slots", "1")]).await?;
+    let id = create_proxy(&app, "http://8.8.8.8:3128").await?;
+    // A page that is not answered yet uses the only slot.
+    let page = TcpListener::bind((ALLOWED, 0)).await?;
+    let first = json!({ "url": format!("http://{}/", page.local_addr()?) });
+    assert_eq!(call(&app, app.live(), Method::POST, "/grabs?async=true", Some(first)).await?.0, 202);
+    let (mut stream, _) = page.accept().await?;
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await?);
+    }
+    let second = json!({ "url": app.site.url("/"), "proxy": id });
+    let (status, queued) = call(&app, app.live(), Method::POST, "/grabs?async=true", Some(second)).await?;
+    assert_eq!(status, 202, "{queued}");
+    assert_eq!(call(&app, app.live(), Method::DELETE, &format!("/proxies/{id}"), None).await?.0, 204);
+    stream.write_all(reply("text/html", "<p>Text.").as_bytes()).await?;
+    let path = format!("{}/grabs/{}", app.base(), queued["id"].as_str().context("an id")?);
+    let ended = app.client.get(path).bearer_auth(app.live()).header("prefer", "wait=25");
+    let ended: Value = ended.send().await?.json().await?;
+    assert_eq!((&ended["status"], &ended["error_code"]), (&json!("failed"), &json!("render_failed")), "{ended}");
+    assert_eq!(ended["error_message"], "The proxy of this capture was deleted before it was used.");
+    assert_eq!(credits(&app).await?, (8, 0));
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn private_targets_and_proxies_are_refused() -> Result<()> {
     let app = TestApp::start(9, &[]).await?;
     let server = ProxyServer::start(ALLOWED, Behaviour::Forward).await?;
@@ -262,6 +289,10 @@ async fn capture_names_a_proxy_of_its_own_team_and_environment() -> Result<()> {
     let monitor = json!({ "capture": { "url": "https://example.com/", "proxy": UNKNOWN }, "every": "1h" });
     let (status, refused) = call(&app, app.test(), Method::POST, "/monitors", Some(monitor)).await?;
     assert_eq!(status, 400, "{refused}");
+    let site = json!({ "url": "https://example.com/", "capture": { "proxy": live } });
+    let (status, refused) = call(&app, app.test(), Method::POST, "/sites", Some(site)).await?;
+    let message = refused["error"]["message"].as_str().context("a message")?;
+    assert!(status == 400 && message.starts_with("`proxy` must be "), "{status} {message}");
     let path = format!("/proxies/{test}");
     assert_eq!(call(&app, app.live(), Method::GET, &path, None).await?.0, 404);
     assert_eq!(call(&app, app.test(), Method::DELETE, &path, None).await?.0, 204);

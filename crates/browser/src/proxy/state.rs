@@ -26,8 +26,8 @@ pub(super) struct ListenerState {
     pub(super) blocklist: OnceLock<Arc<Blocklist>>,
     /// The proxy of the team that all connections go through. Unset: they are direct.
     pub(super) upstream: OnceLock<Upstream>,
-    /// What was wrong with that proxy when it was last used. `None`: it worked.
-    upstream_problem: Mutex<Option<ProxyProblem>>,
+    /// How that proxy has worked.
+    upstream_use: Mutex<UpstreamUse>,
     tasks: TaskTracker,
     closed: CancellationToken,
 }
@@ -36,6 +36,15 @@ pub(super) struct ListenerState {
 pub(super) struct Upstream {
     pub(super) route: Arc<ProxyRoute>,
     pub(super) tls: ClientTls,
+}
+
+/// How a proxy of the team has worked for this grab.
+#[derive(Default)]
+struct UpstreamUse {
+    /// Whether it has made a connection.
+    has_worked: bool,
+    /// What was wrong with it when it was last used. `None`: it worked.
+    problem: Option<ProxyProblem>,
 }
 
 /// How requests are handled.
@@ -71,7 +80,7 @@ impl ListenerState {
             unreached: UnreachedTargets::default(),
             blocklist: OnceLock::new(),
             upstream: OnceLock::new(),
-            upstream_problem: Mutex::default(),
+            upstream_use: Mutex::default(),
             tasks,
             closed,
         }
@@ -106,8 +115,8 @@ impl ListenerState {
         let tunnel = Tunnel { route, tls, own: self.address.ip() };
         let dialed = tunnel.connect(guard, &destination.host, destination.port).await;
         match &dialed {
-            Ok(_) => self.note_upstream(None),
-            Err(EgressError::Proxy(problem)) => self.note_upstream(Some(*problem).filter(|one| one.is_of_proxy())),
+            Ok(_) => self.note_upstream(Ok(())),
+            Err(EgressError::Proxy(problem)) => self.note_upstream(Err(*problem)),
             // The proxy was not asked.
             Err(
                 EgressError::Address { .. }
@@ -121,13 +130,20 @@ impl ListenerState {
         dialed
     }
 
-    fn note_upstream(&self, problem: Option<ProxyProblem>) {
-        *self.upstream_problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+    fn note_upstream(&self, outcome: Result<(), ProxyProblem>) {
+        let mut upstream_use = self.upstream_use.lock().unwrap_or_else(PoisonError::into_inner);
+        upstream_use.has_worked |= outcome.is_ok();
+        upstream_use.problem = match outcome {
+            Ok(()) => None,
+            // It is a proxy, so this is how it refuses the site: some answer 400 for IPv6, or 405 for unusual ports.
+            Err(ProxyProblem::NotAProxy) if upstream_use.has_worked => None,
+            Err(problem) => Some(problem).filter(|problem| problem.is_of_proxy()),
+        };
     }
 
     /// What was wrong with the proxy of the team when it was last used. `None`: it worked, or was not used.
     pub(super) fn upstream_problem(&self) -> Option<ProxyProblem> {
-        *self.upstream_problem.lock().unwrap_or_else(PoisonError::into_inner)
+        self.upstream_use.lock().unwrap_or_else(PoisonError::into_inner).problem
     }
 
     /// Prevents a loop where the operator allows loopback: a request to the proxy itself.

@@ -16,6 +16,9 @@ pub(super) const ALLOWED: &str = "http://HOST:PORT, https://HOST:PORT or socks5:
 /// Maximum length in bytes: a host name has at most 253.
 const MAX_BYTES: usize = 300;
 
+/// Maximum number of digits of a port, as in the OpenAPI document.
+const PORT_DIGITS: usize = 5;
+
 /// How a proxy is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProxyScheme {
@@ -71,7 +74,7 @@ impl ProxyUrl {
         let scheme = ProxyScheme::ALL.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(scheme))?;
         let authority = rest.strip_suffix('/').unwrap_or(rest);
         let (host, port) = authority.rsplit_once(':')?;
-        let has_digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        let has_digits = (1..=PORT_DIGITS).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit());
         if host.is_empty() || !has_digits || authority.contains(['/', '?', '#', '@']) {
             return None;
         }
@@ -166,6 +169,7 @@ mod tests {
             "http://proxy.example.com:0",
             "http://proxy.example.com:22",
             "http://proxy.example.com:99999",
+            "http://proxy.example.com:003128",
             "http://proxy.example.com:3128:3128",
             "http://proxy.example.com:80:3128",
             "http://:3128",

@@ -216,6 +216,7 @@ mod tests {
         assert_eq!(after(Some(""), None, before()), Ok(None));
         assert_eq!(after(Some(""), Some(""), before()), Ok(None));
         assert_eq!(after(Some("me"), None, None), Ok(login("me", "")));
+        assert_eq!(after(Some(""), None, None), Ok(None));
         assert_eq!(after(None, None, None), Ok(None));
         assert!(after(None, Some("new"), None).is_err() && after(Some(""), Some("new"), before()).is_err());
     }

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use grabd_domain::address::AddressError;
 use grabd_domain::proxies::{ProxyLogin, ProxyProblem, ProxyRoute, ProxyUrl};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -123,6 +124,11 @@ async fn address_of_the_proxy_is_checked_like_that_of_a_page() {
     let own = TestProxy::start(ESTABLISHED).await;
     let outcome = connect(&guard, &own.url(), own.address.ip(), ("93.184.216.34", 443)).await.unwrap_err();
     assert_eq!(outcome, EgressError::Proxy(ProxyProblem::NotPublic));
+    // Neither is it a target.
+    let guard = literal_guard(&["127.0.0.2/31"]);
+    let server: IpAddr = "127.0.0.3".parse().unwrap();
+    let outcome = connect(&guard, &own.url(), server, ("127.0.0.3", 443)).await.unwrap_err();
+    assert_eq!(outcome, EgressError::Address { address: server, why: AddressError::Own });
     assert_eq!(own.heads(), [] as [String; 0]);
 }
 
@@ -172,4 +178,24 @@ async fn failures_of_the_proxy_are_told_apart() {
     };
     let (outcome, _stream) = tokio::join!(connect(&guard, &plain, OWN, ("93.184.216.34", 443)), answer);
     assert_eq!(outcome.unwrap_err(), EgressError::Proxy(ProxyProblem::Tls));
+}
+
+#[tokio::test]
+async fn proxy_that_does_not_end_its_answer_is_given_up() {
+    let guard = literal_guard(&["127.0.0.2/32"]);
+    for part in ["", "HTTP/1.1 200 OK\r\nX: "] {
+        let listener = TcpListener::bind("127.0.0.2:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let served = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.read_u8().await.unwrap();
+            stream.write_all(part.as_bytes()).await.unwrap();
+            // From here on, only the time limit can end the connection, and the clock goes there at once.
+            tokio::time::pause();
+            stream
+        };
+        let (outcome, _stream) = tokio::join!(connect(&guard, &url, OWN, ("93.184.216.34", 443)), served);
+        assert_eq!(outcome.unwrap_err(), EgressError::Proxy(ProxyProblem::TimedOut), "{part}");
+        tokio::time::resume();
+    }
 }

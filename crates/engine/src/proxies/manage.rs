@@ -102,8 +102,9 @@ pub async fn remove(core: &Core, caller: Caller, id: ProxyId) -> Result<(), Erro
 
 /// The encrypted login after a change.
 async fn login_after(core: &Core, target: ProxyRef, change: &ProxyChange) -> Result<Option<Vec<u8>>, Error> {
-    // A login that is replaced as a whole need not be readable any more.
-    let before = match change.username.is_some() && change.password.is_some() {
+    // A login that is removed, or replaced as a whole, need not be readable any more.
+    let is_removed = change.username.as_deref() == Some("");
+    let before = match is_removed || (change.username.is_some() && change.password.is_some()) {
         true => None,
         false => {
             let sealed = core.store.proxies().find_login(target).await?.ok_or_else(not_found)?;

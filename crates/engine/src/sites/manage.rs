@@ -17,7 +17,7 @@ use crate::list_parameters::{invalid_cursor, parse_typed_limit};
 use crate::monitors::ListRequest;
 use crate::service::Core;
 use crate::webhooks::site_message;
-use crate::{random, targets};
+use crate::{proxies, random, targets};
 
 const CURSOR: &str = "the id of a site job";
 
@@ -31,6 +31,7 @@ pub async fn create(core: &Core, caller: Caller, request: &SiteRequest) -> Resul
     let limits = core.settings.operations.sites;
     let spec = SiteSpec::parse(request, limits.max_pages, limits.ignore_robots)?;
     spec.capture.blocking.check_lists(&core.settings.operations.listed_contents)?;
+    proxies::check(core, caller, &spec.capture).await?;
     check_source(core, &spec.source).await?;
     let now = core.clock.now();
     let id = random::site_id(now);

@@ -75,7 +75,7 @@ fn form(
         layout: web.proxy_layout(at),
         form_token: at.form_token(),
         title: "Edit proxy",
-        about: "",
+        about: "If it has a user name and a password, these stay, and are sent to the new URL.",
         action: at.proxy_path(proxy, "change"),
         back: at.path(PAGE),
         required: vec![fields::name_field(name, errors), fields::url_field(url, errors)],

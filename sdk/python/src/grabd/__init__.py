@@ -2,7 +2,7 @@
 
 from pkgutil import extend_path
 
-from ._async import AsyncGrabd, AsyncMonitors, AsyncSites, AsyncWebhooks
+from ._async import AsyncGrabd, AsyncMonitors, AsyncProxies, AsyncSites, AsyncWebhooks
 from ._core import VERSION as __version__
 from ._core import BatchCapture, has_ended
 from ._elements import CoveredBy, ElementsFile, PageElement
@@ -17,7 +17,7 @@ from ._errors import (
 )
 from ._generated import *  # noqa: F403
 from ._generated import __all__ as _generated_names
-from ._sync import Grabd, Monitors, Sites, Webhooks
+from ._sync import Grabd, Monitors, Proxies, Sites, Webhooks
 from ._webhooks import WebhookEvent, verify_webhook
 
 # Modules that are generated from the gRPC contract are `grabd.v1`, and may be in another directory.
@@ -27,6 +27,7 @@ __all__ = [
     "ApiError",
     "AsyncGrabd",
     "AsyncMonitors",
+    "AsyncProxies",
     "AsyncSites",
     "AsyncWebhooks",
     "BatchCapture",
@@ -37,6 +38,7 @@ __all__ = [
     "GrabdError",
     "Monitors",
     "PageElement",
+    "Proxies",
     "RequestTimeoutError",
     "Sites",
     "UnexpectedResponseError",

@@ -19,6 +19,7 @@ from ._generated import (
     Batch,
     CaptureOptions,
     CreateMonitorOptions,
+    CreateProxyOptions,
     CreateSiteOptions,
     CreateWebhookOptions,
     Delivery,
@@ -32,11 +33,14 @@ from ._generated import (
     MonitorRun,
     MonitorRunList,
     Pricing,
+    Proxy,
+    ProxyList,
     Site,
     SiteList,
     SitePage,
     SitePageList,
     UpdateMonitorOptions,
+    UpdateProxyOptions,
     UpdateWebhookOptions,
     Usage,
     Webhook,
@@ -88,6 +92,8 @@ class AsyncGrabd:
         """The monitors of the key's team and environment."""
         self.sites = AsyncSites(self)
         """The jobs that capture many pages of one site, of the key's team and environment."""
+        self.proxies = AsyncProxies(self)
+        """The proxies of the key's team and environment, through which pages can be loaded."""
 
     async def close(self) -> None:
         """Closes all connections."""
@@ -741,3 +747,33 @@ class AsyncSites:
     async def delete(self, id: str, *, timeout: float | None = None) -> None:
         """Removes a job and the list of its pages. Its captures stay."""
         await self._client._send(Call(method="DELETE", path=_core.site_path(id), timeout=timeout))
+
+
+class AsyncProxies:
+    """The proxies of the key's team and environment, through which pages can be loaded. Use `AsyncGrabd.proxies`."""
+
+    def __init__(self, client: AsyncGrabd) -> None:
+        self._client = client
+
+    async def create(self, *, timeout: float | None = None, **members: Unpack[CreateProxyOptions]) -> Proxy:
+        """Stores a proxy. Its id is for the capture option `proxy`. The user name and the password are never returned."""
+        call = Call(method="POST", path="/proxies", body={**members}, repeatable=False, timeout=timeout)
+        return await self._client._get(call, Proxy)
+
+    async def list(self, *, timeout: float | None = None) -> tuple[Proxy, ...]:
+        """All proxies, newest first."""
+        page = await self._client._get(Call(method="GET", path="/proxies", timeout=timeout), ProxyList)
+        return page.data
+
+    async def get(self, id: str, *, timeout: float | None = None) -> Proxy:
+        """One proxy, with its last use and its last failure."""
+        return await self._client._get(Call(method="GET", path=_core.proxy_path(id), timeout=timeout), Proxy)
+
+    async def update(self, id: str, *, timeout: float | None = None, **changes: Unpack[UpdateProxyOptions]) -> Proxy:
+        """Changes a proxy. What is left out stays as it is."""
+        call = Call(method="PATCH", path=_core.proxy_path(id), body={**changes}, timeout=timeout)
+        return await self._client._get(call, Proxy)
+
+    async def delete(self, id: str, *, timeout: float | None = None) -> None:
+        """Removes a proxy. Captures that name it fail from then on, and are not charged."""
+        await self._client._send(Call(method="DELETE", path=_core.proxy_path(id), timeout=timeout))

@@ -202,6 +202,10 @@ def site_path(id: str, more: str = "") -> str:
     return f"/sites/{_segment(id)}{more}"
 
 
+def proxy_path(id: str) -> str:
+    return f"/proxies/{_segment(id)}"
+
+
 def delivery_path(id: str, delivery_id: str) -> str:
     return webhook_path(id, f"/deliveries/{_segment(delivery_id)}/redeliver")
 

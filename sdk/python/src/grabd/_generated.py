@@ -878,7 +878,7 @@ class CreateProxyOptions(_CreateProxyOptionsRequired, total=False):
     username: str
     """User name. It is never returned."""
     password: str
-    """Password. It is never returned, and only used with a user name."""
+    """Password. It is never returned, and refused without a user name."""
 
 
 class UpdateProxyOptions(TypedDict, total=False):

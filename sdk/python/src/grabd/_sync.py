@@ -18,6 +18,7 @@ from ._generated import (
     Batch,
     CaptureOptions,
     CreateMonitorOptions,
+    CreateProxyOptions,
     CreateSiteOptions,
     CreateWebhookOptions,
     Delivery,
@@ -31,11 +32,14 @@ from ._generated import (
     MonitorRun,
     MonitorRunList,
     Pricing,
+    Proxy,
+    ProxyList,
     Site,
     SiteList,
     SitePage,
     SitePageList,
     UpdateMonitorOptions,
+    UpdateProxyOptions,
     UpdateWebhookOptions,
     Usage,
     Webhook,
@@ -87,6 +91,8 @@ class Grabd:
         """The monitors of the key's team and environment."""
         self.sites = Sites(self)
         """The jobs that capture many pages of one site, of the key's team and environment."""
+        self.proxies = Proxies(self)
+        """The proxies of the key's team and environment, through which pages can be loaded."""
 
     def close(self) -> None:
         """Closes all connections."""
@@ -729,3 +735,33 @@ class Sites:
     def delete(self, id: str, *, timeout: float | None = None) -> None:
         """Removes a job and the list of its pages. Its captures stay."""
         self._client._send(Call(method="DELETE", path=_core.site_path(id), timeout=timeout))
+
+
+class Proxies:
+    """The proxies of the key's team and environment, through which pages can be loaded. Use `Grabd.proxies`."""
+
+    def __init__(self, client: Grabd) -> None:
+        self._client = client
+
+    def create(self, *, timeout: float | None = None, **members: Unpack[CreateProxyOptions]) -> Proxy:
+        """Stores a proxy. Its id is for the capture option `proxy`. The user name and the password are never returned."""
+        call = Call(method="POST", path="/proxies", body={**members}, repeatable=False, timeout=timeout)
+        return self._client._get(call, Proxy)
+
+    def list(self, *, timeout: float | None = None) -> tuple[Proxy, ...]:
+        """All proxies, newest first."""
+        page = self._client._get(Call(method="GET", path="/proxies", timeout=timeout), ProxyList)
+        return page.data
+
+    def get(self, id: str, *, timeout: float | None = None) -> Proxy:
+        """One proxy, with its last use and its last failure."""
+        return self._client._get(Call(method="GET", path=_core.proxy_path(id), timeout=timeout), Proxy)
+
+    def update(self, id: str, *, timeout: float | None = None, **changes: Unpack[UpdateProxyOptions]) -> Proxy:
+        """Changes a proxy. What is left out stays as it is."""
+        call = Call(method="PATCH", path=_core.proxy_path(id), body={**changes}, timeout=timeout)
+        return self._client._get(call, Proxy)
+
+    def delete(self, id: str, *, timeout: float | None = None) -> None:
+        """Removes a proxy. Captures that name it fail from then on, and are not charged."""
+        self._client._send(Call(method="DELETE", path=_core.proxy_path(id), timeout=timeout))

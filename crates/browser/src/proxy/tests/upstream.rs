@@ -156,3 +156,30 @@ async fn problem_of_the_proxy_is_forgotten_when_it_works_again() {
     assert!(answered.unwrap().starts_with("HTTP/1.1 200"));
     assert_eq!(listener.upstream_problem(), None);
 }
+
+#[tokio::test]
+async fn site_that_a_working_proxy_refuses_is_no_problem_of_the_proxy() {
+    let proxy = two();
+    let socket = TcpListener::bind("127.0.0.3:0").await.unwrap();
+    let url = ProxyUrl::restore(&format!("http://{}", socket.local_addr().unwrap())).unwrap();
+    let listener = proxy.open().await.unwrap();
+    listener.set_upstream(Arc::new(ProxyRoute { name: "Office".into(), url, login: None }), ClientTls::default());
+    for (answer, problem) in [
+        ("HTTP/1.1 400 Bad Request\r\n\r\n", Some(ProxyProblem::NotAProxy)),
+        ("HTTP/1.1 200 OK\r\n\r\n", None),
+        ("HTTP/1.1 400 Bad Request\r\n\r\n", None),
+        ("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", Some(ProxyProblem::Login)),
+    ] {
+        let served = async {
+            let (mut stream, _) = socket.accept().await.unwrap();
+            head(&mut stream).await.unwrap();
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            stream
+        };
+        let mut client = browser(&listener).await;
+        client.write_all(b"CONNECT 127.0.0.2:443 HTTP/1.1\r\n\r\n").await.unwrap();
+        let (_stream, answered) = tokio::join!(served, head(&mut client));
+        assert!(answered.is_some(), "{answer}");
+        assert_eq!(listener.upstream_problem(), problem, "{answer}");
+    }
+}

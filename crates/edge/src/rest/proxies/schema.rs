@@ -7,7 +7,7 @@ use super::super::openapi::parts::text;
 
 /// A proxy to create.
 pub(in super::super) fn create_proxy() -> Object {
-    let password = "Password. It is never returned, and only used with a user name.";
+    let password = "Password. It is never returned, and refused without a user name.";
     members("The proxy to create. Unknown members are ignored.", "User name. It is never returned.", password)
         .required("name")
         .required("url")
