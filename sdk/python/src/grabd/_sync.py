@@ -642,7 +642,9 @@ class Monitors:
                 return
             starting_after = page.data[-1].id
 
-    def history(self, id: str, *, max_bytes: int = _core.MAX_IMAGE_BYTES, timeout: float | None = None) -> bytes:
+    def history(
+        self, id: str, *, max_bytes: int = _core.MAX_IMAGE_BYTES, timeout: float | None = None
+    ) -> bytes:
         """The history of a monitor as a zip archive: the images of its runs, and `runs.json`.
 
         It is refused if it has more than `max_bytes`. An account receives one archive at a time.
