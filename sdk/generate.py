@@ -291,9 +291,7 @@ def docstring(text: str, indent: str) -> list[str]:
 
 
 def python_keywords(name: str, about: str, members: list[Member]) -> list[str]:
-    """An object with members that are keywords of Python, which a class cannot have."""
-    if len({member.required for member in members}) != 1:
-        raise SystemExit(f"{name} has keywords of Python as members, some of them required and some not")
+    """An object with members that are keywords of Python, which a class cannot have. All are required, or none is."""
     total = "" if members[0].required else ", total=False"
     lines = ["", "", f"{name} = TypedDict(", f'    "{name}",', "    {"]
     for member in members:
@@ -313,9 +311,6 @@ def python(requests: Types, responses: Types, codes: list[tuple[str, str, str]])
     public = sorted(["CAPTURE_OPTIONS", "ERROR_CLASSES", "ErrorCode", *objects, *(name for _, name, _ in codes)])
     lines += ["", "__all__ = [", *(f'    "{name}",' for name in public), "]"]
     for name, about, members in requests.objects:
-        if any(keyword.iskeyword(member.name) for member in members):
-            lines += python_keywords(name, about, members)
-            continue
         # Python 3.10 has no mark for required members among optional ones.
         parts = {True: [one for one in members if one.required], False: [one for one in members if not one.required]}
         base = f"_{name}Required" if parts[True] and parts[False] else "TypedDict"
@@ -323,6 +318,11 @@ def python(requests: Types, responses: Types, codes: list[tuple[str, str, str]])
             if not part:
                 continue
             is_base = required and parts[False]
+            if any(keyword.iskeyword(member.name) for member in part):
+                if parts[True] and not required:
+                    raise SystemExit(f"{name} has an optional member that is a keyword of Python, beside required ones")
+                lines += python_keywords(base if is_base else name, about, part)
+                continue
             head = f"{base}(TypedDict)" if is_base else f"{name}({base}{'' if required else ', total=False'})"
             lines += ["", "", f"class {head}:", *docstring(" ".join(about.split()), "    "), ""]
             for member in part:

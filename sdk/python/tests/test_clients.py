@@ -170,12 +170,14 @@ class ClientTest(unittest.TestCase):
         changed = [answer(200, monitor("m")), answer(200, monitor("m"))]
         gone: Responder = lambda handler: handler.respond(204)
         feed = answer(201, {"feed_url": "https://g.example/f", "badge_url": "https://g.example/b"})
-        for call, service in self.scenarios(answer(201, monitor("m")), *pages, *changed, feed, gone, gone):
+        archive: Responder = lambda handler: handler.respond(200, b"archive")
+        for call, service in self.scenarios(answer(201, monitor("m")), *pages, archive, *changed, feed, gone, gone):
             capture = {"url": URL, "width": 800}
             created = call("monitors.create", capture, every="6h")
             self.assertEqual((created.id, created.last_run.what_changed), ("m", ("image",)))
             self.assertEqual([one.id for one in call("monitors.list", limit=1)], ["m", "n"])
             self.assertEqual([one.outcome for one in call("monitors.runs", "m")], ["changed"])
+            self.assertEqual(call("monitors.history", "m"), b"archive")
             call("monitors.update", "m", paused=True)
             call("monitors.accept", "m", grab_id="g")
             self.assertEqual(call("monitors.create_feed", "m").badge_url, "https://g.example/b")
@@ -189,6 +191,7 @@ class ClientTest(unittest.TestCase):
                     ("GET", "/v1/monitors?limit=1", None),
                     ("GET", "/v1/monitors?limit=1&starting_after=m", None),
                     ("GET", "/v1/monitors/m/runs", None),
+                    ("GET", "/v1/monitors/m/history.zip", None),
                     ("PATCH", "/v1/monitors/m", {"paused": True}),
                     ("POST", "/v1/monitors/m/accept", {"grab_id": "g"}),
                     ("POST", "/v1/monitors/m/feed", None),

@@ -52,10 +52,8 @@ def document(options: dict[str, Any]) -> dict[str, Any]:
     empty: dict[str, Any] = {"type": "object", "properties": {}}
     code = {"type": "string", "enum": ["not_found"]}
     error = {"properties": {"error": {"properties": {"code": code}}}}
-    names = ["Grab", "GrabList", "Batch", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList"]
-    names += ["Monitor", "MonitorList", "MonitorRun", "MonitorRunList", "CreateMonitorRequest", "UpdateMonitorRequest"]
-    names += ["Site", "SiteList", "SitePage", "SitePageList", "CreateSiteRequest"]
-    schemas = {name: empty for name in [*names, "CreateWebhookRequest", "UpdateWebhookRequest"]}
+    generate = load()
+    schemas = {name: empty for name in [*(schema for schema, *_ in generate.REQUESTS), *generate.RESPONSES]}
     schemas |= {"CreateGrabRequest": {"type": "object", "properties": options}, "Error": error}
     schemas["GrabText"] = {"type": "object", "required": ["from"], "properties": {"from": SIDE}}
     responses = {"404": {"description": "- `not_found`: Nothing has that id."}}
@@ -93,6 +91,16 @@ class GenerateTest(unittest.TestCase):
         for text in ['"name": "iPhone SE"', '"name": "Desktop"', '"displayName": "Full Page"', '"description": "A device"']:
             self.assertIn(text, n8n)
         self.assertNotIn("docs/", n8n)
+
+    def test_required_members_that_are_keywords_of_python_are_in_a_base(self) -> None:
+        of_part = {"type": "object", "required": ["from"], "properties": {"from": SIDE, "unit": {"type": "string"}}}
+        _, python, _ = load().generate(document({**OPTIONS, "part": of_part})).values()
+        for line in ["_PartRequired = TypedDict(", '        "from": int,', "class Part(_PartRequired, total=False):"]:
+            self.assertIn(f"\n{line}\n", python)
+        compile(python, "generated", "exec")
+        of_part["required"] = ["unit"]
+        with self.assertRaisesRegex(SystemExit, "Part"):
+            load().generate(document({**OPTIONS, "part": of_part}))
 
     def test_option_with_the_name_of_an_argument_is_refused(self) -> None:
         for name in ("timeout", "signal"):

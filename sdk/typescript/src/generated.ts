@@ -680,13 +680,13 @@ export interface MonitorNotifyOptions {
 
 /**
  * Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one about
- * changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.
+ * changes and one about failures. Null: alerts are sent at any time.
  */
 export interface MonitorQuietOptions {
   /** When they begin. */
-  from?: string | undefined;
+  from: string;
   /** When they end. They may include midnight. */
-  to?: string | undefined;
+  to: string;
   /** The IANA time zone of both. Default: that of the schedule. Example: `"Europe/Berlin"`. */
   time_zone?: string | undefined;
 }
@@ -718,7 +718,7 @@ export interface CreateMonitorOptions {
   keep?: number | undefined;
   /**
    * Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one about
-   * changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.
+   * changes and one about failures. Null: alerts are sent at any time.
    */
   quiet?: MonitorQuietOptions | null | undefined;
 }
@@ -752,7 +752,7 @@ export interface UpdateMonitorOptions {
   keep?: number | undefined;
   /**
    * Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one about
-   * changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.
+   * changes and one about failures. Null: alerts are sent at any time.
    */
   quiet?: MonitorQuietOptions | null | undefined;
   /** Whether it is paused. The end of a pause begins its schedule now. */

@@ -8,7 +8,7 @@ export * from "./errors.js";
 export * from "./generated.js";
 export { VERSION } from "./http.js";
 export type { CallOptions, ClientOptions } from "./http.js";
-export type { ListMonitorsOptions, Monitors } from "./monitors.js";
+export type { ListMonitorsOptions, MonitorHistoryOptions, Monitors } from "./monitors.js";
 export type { BatchCapture } from "./options.js";
 export type { Proxies } from "./proxies.js";
 export type { ListSitePagesOptions, ListSitesOptions, Sites } from "./sites.js";

@@ -1,6 +1,7 @@
 import type {
   CreateMonitorOptions, Monitor, MonitorFeed, MonitorRun, UpdateMonitorOptions,
 } from "./generated.js";
+import { readBytes } from "./http.js";
 import type { CallOptions, Http } from "./http.js";
 import { checkNames } from "./options.js";
 import type { BatchCapture } from "./options.js";
@@ -12,6 +13,15 @@ export interface ListMonitorsOptions extends CallOptions {
   /** Only entries older than the one with this id. */
   starting_after?: string | undefined;
 }
+
+/** Settings of `history`. */
+export interface MonitorHistoryOptions extends CallOptions {
+  /** Largest accepted archive in bytes. Default: 256 MiB. */
+  maxBytes?: number | undefined;
+}
+
+const HISTORY_TIMEOUT_MS = 120_000;
+const MAX_HISTORY_BYTES = 256 << 20;
 
 /** The monitors of the key's team and environment. */
 export class Monitors {
@@ -59,6 +69,17 @@ export class Monitors {
   /** The runs of a monitor, newest first. Further pages are fetched while you iterate. */
   runs(id: string, options: ListMonitorsOptions = {}): AsyncGenerator<MonitorRun, void, void> {
     return this.#pages<MonitorRun>(`${path(id)}/runs`, options);
+  }
+
+  /**
+   * The history of a monitor as a zip archive: the images of its runs, and `runs.json`. It is refused if it has more than
+   * `maxBytes`. An account receives one archive at a time.
+   */
+  history(id: string, options: MonitorHistoryOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+    const { maxBytes = MAX_HISTORY_BYTES, ...own } = options;
+    const request = { method: "GET", path: `${path(id)}/history.zip`, repeatable: true } as const;
+    const call = { ...request, defaultTimeoutMs: HISTORY_TIMEOUT_MS, ...own };
+    return this.#http.retry(call, async (deadline) => readBytes(await this.#http.open(call, deadline), maxBytes));
   }
 
   /** Makes a capture of the monitor the baseline of later ones: by default the latest that is done. */

@@ -212,7 +212,10 @@ test("request without Idempotency-Key is repeated only if it was not carried out
 test("monitor is created, listed over pages, accepted and deleted", async () => {
   const page = (id: string, has_more: boolean) => json(200, { data: [{ id }], has_more });
   const responders = [json(201, { id: "m" }), page("m", true), page("n", false), page("r", false), json(200, { id: "m" })];
-  await FakeService.with([...responders, json(200, { id: "m" }), (response) => response.writeHead(204).end()], async (client, service) => {
+  const feed = json(201, { feed_url: "https://g.example/f", badge_url: "https://g.example/b" });
+  const archive: Responder = (response) => response.writeHead(200).end("archive");
+  const gone: Responder = (response) => response.writeHead(204).end();
+  await FakeService.with([...responders, json(200, { id: "m" }), feed, archive, gone], async (client, service) => {
     const capture = { url: "https://example.com/", width: 800 };
     assert.equal((await client.monitors.create(capture, { every: "6h" })).id, "m");
     const ids = [];
@@ -221,6 +224,9 @@ test("monitor is created, listed over pages, accepted and deleted", async () => 
     assert.deepEqual(ids, ["m", "n", "r"]);
     await client.monitors.update("m", { paused: true });
     await client.monitors.accept("m", { grab_id: "g" });
+    assert.equal((await client.monitors.createFeed("m")).badge_url, "https://g.example/b");
+    assert.equal(new TextDecoder().decode(await client.monitors.history("m")), "archive");
+    await client.monitors.deleteFeed("m");
     await client.monitors.delete("m");
     const sent = service.received.map(({ method, url, body }) => [method, url, body && JSON.parse(body)]);
     assert.deepEqual(sent, [
@@ -230,6 +236,9 @@ test("monitor is created, listed over pages, accepted and deleted", async () => 
       ["GET", "/v1/monitors/m/runs", ""],
       ["PATCH", "/v1/monitors/m", { paused: true }],
       ["POST", "/v1/monitors/m/accept", { grab_id: "g" }],
+      ["POST", "/v1/monitors/m/feed", ""],
+      ["GET", "/v1/monitors/m/history.zip", ""],
+      ["DELETE", "/v1/monitors/m/feed", ""],
       ["DELETE", "/v1/monitors/m", ""],
     ]);
   });

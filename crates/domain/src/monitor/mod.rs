@@ -1,8 +1,8 @@
 //! Monitors: captures that are repeated by a schedule, and compared with a baseline.
 //!
 //! `schedule` and `cron` say when a monitor runs, `quiet` when it sends no alerts, `compare` what counts as a change, `text`,
-//! `text_changes` and `element_changes` what that is for texts and elements, `decision` what follows from a run, `request` parses what callers send, and `record` has the monitor and its runs, which
-//! end with an `outcome`.
+//! `text_changes` and `element_changes` what that is for texts and elements, and `decision` what follows from a run. `request`
+//! and `compare_request` parse what callers send, and `record` has the monitor and its runs, which end with an `outcome`.
 
 mod compare;
 mod compare_request;

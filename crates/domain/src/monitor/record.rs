@@ -124,4 +124,24 @@ impl Run {
     pub fn difference_ratio(&self) -> Option<f64> {
         self.difference_ppm.map(|ppm| f64::from(ppm) / 1e6)
     }
+
+    /// The idempotency key of the create of a run's grab: the same for each start of the run, and different for all runs.
+    pub fn idempotency_key(monitor: MonitorId, due_at: Timestamp) -> String {
+        format!("monitor-{monitor}-{}", due_at.as_ms())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::idempotency::IdempotencyKey;
+
+    #[test]
+    fn idempotency_key_of_a_run_is_valid() {
+        let key = Run::idempotency_key(MonitorId(Uuid::nil()), Timestamp::from_ms(1_795_206_774_120));
+        assert_eq!(key, "monitor-00000000-0000-0000-0000-000000000000-1795206774120");
+        assert!(IdempotencyKey::parse(&key).is_ok());
+    }
 }

@@ -69,7 +69,8 @@ pub async fn find_feed(core: &Core, secret: &str) -> Result<Option<Feed>, Error>
     if secret.len() != SECRET_CHARS {
         return Ok(None);
     }
-    let Some(monitor) = core.store.monitors().find_by_feed(digest::of(secret)).await? else { return Ok(None) };
+    let found = core.store.monitors().find_by_feed(digest::of(secret), core.clock.now()).await?;
+    let Some(monitor) = found else { return Ok(None) };
     let page = core.store.monitors().list_runs(monitor.id, None, RUNS).await?;
     let runs = page.map(|page| page.runs).unwrap_or_default();
     Ok(Some(Feed { monitor, runs }))

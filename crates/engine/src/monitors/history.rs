@@ -60,7 +60,7 @@ pub async fn history(
     })
 }
 
-/// The names of the runs' images, and the images, newest first.
+/// The names of the runs' images, and the images, newest first. Those from the first one on that does not fit are left out.
 async fn images(core: &Core, id: MonitorId) -> Result<(HashMap<RunId, String>, Vec<ArchivedImage>), Error> {
     let (mut names, mut images) = (HashMap::new(), Vec::new());
     let (mut bytes, mut after) = (0_u64, None);
@@ -70,10 +70,13 @@ async fn images(core: &Core, id: MonitorId) -> Result<(HashMap<RunId, String>, V
         for run in &runs {
             let Some(grab) = grabs.iter().find(|grab| run.grab == Some(grab.id)) else { continue };
             let State::Done { image: Some(key), size_bytes, .. } = &grab.state else { continue };
-            if grab.deleted_at.is_some() || bytes.saturating_add(*size_bytes) > MAX_ARCHIVE_BYTES {
+            if grab.deleted_at.is_some() {
                 continue;
             }
-            bytes += *size_bytes;
+            bytes = bytes.saturating_add(*size_bytes);
+            if bytes > MAX_ARCHIVE_BYTES {
+                return Ok((names, images));
+            }
             let name = image_name(run, key.format().as_str());
             names.insert(run.id, name.clone());
             images.push(ArchivedImage { name, key: key.clone(), created_at: grab.created_at });

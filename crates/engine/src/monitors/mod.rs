@@ -1,8 +1,8 @@
 //! Monitors: captures that are repeated by a schedule, and compared with a baseline.
 //!
-//! `manage`, `runs`, `history` and `feed` are the use-cases of callers. `scheduler` finds what is due: `start` claims a due monitor and creates the
-//! grab of its run, and `finish` decides what follows when that has ended, with what `files` has compared. A run is an ordinary
-//! asynchronous grab of the team.
+//! `manage`, `runs`, `history` and `feed` are the use-cases of callers. `scheduler` finds what is due: `start` claims a due
+//! monitor and creates the grab of its run, and `finish` decides what follows when that has ended, with what `files` and
+//! `elements` have compared. A run is an ordinary asynchronous grab of the team.
 
 mod alerts;
 mod elements;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Code;
 use grabd_domain::grabs::Class;
 use grabd_domain::idempotency::LIFE;
 use grabd_domain::ids::MonitorId;
-use grabd_domain::monitor::{MonitorSpec, RunError, RunOutcome};
-use grabd_domain::{Fault, Timestamp};
+use grabd_domain::monitor::{MonitorSpec, Run, RunError, RunOutcome};
 use grabd_store::Error;
 use grabd_store::monitors::{Claimed, RunResult, StartRun};
 
@@ -134,15 +134,10 @@ fn request(core: &Core, start: &StartRun) -> Option<CreateRequest> {
         capture: spec.run_request(*compared_to),
         tolerance: spec.tolerance(),
         class: Class::Async,
-        idempotency_key: Some(idempotency_key(monitor.id, *due_at)),
+        idempotency_key: Some(Run::idempotency_key(monitor.id, *due_at)),
         may_read: true,
         is_link: false,
     })
-}
-
-/// The same for each start of a run, and different for all runs.
-fn idempotency_key(monitor: MonitorId, due_at: Timestamp) -> String {
-    format!("monitor-{monitor}-{}", due_at.as_ms())
 }
 
 const fn caller(start: &StartRun) -> Caller {
@@ -152,9 +147,6 @@ const fn caller(start: &StartRun) -> Caller {
 
 #[cfg(test)]
 mod tests {
-    use grabd_domain::idempotency::IdempotencyKey;
-    use uuid::Uuid;
-
     use super::*;
 
     #[test]
@@ -164,12 +156,5 @@ mod tests {
         let expected = ["idempotency_conflict", "rate_limit_exceeded", "queue_limit_exceeded", "internal_error"];
         assert_eq!(passing, expected);
         assert_eq!(Refusal::of(Code::CreditsExhausted), Refusal::NoCredits);
-    }
-
-    #[test]
-    fn idempotency_key_of_a_run_is_valid() {
-        let key = idempotency_key(MonitorId(Uuid::nil()), Timestamp::from_ms(1_795_206_774_120));
-        assert_eq!(key, "monitor-00000000-0000-0000-0000-000000000000-1795206774120");
-        assert!(IdempotencyKey::parse(&key).is_ok());
     }
 }

@@ -175,7 +175,7 @@ pub(super) async fn verify(tx: &Tx, user: UserId, now: Timestamp) -> Result<bool
 
 /// Gives the account to the reader of its mail: verifies the address, sets the password, and voids all access that
 /// somebody else may have made before: sessions, devices, links, apps, and the keys, webhooks and proxies of teams
-/// without other members, whose monitors are paused and have no public feeds any more, and whose site jobs are canceled.
+/// without other members, whose site jobs are canceled, and whose monitors are paused, without public feeds and alerts that wait.
 pub(super) async fn take_over(tx: &Tx, user: UserId, password_hash: &str, now: Timestamp) -> Result<()> {
     user::Entity::update_many()
         .col_expr(user::Column::PasswordHash, Expr::value(password_hash.to_owned()))
@@ -199,6 +199,9 @@ pub(super) async fn take_over(tx: &Tx, user: UserId, password_hash: &str, now: T
         .col_expr(monitor::Column::State, Expr::value(monitor::state(MonitorState::Paused)))
         .col_expr(monitor::Column::NextRunAt, Expr::value(Option::<i64>::None))
         .col_expr(monitor::Column::FeedHash, Expr::value(Option::<Vec<u8>>::None))
+        .col_expr(monitor::Column::HeldUntil, Expr::value(Option::<i64>::None))
+        .col_expr(monitor::Column::HeldChangeId, Expr::value(Option::<Uuid>::None))
+        .col_expr(monitor::Column::HeldFailureId, Expr::value(Option::<Uuid>::None))
         .filter(monitor::Column::TeamId.is_in(teams.iter().copied()));
     monitors.exec(tx).await?;
     // They would read what captures send.

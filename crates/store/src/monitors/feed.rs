@@ -1,16 +1,17 @@
 //! Public addresses of feeds: only hashes of their secret parts are stored.
 
+use grabd_domain::Timestamp;
 use grabd_domain::monitor::Monitor;
 use sea_orm::ActiveValue::{Set, Unchanged};
-use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter};
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter};
 
+use super::access::has_access;
 use super::monitor_ref::{MonitorRef, read};
 use crate::Result;
 use crate::areas::Monitors;
 use crate::audit::AuditEvent;
-use crate::codes::ACTIVE;
 use crate::database::{Transaction, Tx};
-use crate::entities::{monitor, team};
+use crate::entities::monitor;
 
 struct SetFeed {
     target: MonitorRef,
@@ -29,16 +30,16 @@ impl Monitors<'_> {
         self.store.write_audited(SetFeed { target, hash }, event, |found: &bool| *found).await
     }
 
-    /// The monitor whose feed has this address. `None` if there is none, or if its team is not active.
+    /// The monitor whose feed has this address. `None` if there is none, if its team is not active, or if the app that created it
+    /// has no access at the moment.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_by_feed(self, hash: [u8; 32]) -> Result<Option<Monitor>> {
+    pub async fn find_by_feed(self, hash: [u8; 32], now: Timestamp) -> Result<Option<Monitor>> {
         let db = self.store.database.reader();
         let found = monitor::Entity::find().filter(monitor::Column::FeedHash.eq(hash.to_vec())).one(db).await?;
         let Some(row) = found else { return Ok(None) };
-        let active_team = team::Entity::find_by_id(row.team_id).filter(team::Column::Status.eq(ACTIVE));
-        if active_team.count(db).await? == 0 {
+        if !has_access(db, &row, now).await? {
             return Ok(None);
         }
         Ok(Some(read(db, &row).await?))

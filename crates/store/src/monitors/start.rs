@@ -1,8 +1,8 @@
 //! Starts runs: leases those whose start was interrupted, and notes their grabs.
 
 use grabd_domain::Timestamp;
-use grabd_domain::ids::{GrabId, RunId};
-use grabd_domain::monitor::{Monitor, MonitorState, RunError, RunOutcome};
+use grabd_domain::ids::{GrabId, MonitorId, RunId};
+use grabd_domain::monitor::{Monitor, MonitorState, Run, RunError, RunOutcome};
 use sea_orm::ActiveValue::{Set, Unchanged};
 use sea_orm::sea_query::{Expr, LockType};
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QuerySelect};
@@ -14,7 +14,7 @@ use super::queries::RUNS;
 use crate::Result;
 use crate::areas::Monitors;
 use crate::database::{Transaction, Tx};
-use crate::entities::{monitor, monitor_run};
+use crate::entities::{idem, monitor, monitor_run};
 
 /// Code of the error of a missed run.
 pub(super) const MISSED: &str = "missed";
@@ -140,6 +140,11 @@ impl Transaction for LeaseRun {
         }
         let is_paused = monitor::read_state(monitor.state)? == MonitorState::Paused;
         if is_paused || !has_access(tx, &monitor, self.now).await? {
+            // The start that was interrupted may have created the grab.
+            if let Some(grab) = created_grab(tx, &monitor, &run).await? {
+                attach(tx, &monitor, &run, grab, self.now).await?;
+                return Ok(None);
+            }
             miss(tx, &run, self.now).await?;
             return Ok(Some(Leased::Missed(self.run)));
         }
@@ -152,6 +157,13 @@ impl Transaction for LeaseRun {
         let start = start_of(tx, self.run, times, run.compared_to.map(GrabId), &monitor).await?;
         Ok(Some(Leased::Run(Box::new(StartRun { is_repeated: true, ..start }))))
     }
+}
+
+/// The grab that an earlier start of a run has created. Its idempotency key is kept for longer than starts are repeated.
+async fn created_grab(tx: &Tx, monitor: &monitor::Model, run: &monitor_run::Model) -> Result<Option<Uuid>> {
+    let key = Run::idempotency_key(MonitorId(monitor.id), Timestamp::from_ms(run.due_at));
+    let known = idem::Entity::find_by_id((monitor.team_id, monitor.env, key)).one(tx).await?;
+    Ok(known.map(|known| known.grab_id))
 }
 
 /// Ends a run whose monitor may make no captures any more.
@@ -180,21 +192,27 @@ impl Transaction for AttachGrab {
         if run.grab_id.is_some() {
             return Ok(false);
         }
-        monitor_run::Entity::update_many()
-            .col_expr(monitor_run::Column::GrabId, Expr::value(self.grab.0))
-            .col_expr(monitor_run::Column::CheckAt, Expr::value(self.now.as_ms()))
-            .filter(monitor_run::Column::Id.eq(run.id))
-            .exec(tx)
-            .await?;
-        if monitor::read_state(monitor.state)? == MonitorState::OutOfCredits {
-            monitor::Entity::update_many()
-                .col_expr(monitor::Column::State, Expr::value(monitor::state(MonitorState::Active)))
-                .filter(monitor::Column::Id.eq(monitor.id))
-                .exec(tx)
-                .await?;
-        }
+        attach(tx, &monitor, &run, self.grab.0, self.now).await?;
         Ok(true)
     }
+}
+
+/// Notes the grab of a run.
+async fn attach(tx: &Tx, monitor: &monitor::Model, run: &monitor_run::Model, grab: Uuid, now: Timestamp) -> Result<()> {
+    monitor_run::Entity::update_many()
+        .col_expr(monitor_run::Column::GrabId, Expr::value(grab))
+        .col_expr(monitor_run::Column::CheckAt, Expr::value(now.as_ms()))
+        .filter(monitor_run::Column::Id.eq(run.id))
+        .exec(tx)
+        .await?;
+    if monitor::read_state(monitor.state)? == MonitorState::OutOfCredits {
+        monitor::Entity::update_many()
+            .col_expr(monitor::Column::State, Expr::value(monitor::state(MonitorState::Active)))
+            .filter(monitor::Column::Id.eq(monitor.id))
+            .exec(tx)
+            .await?;
+    }
+    Ok(())
 }
 
 impl Transaction for DelayRun {

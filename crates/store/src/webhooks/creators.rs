@@ -6,11 +6,12 @@ use grabd_domain::Timestamp;
 use grabd_domain::ids::{GrantId, TeamId, UserId};
 use grabd_domain::permissions::Permission;
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
-use sea_orm::{ColumnTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationTrait};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, EntityTrait, JoinType, QueryFilter, QueryOrder, QuerySelect, RelationTrait,
+};
 use uuid::Uuid;
 
 use crate::areas::Webhooks;
-use crate::database::Tx;
 use crate::entities::{member, oauth_grant, team, user, webhook_endpoint};
 use crate::padded::padded;
 use crate::{Result, codes};
@@ -21,7 +22,11 @@ pub(crate) struct Inactive(HashSet<Uuid>);
 
 impl Inactive {
     /// Finds the inactive ones among the grants. Without apps, this needs no query.
-    pub(crate) async fn find(tx: &Tx, grants: impl IntoIterator<Item = Option<Uuid>>, now: Timestamp) -> Result<Self> {
+    pub(crate) async fn find<C: ConnectionTrait>(
+        db: &C,
+        grants: impl IntoIterator<Item = Option<Uuid>>,
+        now: Timestamp,
+    ) -> Result<Self> {
         let mut grants: HashSet<Uuid> = grants.into_iter().flatten().collect();
         if !grants.is_empty() {
             let active: Vec<Uuid> = oauth_grant::Entity::find()
@@ -32,7 +37,7 @@ impl Inactive {
                 .filter(oauth_grant::Column::ExpiresAt.gt(now.as_ms()))
                 .filter(user::Column::SuspendedAt.is_null())
                 .into_tuple()
-                .all(tx)
+                .all(db)
                 .await?;
             grants.retain(|grant| !active.contains(grant));
         }

@@ -7,13 +7,14 @@ use grabd_domain::Timestamp;
 use grabd_domain::capture::CaptureRequest;
 use grabd_domain::credentials::{Environment, Principal};
 use grabd_domain::grabs::{Class, Difference, RenderMetadata};
+use grabd_domain::idempotency::IdempotencyKey;
 use grabd_domain::ids::{DeliveryId, GrabId, GrantId, KeyId, MonitorId, RunId, TeamId};
 use grabd_domain::monitor::{
     Baseline, Change, Compare, FileResult, FileResults, Monitor, MonitorChange, MonitorRequest, MonitorSpec,
     MonitorState, Phase, Run, RunError, RunOutcome, TextChange, TextCompare,
 };
 use grabd_domain::webhooks::Event;
-use grabd_store::grabs::{Completion, FailureSource};
+use grabd_store::grabs::{Completion, FailureSource, NewGrab, NewRecord};
 use grabd_store::monitors::{
     AcceptOutcome, ChangeOutcome, Claimed, CreateMonitorOutcome, FinishedRun, Leased, MonitorAlert, MonitorRef,
     MonitorUpdate, NewMonitor, RunResult, StartRun,
@@ -503,6 +504,25 @@ on_both! {
         db.store.accounts().suspend_team(team, "A reason", NOW).await.unwrap();
         let leased = db.store.monitors().lease_run(interrupted, over, over + LEASE).await.unwrap();
         assert_eq!(leased, Some(Leased::Missed(interrupted)));
+    }
+
+    async fn run_of_a_paused_monitor_gets_the_grab_that_its_interrupted_start_has_created(db) {
+        let team = db.team(9).await;
+        let monitor = created(db, team, |_| ()).await;
+        let interrupted = start(db, &monitor, NOW).await;
+        let key = IdempotencyKey::parse(&Run::idempotency_key(monitor.id, interrupted.due_at)).unwrap();
+        let record = NewRecord { key, fingerprint: [7; 32], only_of: None };
+        let new = NewGrab { idempotency: Some(record), ..db.new_grab(team, Class::Async) };
+        let grab = new.id;
+        db.store.grabs().create(new).await.unwrap();
+        let change = MonitorChange { is_paused: Some(true), ..MonitorChange::default() };
+        let update = MonitorUpdate { target: target(&monitor), change, secrets: None, kept_limit: 5000, now: NOW };
+        db.store.monitors().change(update).await.unwrap();
+        let over = NOW + LEASE;
+        assert_eq!(db.store.monitors().lease_run(interrupted.run, over, over + LEASE).await.unwrap(), None);
+        let run = &runs(db, &monitor).await[0];
+        assert_eq!((run.outcome, run.grab), (RunOutcome::Running, Some(grab)));
+        assert_eq!(db.store.monitors().unstarted_runs(over + LEASE, 9).await.unwrap(), []);
     }
 
     async fn runs_after_the_first_have_the_delay_of_the_monitor(db) {

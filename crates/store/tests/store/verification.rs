@@ -141,14 +141,19 @@ on_both! {
             monitors.push(MonitorRef { team, environment: new.environment, grant: None, monitor: new.id });
             assert!(matches!(db.store.monitors().create(new).await.unwrap(), CreateMonitorOutcome::Created(_)));
         }
+        for monitor in &monitors {
+            assert!(db.store.monitors().set_feed(*monitor, Some([8; 32])).await.unwrap());
+        }
+        db.execute_raw("UPDATE monitors SET held_until = 1, held_change_id = id").await.unwrap();
         db.store.accounts().create_verification([7; 32], ada, NOW + VERIFICATION_LIFE).await.unwrap();
         assert_eq!(db.store.accounts().take_over_account([7; 32], "new".into(), LATER).await.unwrap(), Some(ada));
+        assert_eq!(db.store.monitors().held_alerts(LATER, 9).await.unwrap(), [monitors[1].monitor]);
         let mut states = Vec::new();
         for monitor in monitors {
             let found = db.store.monitors().find(monitor).await.unwrap().unwrap();
-            states.push((found.state, found.next_run_at));
+            states.push((found.state, found.next_run_at, found.has_feed));
         }
-        assert_eq!(states, [(MonitorState::Paused, None), (MonitorState::Active, Some(NOW))]);
+        assert_eq!(states, [(MonitorState::Paused, None, false), (MonitorState::Active, Some(NOW), true)]);
     }
 
     async fn keys_of_a_shared_team_survive_a_take_over(db) {

@@ -129,7 +129,9 @@ fn badge_of(feed: &Feed) -> String {
     )
 }
 
+/// A text in XML, which cannot have U+FFFE and U+FFFF. Names have no control characters.
 fn escape(text: &str) -> String {
+    let text = text.replace(['\u{fffe}', '\u{ffff}'], "");
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -168,7 +170,7 @@ mod tests {
     fn feed(runs: Vec<Run>) -> Feed {
         let url = Some("https://example.com/?token=hidden".into());
         let capture = Some(CaptureRequest { url, ..CaptureRequest::default() });
-        let name = Some("Tea & <Cake>".into());
+        let name = Some("Tea & <Cake>\u{ffff}".into());
         let request = MonitorRequest { name, capture, every: Some("1h".into()), ..MonitorRequest::default() };
         let at = Timestamp::from_ms(0);
         let monitor = Monitor {

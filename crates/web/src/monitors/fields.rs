@@ -446,7 +446,7 @@ fn own_error(field: &Field) -> Option<FieldError> {
         ("compare", Some("image.min_region_px")) => (MIN_REGION, "The smallest region"),
         ("quiet", Some("to")) => (QUIET_TO, "The end of the time without alerts"),
         ("quiet", Some("time_zone")) => (QUIET_ZONE, "The time zone"),
-        ("quiet", _) => (QUIET_FROM, "The begin of the time without alerts"),
+        ("quiet", _) => (QUIET_FROM, "The beginning of the time without alerts"),
         ("compare", Some("elements")) => (COMPARE_IMAGE, "The elements"),
         ("compare", Some("text.ignore_patterns")) => (IGNORE_PATTERNS, "The ignored text"),
         ("compare", Some("text")) => (COMPARE_IMAGE, "The text"),

@@ -482,7 +482,7 @@ def missing_id(ids: Sequence[str], page: GrabList) -> str | None:
 
 
 def download_call(url: str, max_bytes: int, timeout: float | None) -> Call:
-    """The request for an image."""
+    """The request for an image or an archive."""
     return Call(method="GET", path=url, timeout=timeout, default_timeout=DOWNLOAD_TIMEOUT, max_bytes=max_bytes)
 
 

@@ -781,20 +781,27 @@ class MonitorNotifyOptions(TypedDict, total=False):
     """By e-mail, to the members who get the alerts of the team. Default: `true`."""
 
 
-MonitorQuietOptions = TypedDict(
-    "MonitorQuietOptions",
+_MonitorQuietOptionsRequired = TypedDict(
+    "_MonitorQuietOptionsRequired",
     {
         # When they begin.
         "from": str,
         # When they end. They may include midnight.
         "to": str,
-        # The IANA time zone of both. Default: that of the schedule. Example: `"Europe/Berlin"`.
-        "time_zone": str,
-    }, total=False,
+    },
 )
 """Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one about
-changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.
+changes and one about failures. Null: alerts are sent at any time.
 """
+
+
+class MonitorQuietOptions(_MonitorQuietOptionsRequired, total=False):
+    """Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one
+    about changes and one about failures. Null: alerts are sent at any time.
+    """
+
+    time_zone: str
+    """The IANA time zone of both. Default: that of the schedule. Example: `"Europe/Berlin"`."""
 
 
 class CreateMonitorOptions(TypedDict, total=False):
@@ -823,7 +830,7 @@ class CreateMonitorOptions(TypedDict, total=False):
     """How many runs are kept. From 1 to 1000. Default: `100`."""
     quiet: MonitorQuietOptions | None
     """Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one
-    about changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.
+    about changes and one about failures. Null: alerts are sent at any time.
     """
 
 
@@ -855,7 +862,7 @@ class UpdateMonitorOptions(TypedDict, total=False):
     """How many runs are kept. From 1 to 1000. Default: `100`."""
     quiet: MonitorQuietOptions | None
     """Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one
-    about changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.
+    about changes and one about failures. Null: alerts are sent at any time.
     """
     paused: bool
     """Whether it is paused. The end of a pause begins its schedule now."""

@@ -648,6 +648,16 @@ class Monitors:
                 return
             starting_after = page.data[-1].id
 
+    def history(
+        self, id: str, *, max_bytes: int = _core.MAX_IMAGE_BYTES, timeout: float | None = None
+    ) -> bytes:
+        """The history of a monitor as a zip archive: the images of its runs, and `runs.json`.
+
+        It is refused if it has more than `max_bytes`. An account receives one archive at a time.
+        """
+        call = _core.download_call(_core.monitor_path(id, "/history.zip"), max_bytes, timeout)
+        return self._client._send(call)[1]
+
     def accept(self, id: str, *, grab_id: str | None = None, timeout: float | None = None) -> Monitor:
         """Makes a capture of the monitor the baseline of later ones: by default the latest that is done."""
         body = {} if grab_id is None else {"grab_id": grab_id}
@@ -665,6 +675,7 @@ class Monitors:
     def delete_feed(self, id: str, *, timeout: float | None = None) -> None:
         """Removes the public addresses of the feed and the badge."""
         self._client._send(Call(method="DELETE", path=_core.monitor_path(id, "/feed"), timeout=timeout))
+
 
 class Sites:
     """The jobs that capture many pages of one site. Use `Grabd.sites`."""

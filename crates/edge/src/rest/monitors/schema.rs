@@ -153,10 +153,12 @@ fn quiet() -> ObjectBuilder {
     or_null(Type::Object)
         .description(Some(
             "Hours of each day in which no alerts are sent. Those of these hours are sent when the hours end: at most one about \
-             changes and one about failures. `from` and `to` are required. Null: alerts are sent at any time.",
+             changes and one about failures. Null: alerts are sent at any time.",
         ))
         .property("from", time("When they begin."))
+        .required("from")
         .property("to", time("When they end. They may include midnight."))
+        .required("to")
         .property("time_zone", zone)
 }
 

@@ -58,14 +58,19 @@ on_both! {
         let target = MonitorRef { team: app.team, environment: new.environment, grant: Some(grant), monitor: new.id };
         let monitors = db.store.monitors();
         assert!(matches!(monitors.create(new).await.unwrap(), CreateMonitorOutcome::Created(_)));
+        assert!(monitors.set_feed(target, Some([7; 32])).await.unwrap());
+        let has_feed = async |now| monitors.find_by_feed([7; 32], now).await.unwrap().is_some();
+        assert!(has_feed(NOW).await);
 
         assert!(db.store.accounts().suspend_user(app.user, "spam", NOW).await.unwrap());
+        assert!(!has_feed(NOW).await, "the feed of an app has the access of the app");
         assert_eq!(monitors.claim(target.monitor, NOW, NOW + LEASE).await.unwrap(), Some(Claimed::NoAccess));
         let found = monitors.find(target).await.unwrap().unwrap();
         assert_eq!((found.next_run_at, found.last_run), (Some(NOW + HOUR), None));
 
         assert!(db.store.accounts().restore_user(app.user, NOW).await.unwrap());
         let later = NOW + HOUR;
+        assert!(has_feed(later).await);
         let claimed = monitors.claim(target.monitor, later, later + LEASE).await.unwrap();
         assert!(matches!(claimed, Some(Claimed::Run(_))), "{claimed:?}");
 
@@ -73,6 +78,7 @@ on_both! {
         let expired = later + HOUR;
         let claimed = monitors.claim(target.monitor, expired, expired + LEASE).await.unwrap();
         assert_eq!(claimed, Some(Claimed::NoAccess));
+        assert!(!has_feed(expired).await);
         assert!(db.store.oauth().end_grant(app.user, grant).await.unwrap());
         assert_eq!(monitors.find(target).await.unwrap(), None);
     }
