@@ -297,7 +297,8 @@ const markdown = ({ most, main }) => {
     const content = wholly(() => blocksOf(of.body, true, depth + 1)).join('\n\n');
     const time = of.url ? `[${escapeInline(of.when)}](${target(of.url)})` : escapeInline(of.when);
     const head = [`**${escapeInline(of.author)}**`, time, ...(of.points ? [escapeInline(of.points)] : [])].join(' · ');
-    let text = count(`${head}\n\n${content}`.trimEnd());
+    // What is in it was counted when it was written.
+    let text = `${count(head)}\n\n${content}`.trimEnd();
     for (let level = 0; level <= of.level; level += 1) text = quote(text);
     return MESSAGE.repeat(of.level + 1) + text;
   };
@@ -360,7 +361,7 @@ const markdown = ({ most, main }) => {
       const style = getComputedStyle(child);
       const name = localName(child);
       const said = thread?.byUnit.get(child);
-      if (said && !thread.isBelow && style.display !== 'none') {
+      if (said && !thread.isBelow && style.display !== 'none' && style.visibility === 'visible') {
         flush();
         made.push(message(said, depth));
         continue;
