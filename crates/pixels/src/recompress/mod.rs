@@ -26,8 +26,8 @@ const MAX_PIXELS: u64 = 24_000_000;
 /// the bytes of the file more than on its pixels.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// Memory for some rows, and for the compression.
-const WORK_BYTES: u64 = 1 << 20;
+/// The memory that [`recompress`] takes for some rows and for the compression, however small the image is.
+pub const RECOMPRESSION_BYTES: u64 = 1 << 20;
 
 /// Whether [`recompress`] is worth its time. A file of more than five bytes for each four pixels shows photographs or noise: it takes
 /// longer than any other, and saves less than a tenth.
@@ -40,7 +40,7 @@ pub fn is_recompressible(width: u32, height: u32, file_bytes: u64) -> bool {
 
 /// The largest file for which [`recompress`] needs no more than `memory_bytes`, beside the file that it reads.
 pub fn recompressed_bytes(width: u32, height: u32, memory_bytes: u64) -> u64 {
-    let work = (u64::from(width) * u64::from(height)).saturating_add(WORK_BYTES);
+    let work = (u64::from(width) * u64::from(height)).saturating_add(RECOMPRESSION_BYTES);
     // A buffer that has grown, and the file that it is copied to.
     memory_bytes.saturating_sub(work) / 3
 }

@@ -4,14 +4,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use grabd_domain::capture::{CaptureSpec, Format};
 use grabd_memory::Reservation;
-use grabd_pixels::{is_recompressible, recompress, recompressed_bytes};
+use grabd_pixels::{RECOMPRESSION_BYTES, is_recompressible, recompress, recompressed_bytes};
 
 use crate::page::error::CaptureError;
 use crate::page::picture::cancel::Cancel;
 
 /// The longest time for one image. The largest files take about a third of it on a free processor.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
+
+/// The memory that the work takes beside that of an image, without which small images would stay as they are.
+pub(in crate::page) const fn memory_bytes(spec: &CaptureSpec) -> u64 {
+    match spec.format {
+        Format::Png => RECOMPRESSION_BYTES,
+        Format::Jpeg | Format::Webp => 0,
+    }
+}
 
 /// Returns a smaller file with the same pixels, or the same one: if there is no smaller one, and if it takes too much time, of
 /// which `left` are left, or more than `memory`. The memory for what is made after the image is used, and free again afterwards.
