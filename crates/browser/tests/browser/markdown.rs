@@ -265,3 +265,9 @@ async fn code_is_written_with_what_is_said_about_it() {
     assert_eq!(String::from_utf8_lossy(&file.content), expected);
     rig.chromium.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn code_with_very_many_backticks_is_read() {
+    let code = format!("{}x", "` ".repeat(150_000));
+    check(&format!("<pre>{code}</pre>"), &format!("```\n{code}\n```")).await;
+}

@@ -43,8 +43,10 @@ const escapeStart = (line) => {
 };
 const encoded = (url) => url.replace(/[<>\\\s]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
 const target = (url) => encoded(url).replace(/[()]/g, '\\$&');
+// A call with more than about 100,000 arguments fails, so that long lists are never spread into one.
+const longestOf = (lists) => lists.reduce((longest, { length }) => Math.max(longest, length), 0);
 const fence = (code, least) => {
-  const longest = Math.max(0, ...(code.match(/`+/g) ?? []).map((run) => run.length));
+  const longest = longestOf(code.match(/`+/g) ?? []);
   return '`'.repeat(Math.max(least, longest + 1));
 };
 // Marks are directly beside the text, and spaces are kept outside.
@@ -375,8 +377,9 @@ const markdown = ({ most, main }) => {
         flush();
         const body = bodyOfFrame(child);
         const link = body ? null : linkOfFrame(child);
-        if (body) made.push(...wholly(() => blocks(body, depth + 1)));
-        else if (link) made.push(count(`[${escapeInline(link.title)}](${target(link.url)})`));
+        if (body) {
+          for (const part of wholly(() => blocks(body, depth + 1))) made.push(part);
+        } else if (link) made.push(count(`[${escapeInline(link.title)}](${target(link.url)})`));
         continue;
       }
       const next = name === 'div' || name === 'span' || name === 'button' || name === 'figcaption' ? nextSiblingElement(child) : null;
@@ -394,7 +397,7 @@ const markdown = ({ most, main }) => {
       if (isBlock && name !== 'br' && name !== 'img' && !(name === 'a' && !hasHeading)) {
         flush();
         const around = hasHeading && isHtml(child, 'a') ? linkOf(child) : null;
-        made.push(...block(child, depth + 1, around?.startsWith('#') ? null : (around ?? link)));
+        for (const part of block(child, depth + 1, around?.startsWith('#') ? null : (around ?? link))) made.push(part);
       } else {
         if (isBlock) flush();
         run.add(child, inline(child, depth + 1, isShown));
