@@ -74,7 +74,7 @@ const lineOf = () => {
   return { add, text: () => text };
 };
 const oneSpaced = (text) => text.replace(/\s+/g, ' ').trim();
-const tidy = (text) => text.split('\n').map(oneSpaced).join('\n').replace(/^\n+|\n+$/g, '').replace(/\n{2,}/g, '\n');
+const tidy = (text) => text.split('\n').map(oneSpaced).join('\n').replace(/\n{2,}/g, '\n').replace(/^\n|\n$/g, '');
 const paragraph = (text) => tidy(text).split('\n').map(escapeStart).join('  \n');
 const indent = (text, first, rest) => text.split('\n').map((line, at) => (at === 0 ? first + line : line ? rest + line : line)).join('\n');
 // Blocks with lines between them. Answers are in the same quotation as what they answer.
@@ -235,7 +235,7 @@ const markdown = ({ most, main }) => {
       const given = Number.parseInt(attribute(child, 'value') ?? '', 10);
       if (isOrdered && given >= 0 && given < 1e9) number = given;
       const isNested = /^(?:ul|ol|menu)$/.test(localName(child));
-      const content = (isNested ? block(child, depth + 1) : blocks(child, depth + 1)).join('\n\n').replace(/\n\n(?=\s*(?:[-*]|\d+\.) )/g, '\n');
+      const content = (isNested ? block(child, depth + 1) : blocks(child, depth + 1)).join('\n\n').replace(/\n\n(?= *(?:[-*]|\d+\.) )/g, '\n');
       if (!content) continue;
       if (isNested && items.length > 0) {
         items[items.length - 1] += `\n${indent(content, '  ', '  ')}`;
@@ -416,7 +416,7 @@ const markdown = ({ most, main }) => {
     inNote = null;
     // The mark at its beginning, as it is written: in brackets, bold, or before a dot.
     const lead = new RegExp(`^(?:\\\\?[\\[(]|\\*\\*)*(?:${note.mark.replace(/[*]/g, '\\\\?\\*')}|\\^|↑)(?:\\\\?[\\])]|\\*\\*)*\\\\?[.:)]?${leadingMark(note.block) === note.mark ? '\\s*' : '(?:\\s+|$)'}`, 'i');
-    const text = made.join('\n\n').replace(/^\\?[\^↑]\s+/, '').replace(lead, '').replace(/\s*[↩↵⤴↑]\uFE0E?\s*$/, '').trim();
+    const text = made.join('\n\n').replace(/^\\?[\^↑]\s+/, '').replace(lead, '').trimEnd().replace(/[↩↵⤴↑]\uFE0E?$/, '').trim();
     return text ? `[^${note.number}]: ${indent(text, '', '    ')}` : '';
   };
   const definitions = () => {
