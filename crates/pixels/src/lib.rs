@@ -37,7 +37,7 @@ pub use phash::perceptual_hash;
 pub use picture::{Picture, PictureError, Size, Source};
 pub use plan::{MAX_SLICES, Rows, is_uniform, plan};
 pub use png::EncodingError;
-pub use recompress::{is_recompressible, recompress, recompressed_bytes};
+pub use recompress::{RECOMPRESSION_BYTES, is_recompressible, recompress, recompressed_bytes};
 pub use region::Region;
 pub use rgb::{encode_jpeg, image_on_white, on_white, without_alpha};
 pub use thumbnail::{Part, THUMBNAIL_BYTES, THUMBNAIL_HEIGHT, THUMBNAIL_WIDTH, Target, shrink, shrink_to};

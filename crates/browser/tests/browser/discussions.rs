@@ -79,6 +79,14 @@ others.
 of.
 ";
     assert_eq!(markdown_of(&page(post)).await, expected);
+    for style in ["display:none", "visibility:hidden"] {
+        let hidden = page(post).replace("<section ", &format!("<section style='{style}' "));
+        let content = markdown_of(&hidden).await;
+        assert!(
+            content.starts_with("Which anchor") && !content.contains("Ada") && !content.contains("##"),
+            "{content}"
+        );
+    }
     let article: String = (1..=12).map(|number| post.replace("<p>", &format!("<p>Part {number} is here. "))).collect();
     let content = markdown_of(&page(&article)).await;
     assert!(

@@ -56,6 +56,9 @@ async fn png_is_small_wherever_it_comes_from() {
     assert_eq!(pixel_type(&image.capture.image), (3, 2));
     assert!(image.capture.image.len() < 2000, "{} bytes", image.capture.image.len());
     assert_eq!((image.colour(10, 10), image.colour(1270, 710), image.colour(640, 360)), ("red", "blue", "white"));
+    // Of a small image, for which little memory is reserved.
+    let small = CaptureRequest { width: Some(320), height: Some(240), ..request(&site.url("/")) };
+    assert_eq!(pixel_type(&rig.capture(small).await.capture.image), (3, 2));
     // A screenshot of the page, of which the browser's file has more than 60 kB.
     let whole = CaptureRequest { full_page: Some(true), ..request(&site.url("/grey")) };
     let image = rig.capture(whole).await;

@@ -265,3 +265,17 @@ async fn code_is_written_with_what_is_said_about_it() {
     assert_eq!(String::from_utf8_lossy(&file.content), expected);
     rig.chromium.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_runs_of_spaces_and_lines_are_read() {
+    let (spaces, lines) = (" ".repeat(300_000), "\n".repeat(300_000));
+    let content = format!("<p>Here is <code>a{lines}</code> of it.</p><pre>b{spaces}c</pre><p>It ends.</p>");
+    let expected = format!("Here is `a` of it.\n\n```\nb{spaces}c\n```\n\nIt ends.");
+    check(&content, &expected).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn code_with_very_many_backticks_is_read() {
+    let code = format!("{}x", "` ".repeat(150_000));
+    check(&format!("<pre>{code}</pre>"), &format!("```\n{code}\n```")).await;
+}

@@ -1,6 +1,9 @@
 //! Images of at most 256 colours.
 
+use std::ops::ControlFlow;
+
 use super::chunks::File;
+use super::limits::Limits;
 use crate::deflate::Deflater;
 
 const MOST_COLOURS: usize = 256;
@@ -23,14 +26,15 @@ pub(super) struct Indexed {
 }
 
 impl Indexed {
-    /// For rows of `width` pixels, with 3 or 4 channels.
-    pub(super) fn new(width: usize, channels: usize) -> Self {
+    /// For at most `height` rows of `width` pixels, with 3 or 4 channels.
+    pub(super) fn new((width, height): (usize, usize), channels: usize) -> Self {
         Self {
             width,
             channels,
             colours: Vec::with_capacity(MOST_COLOURS),
             table: vec![0; 1 << TABLE_BITS],
-            numbers: Vec::new(),
+            // One byte for each pixel, and not more: a buffer that grows has up to three times as many.
+            numbers: Vec::with_capacity(width.saturating_mul(height)),
             last_row: Vec::new(),
         }
     }
@@ -80,42 +84,50 @@ impl Indexed {
         }
     }
 
-    /// Passes the rows so far to `each`, as they were added.
-    pub(super) fn rows(&self, mut each: impl FnMut(&[u8])) {
+    /// Passes the rows so far to `each`, as they were added, until it breaks.
+    pub(super) fn rows(&self, mut each: impl FnMut(&[u8]) -> ControlFlow<()>) -> ControlFlow<()> {
         let mut row = Vec::with_capacity(self.width * self.channels);
         for numbers in self.numbers.chunks_exact(self.width.max(1)) {
             row.clear();
             for number in numbers {
                 row.extend(self.colours[usize::from(*number)].iter().take(self.channels));
             }
-            each(&row);
+            each(&row)?;
         }
+        ControlFlow::Continue(())
     }
 
-    /// The file of the image, with these chunks: with a palette, or in shades of grey if it has no others.
-    pub(super) fn write(&self, (width, height): (u32, u32), kept: &[&[u8]]) -> Vec<u8> {
+    /// The file of the image, with these chunks: with a palette, or in shades of grey if it has no others. `None` if the limits
+    /// are exceeded.
+    pub(super) fn write(&self, size: (u32, u32), kept: &[&[u8]], limits: Limits<'_>) -> Option<Vec<u8>> {
         let is_grey =
             self.colours.iter().all(|[red, green, blue, alpha]| red == green && green == blue && *alpha == 255);
         match self.colours.len() {
-            ..=2 => self.write_palette((width, height), 1, kept),
-            3..=4 => self.write_palette((width, height), 2, kept),
-            5..=16 => self.write_palette((width, height), 4, kept),
-            _ if is_grey => self.write_grey((width, height), kept),
-            _ => self.write_palette((width, height), 8, kept),
+            ..=2 => self.write_palette(size, 1, kept, limits),
+            3..=4 => self.write_palette(size, 2, kept, limits),
+            5..=16 => self.write_palette(size, 4, kept, limits),
+            _ if is_grey => self.write_grey(size, kept, limits),
+            _ => self.write_palette(size, 8, kept, limits),
         }
     }
 
-    fn write_grey(&self, (width, height): (u32, u32), kept: &[&[u8]]) -> Vec<u8> {
+    fn write_grey(&self, (width, height): (u32, u32), kept: &[&[u8]], limits: Limits<'_>) -> Option<Vec<u8>> {
         let mut file = File::begin(width, height, 8, 0);
         kept.iter().for_each(|chunk| file.add_complete(chunk));
         let shades = |numbers: &[u8], row: &mut Vec<u8>| {
             row.extend(numbers.iter().map(|number| self.colours[usize::from(*number)][0]));
         };
-        file.add(b"IDAT", &self.compressed(self.width, shades));
-        file.finish()
+        file.add(b"IDAT", &self.compressed(self.width, shades, limits)?);
+        Some(file.finish())
     }
 
-    fn write_palette(&self, (width, height): (u32, u32), bits: u8, kept: &[&[u8]]) -> Vec<u8> {
+    fn write_palette(
+        &self,
+        (width, height): (u32, u32),
+        bits: u8,
+        kept: &[&[u8]],
+        limits: Limits<'_>,
+    ) -> Option<Vec<u8>> {
         let mut file = File::begin(width, height, bits, 3);
         kept.iter().for_each(|chunk| file.add_complete(chunk));
         let palette: Vec<u8> = self.colours.iter().flat_map(|[red, green, blue, _]| [*red, *green, *blue]).collect();
@@ -129,22 +141,25 @@ impl Indexed {
             8 => row.extend_from_slice(numbers),
             _ => row.extend(numbers.chunks(in_byte).map(|few| pack(few, bits))),
         };
-        file.add(b"IDAT", &self.compressed(self.width.div_ceil(in_byte), packed));
-        file.finish()
+        file.add(b"IDAT", &self.compressed(self.width.div_ceil(in_byte), packed, limits)?);
+        Some(file.finish())
     }
 
-    /// The compressed rows, whose `length` bytes `write` makes of the numbers of a row.
-    fn compressed(&self, length: usize, write: impl Fn(&[u8], &mut Vec<u8>)) -> Vec<u8> {
+    /// The compressed rows, whose `length` bytes `write` makes of the numbers of a row. `None` if the limits are exceeded.
+    fn compressed(&self, length: usize, write: impl Fn(&[u8], &mut Vec<u8>), limits: Limits<'_>) -> Option<Vec<u8>> {
         let mut deflater = Deflater::new(length + 1);
         let mut row = Vec::with_capacity(length + 1);
         for numbers in self.numbers.chunks_exact(self.width.max(1)) {
+            if limits.are_exceeded(deflater.written()) {
+                return None;
+            }
             row.clear();
             // No filter: the difference of two numbers means nothing.
             row.push(0);
             write(numbers, &mut row);
             deflater.push(&row);
         }
-        deflater.finish()
+        Some(deflater.finish())
     }
 }
 
@@ -176,14 +191,23 @@ mod tests {
 
     #[test]
     fn row_with_the_257th_colour_is_not_added() {
-        let mut indexed = Indexed::new(2, 3);
+        let mut indexed = Indexed::new((2, 200), 3);
         for colour in (0..=255_u8).step_by(2) {
             assert!(indexed.add(&[colour, 1, 2, colour + 1, 1, 2]));
         }
         assert!(indexed.add(&[7, 1, 2, 8, 1, 2]), "it has no new colours");
         assert!(!indexed.add(&[7, 1, 2, 8, 1, 3]));
         let (mut rows, mut last) = (0, Vec::new());
-        indexed.rows(|row| (rows, last) = (rows + 1, row.to_vec()));
-        assert_eq!((rows, last), (129, vec![7, 1, 2, 8, 1, 2]));
+        let all = indexed.rows(|row| {
+            (rows, last) = (rows + 1, row.to_vec());
+            ControlFlow::Continue(())
+        });
+        assert_eq!((all, rows, last), (ControlFlow::Continue(()), 129, vec![7, 1, 2, 8, 1, 2]));
+        rows = 0;
+        let some = indexed.rows(|_| {
+            rows += 1;
+            if rows == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert_eq!((some, rows), (ControlFlow::Break(()), 5));
     }
 }

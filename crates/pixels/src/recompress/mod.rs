@@ -7,13 +7,16 @@
 mod chunks;
 mod colours;
 mod indexed;
+mod limits;
 
 use std::io::Cursor;
+use std::ops::ControlFlow;
 
 use png::{BitDepth, ColorType, Reader};
 
 use self::colours::Colours;
 use self::indexed::Indexed;
+use self::limits::Limits;
 use crate::trusted::check_size;
 
 /// The most pixels of an image that is made smaller: more than 16,384 rows of 1,280 pixels, which take 70 ms.
@@ -23,8 +26,8 @@ const MAX_PIXELS: u64 = 24_000_000;
 /// the bytes of the file more than on its pixels.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// Memory for some rows, and for the compression.
-const WORK_BYTES: u64 = 1 << 20;
+/// The memory that [`recompress`] takes for some rows and for the compression, however small the image is.
+pub const RECOMPRESSION_BYTES: u64 = 1 << 20;
 
 /// Whether [`recompress`] is worth its time. A file of more than five bytes for each four pixels shows photographs or noise: it takes
 /// longer than any other, and saves less than a tenth.
@@ -37,7 +40,7 @@ pub fn is_recompressible(width: u32, height: u32, file_bytes: u64) -> bool {
 
 /// The largest file for which [`recompress`] needs no more than `memory_bytes`, beside the file that it reads.
 pub fn recompressed_bytes(width: u32, height: u32, memory_bytes: u64) -> u64 {
-    let work = (u64::from(width) * u64::from(height)).saturating_add(WORK_BYTES);
+    let work = (u64::from(width) * u64::from(height)).saturating_add(RECOMPRESSION_BYTES);
     // A buffer that has grown, and the file that it is copied to.
     memory_bytes.saturating_sub(work) / 3
 }
@@ -53,12 +56,14 @@ pub fn recompress(file: &[u8], max_bytes: usize, is_stopped: &dyn Fn() -> bool) 
     let channels = reader.info().color_type.samples();
     let is_opaque = channels == 3 || is_opaque(file, is_stopped)?;
     let drops_alpha = is_opaque && channels == 4;
-    let columns = usize::try_from(width).ok()?;
-    let mut pixels = Pixels::Few(Indexed::new(columns, if drops_alpha { 3 } else { channels }));
+    let (columns, rows) = (usize::try_from(width).ok()?, usize::try_from(height).ok()?);
+    let channels = if drops_alpha { 3 } else { channels };
+    let limits = Limits { max_bytes, is_stopped };
+    let mut pixels = Pixels::Few(Indexed::new((columns, rows), channels));
     let mut opaque_row = Vec::new();
     while let Some(row) = reader.next_row().ok()? {
         let mut row = row.data();
-        if is_stopped() {
+        if limits.are_exceeded(pixels.written()) {
             return None;
         }
         if drops_alpha {
@@ -66,13 +71,12 @@ pub fn recompress(file: &[u8], max_bytes: usize, is_stopped: &dyn Fn() -> bool) 
             opaque_row.extend(row.as_chunks::<4>().0.iter().flat_map(|[red, green, blue, _]| [*red, *green, *blue]));
             row = &opaque_row;
         }
-        pixels.push(row, columns, if drops_alpha { 3 } else { channels });
-        if pixels.written() > max_bytes {
+        if pixels.push(row, (columns, channels), limits).is_break() {
             return None;
         }
     }
     let smaller = match pixels {
-        Pixels::Few(indexed) => indexed.write((width, height), &kept),
+        Pixels::Few(indexed) => indexed.write((width, height), &kept, limits)?,
         Pixels::Many(colours) => colours.write((width, height), &kept),
     };
     (smaller.len() <= max_bytes).then_some(smaller)
@@ -114,18 +118,27 @@ enum Pixels {
 }
 
 impl Pixels {
-    fn push(&mut self, row: &[u8], columns: usize, channels: usize) {
+    /// Adds a row. Breaks if the limits are exceeded by the rows before, which are compressed with the first one of many colours.
+    fn push(&mut self, row: &[u8], (columns, channels): (usize, usize), limits: Limits<'_>) -> ControlFlow<()> {
         match self {
             Self::Many(colours) => colours.push(row),
             Self::Few(indexed) => {
                 if !indexed.add(row) {
                     let mut colours = Colours::new(columns, channels);
-                    indexed.rows(|row| colours.push(row));
+                    indexed.rows(|row| {
+                        colours.push(row);
+                        if limits.are_exceeded(colours.written()) {
+                            ControlFlow::Break(())
+                        } else {
+                            ControlFlow::Continue(())
+                        }
+                    })?;
                     colours.push(row);
                     *self = Self::Many(Box::new(colours));
                 }
             }
         }
+        ControlFlow::Continue(())
     }
 
     /// The bytes that are compressed so far.
@@ -284,6 +297,36 @@ mod tests {
         let larger = quick(&RgbImage::from_fn(400, 3000, |x, y| Rgb(noise(x, y))).into());
         assert!(recompress(&larger, 100_000, &count).is_none());
         assert!(asked.get() < 1500, "the rest is not decoded");
+    }
+
+    /// Each row has the shades of the one above, one brighter: the browser's file is small, and its palette has no repetitions.
+    fn brighter_rows(height: u32) -> RgbImage {
+        let shade = |x: u32| {
+            let seed = (x ^ 0x5bd1).wrapping_mul(0x85eb_ca6b);
+            (seed ^ (seed >> 13)).wrapping_mul(0xc2b2_ae35) >> 20
+        };
+        RgbImage::from_fn(4096, height, |x, y| Rgb([(shade(x) + y) as u8; 3]))
+    }
+
+    #[test]
+    fn work_on_few_colours_has_the_same_limits() {
+        let few = brighter_rows(200);
+        // The last row has the 257th colour. All rows before are compressed with it.
+        let mut many = few.clone();
+        many.put_pixel(4095, 199, Rgb([1, 2, 3]));
+        for image in [few, many] {
+            let file = quick(&image.into());
+            let asked = std::cell::Cell::new(0_u32);
+            let ask = |most: u32| {
+                asked.set(asked.get() + 1);
+                asked.get() > most
+            };
+            // One question for each row that is decoded, and then one for each row that is compressed.
+            assert!(recompress(&file, usize::MAX, &|| ask(230)).is_none());
+            assert_eq!(asked.replace(0), 231);
+            assert!(recompress(&file, 100_000, &|| ask(u32::MAX)).is_none());
+            assert!(asked.get() < 350, "{} questions: the rest is not compressed", asked.get());
+        }
     }
 
     #[test]

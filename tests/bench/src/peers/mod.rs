@@ -23,6 +23,11 @@ const CONCURRENCY: [usize; 3] = [1, 4, 8];
 /// Rounds per page, contender and concurrency, in turn with the other contenders.
 const ROUNDS: u32 = 3;
 
+/// The parts of docs/BENCHMARKS.md that no run of this comparison makes: what is before its tables, and after them.
+const HEAD: &str = include_str!("benchmarks.md");
+const OTHER_PARTS: [&str; 3] =
+    [include_str!("../cold.md"), include_str!("../equal.md"), include_str!("../reading/benchmarks.md")];
+
 /// Options of the comparison.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -93,8 +98,7 @@ pub(crate) async fn measure(args: Args) -> anyhow::Result<()> {
     text.push_str(&report::tables(&names, &CONCURRENCY, &mut rows));
     println!("{text}");
     if args.write {
-        let (head, cold) = (include_str!("benchmarks.md"), include_str!("../cold.md"));
-        let page = format!("{head}{text}{cold}{}", include_str!("../reading/benchmarks.md"));
+        let page = format!("{HEAD}{text}{}", OTHER_PARTS.concat());
         std::fs::write(programs::root().join("docs/BENCHMARKS.md"), page)?;
     }
     for contender in contenders {
@@ -128,4 +132,18 @@ fn about_this_run(args: &Args, load_before: &str, rows: &[Row]) -> String {
     }
     text.push('\n');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_has_the_parts_with_which_it_is_written_again() {
+        let page = std::fs::read_to_string(programs::root().join("docs/BENCHMARKS.md")).unwrap();
+        assert!(page.starts_with(HEAD));
+        for part in OTHER_PARTS {
+            assert!(page.contains(part), "the page has other text than {part}");
+        }
+    }
 }

@@ -88,7 +88,7 @@ pub(in crate::page) async fn take(
     let memory = match context.step_images.take_memory() {
         // Reserved before the first image of a step.
         Some(kept) => kept,
-        None => reserve(context, base64_bytes(most) + for_files).await?,
+        None => reserve(context, base64_bytes(most) + for_files + smaller::memory_bytes(context.spec)).await?,
     };
     take_in(context, area, (memory, for_files)).await
 }

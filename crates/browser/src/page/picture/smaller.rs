@@ -1,16 +1,26 @@
 //! Makes the PNG that the browser has encoded quickly smaller.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use grabd_domain::capture::{CaptureSpec, Format};
 use grabd_memory::Reservation;
-use grabd_pixels::{is_recompressible, recompress, recompressed_bytes};
+use grabd_pixels::{RECOMPRESSION_BYTES, is_recompressible, recompress, recompressed_bytes};
 
 use crate::page::error::CaptureError;
 use crate::page::picture::cancel::Cancel;
 
 /// The longest time for one image. The largest files take about a third of it on a free processor.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
+
+/// The memory that the work takes beside that of an image, without which small images would stay as they are.
+pub(in crate::page) const fn memory_bytes(spec: &CaptureSpec) -> u64 {
+    match spec.format {
+        Format::Png => RECOMPRESSION_BYTES,
+        Format::Jpeg | Format::Webp => 0,
+    }
+}
 
 /// Returns a smaller file with the same pixels, or the same one: if there is no smaller one, and if it takes too much time, of
 /// which `left` are left, or more than `memory`. The memory for what is made after the image is used, and free again afterwards.
@@ -30,15 +40,24 @@ pub(in crate::page) async fn png(
     }
     let cancel = Cancel::default();
     let is_cancelled = cancel.flag();
-    let limit = TIME_LIMIT.min(left / 2);
+    // With the wait for a thread.
+    let until = Instant::now() + TIME_LIMIT.min(left / 2);
     let work = tokio::task::spawn_blocking(move || {
-        let until = Instant::now() + limit;
         let is_stopped = || is_cancelled.load(Ordering::Relaxed) || Instant::now() >= until;
-        let smaller = recompress(&file, usize::try_from(most).unwrap_or(usize::MAX), &is_stopped);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let smaller = unless_it_panics(|| recompress(&file, most, &is_stopped));
         // The task owns the memory, since it continues for a moment when the capture is cancelled.
         (smaller.unwrap_or(file), memory)
     });
     work.await.map_err(|error| CaptureError::Lost(format!("the image was not made smaller: {error}")))
+}
+
+/// What the work returns. `None` if it panics: the image is there already, and must not be lost with it.
+fn unless_it_panics<T>(work: impl FnOnce() -> Option<T>) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        tracing::error!("a PNG stays as the browser made it: the work to make it smaller panicked");
+        None
+    })
 }
 
 #[cfg(test)]
@@ -79,5 +98,12 @@ mod tests {
     async fn image_stays_as_it_is_without_memory_or_time() {
         assert_eq!(smaller(1 << 20, Duration::from_secs(60)).await.0, page());
         assert_eq!(smaller(8 << 20, Duration::ZERO).await.0, page());
+    }
+
+    #[test]
+    fn panics_do_not_cost_the_image() {
+        assert_eq!(unless_it_panics(|| Some(7)), Some(7));
+        let panicking = || -> Option<u32> { [1].get(1).copied().or_else(|| panic!("a test")) };
+        assert_eq!(unless_it_panics(panicking), None);
     }
 }

@@ -104,7 +104,7 @@ const codeText = (top) => {
     if (isLine && (text.length === before || !text.endsWith('\n'))) text += '\n';
   };
   walk(top, 0);
-  return text.replace(/\u0000|\u200b/g, '').replace(/\r\n?/g, '\n').replace(/\u00a0/g, ' ').replace(/^(?:[ \t]*\n)+|\s+$/g, '');
+  return text.replace(/\u0000|\u200b/g, '').replace(/\r\n?/g, '\n').replace(/\u00a0/g, ' ').replace(/^(?:[ \t]*\n)+/, '').trimEnd();
 };
 
 // Code in a table beside its line numbers: the cell with the code.
@@ -118,4 +118,4 @@ const codeOfTable = (table) => {
 };
 // Code that is written as a block, though its element is for a part of a line.
 const isCodeBlock = (element, style) =>
-  localName(element) === 'code' && (/(?:^|\s)block(?:\s|$)/.test(attribute(element, 'class') ?? '') || (/\S\s*\n\s*\S/.test(textContent(element)) && (!/^inline/.test(style.display) || /^pre/.test(style.whiteSpace))));
+  localName(element) === 'code' && (/(?:^|\s)block(?:\s|$)/.test(attribute(element, 'class') ?? '') || (/\S[^\S\n]*\n\s*\S/.test(textContent(element)) && (!/^inline/.test(style.display) || /^pre/.test(style.whiteSpace))));

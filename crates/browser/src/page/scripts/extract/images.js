@@ -79,7 +79,8 @@ const hasImages = once((element) => selectIn(element, 'img').slice(0, 20).some((
 const imageWithoutScript = (element) => {
   const text = textContent(element);
   if (text.length > 20000) return null;
-  const tag = /<img\b[^>]*>/i.exec(text)?.[0];
+  // Up to the last end of a tag, so that the first beginning has one.
+  const tag = /<img\b[^>]*>/i.exec(text.slice(0, text.lastIndexOf('>') + 1))?.[0];
   if (!tag) return null;
   let around = parentElement(element);
   for (let up = 0; around && up < 3 && !/^(?:figure|picture|p|li|td)$/.test(localName(around)); up += 1) {

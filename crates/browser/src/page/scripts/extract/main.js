@@ -340,7 +340,7 @@ const mainContentOf = (element) => {
         continue;
       }
       const isLinks = kid.linked > 0.6 * kid.size && kid.size > 0 && !kid.runs.some(isReferences) && kid.good === 0 && !isTitleTag(kid.tag) && (kid.tag !== 'p' || kid.size > 25) && !isPartOfContent(kid);
-      kid.isAppendix = made.isAppendix === true || (kid.tag !== 'li' && inTop.slice(-2).some((run) => run.isHeading && APPENDIX.test(run.text.replace(/\s*\[[^\]]*\]$/, ''))) && selectIn(kid.element, 'li').length > 0);
+      kid.isAppendix = made.isAppendix === true || (kid.tag !== 'li' && inTop.slice(-2).some((run) => run.isHeading && run.text.length <= 300 && APPENDIX.test(run.text.replace(/\s*\[[^\]]*\]$/, ''))) && selectIn(kid.element, 'li').length > 0);
       const isQuoted = made.tag === 'blockquote' || made.isQuoted === true || (kid.isAppendix && !isTagLeftOut(kid));
       // A list of links may be what the text before it announces.
       const isAnnounced = (kid.tag === 'ul' || kid.tag === 'ol') && /[:：]$/.test(inTop.at(-1)?.text ?? '');
@@ -435,7 +435,7 @@ const plainText = ({ root, removed, spared }) => {
     const shown = style.visibility === 'visible';
     if (name === 'pre') {
       flush('\n\n');
-      const code = shown ? textContent(node).replace(/\u0000/g, '').replace(/^\n|\s+$/g, '') : '';
+      const code = shown ? textContent(node).replace(/\u0000/g, '').replace(/^\n/, '').trimEnd() : '';
       if (code) parts.push(code, '\n\n');
       return;
     }

@@ -43,8 +43,10 @@ const escapeStart = (line) => {
 };
 const encoded = (url) => url.replace(/[<>\\\s]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
 const target = (url) => encoded(url).replace(/[()]/g, '\\$&');
+// A call with more than about 100,000 arguments fails, so that long lists are never spread into one.
+const longestOf = (lists) => lists.reduce((longest, { length }) => Math.max(longest, length), 0);
 const fence = (code, least) => {
-  const longest = Math.max(0, ...(code.match(/`+/g) ?? []).map((run) => run.length));
+  const longest = longestOf(code.match(/`+/g) ?? []);
   return '`'.repeat(Math.max(least, longest + 1));
 };
 // Marks are directly beside the text, and spaces are kept outside.
@@ -72,7 +74,7 @@ const lineOf = () => {
   return { add, text: () => text };
 };
 const oneSpaced = (text) => text.replace(/\s+/g, ' ').trim();
-const tidy = (text) => text.split('\n').map(oneSpaced).join('\n').replace(/^\n+|\n+$/g, '').replace(/\n{2,}/g, '\n');
+const tidy = (text) => text.split('\n').map(oneSpaced).join('\n').replace(/\n{2,}/g, '\n').replace(/^\n|\n$/g, '');
 const paragraph = (text) => tidy(text).split('\n').map(escapeStart).join('  \n');
 const indent = (text, first, rest) => text.split('\n').map((line, at) => (at === 0 ? first + line : line ? rest + line : line)).join('\n');
 // Blocks with lines between them. Answers are in the same quotation as what they answer.
@@ -233,7 +235,7 @@ const markdown = ({ most, main }) => {
       const given = Number.parseInt(attribute(child, 'value') ?? '', 10);
       if (isOrdered && given >= 0 && given < 1e9) number = given;
       const isNested = /^(?:ul|ol|menu)$/.test(localName(child));
-      const content = (isNested ? block(child, depth + 1) : blocks(child, depth + 1)).join('\n\n').replace(/\n\n(?=\s*(?:[-*]|\d+\.) )/g, '\n');
+      const content = (isNested ? block(child, depth + 1) : blocks(child, depth + 1)).join('\n\n').replace(/\n\n(?= *(?:[-*]|\d+\.) )/g, '\n');
       if (!content) continue;
       if (isNested && items.length > 0) {
         items[items.length - 1] += `\n${indent(content, '  ', '  ')}`;
@@ -297,7 +299,8 @@ const markdown = ({ most, main }) => {
     const content = wholly(() => blocksOf(of.body, true, depth + 1)).join('\n\n');
     const time = of.url ? `[${escapeInline(of.when)}](${target(of.url)})` : escapeInline(of.when);
     const head = [`**${escapeInline(of.author)}**`, time, ...(of.points ? [escapeInline(of.points)] : [])].join(' · ');
-    let text = count(`${head}\n\n${content}`.trimEnd());
+    // What is in it was counted when it was written.
+    let text = `${count(head)}\n\n${content}`.trimEnd();
     for (let level = 0; level <= of.level; level += 1) text = quote(text);
     return MESSAGE.repeat(of.level + 1) + text;
   };
@@ -360,7 +363,7 @@ const markdown = ({ most, main }) => {
       const style = getComputedStyle(child);
       const name = localName(child);
       const said = thread?.byUnit.get(child);
-      if (said && !thread.isBelow && style.display !== 'none') {
+      if (said && !thread.isBelow && style.display !== 'none' && style.visibility === 'visible') {
         flush();
         made.push(message(said, depth));
         continue;
@@ -374,8 +377,9 @@ const markdown = ({ most, main }) => {
         flush();
         const body = bodyOfFrame(child);
         const link = body ? null : linkOfFrame(child);
-        if (body) made.push(...wholly(() => blocks(body, depth + 1)));
-        else if (link) made.push(count(`[${escapeInline(link.title)}](${target(link.url)})`));
+        if (body) {
+          for (const part of wholly(() => blocks(body, depth + 1))) made.push(part);
+        } else if (link) made.push(count(`[${escapeInline(link.title)}](${target(link.url)})`));
         continue;
       }
       const next = name === 'div' || name === 'span' || name === 'button' || name === 'figcaption' ? nextSiblingElement(child) : null;
@@ -393,7 +397,7 @@ const markdown = ({ most, main }) => {
       if (isBlock && name !== 'br' && name !== 'img' && !(name === 'a' && !hasHeading)) {
         flush();
         const around = hasHeading && isHtml(child, 'a') ? linkOf(child) : null;
-        made.push(...block(child, depth + 1, around?.startsWith('#') ? null : (around ?? link)));
+        for (const part of block(child, depth + 1, around?.startsWith('#') ? null : (around ?? link))) made.push(part);
       } else {
         if (isBlock) flush();
         run.add(child, inline(child, depth + 1, isShown));
@@ -412,7 +416,7 @@ const markdown = ({ most, main }) => {
     inNote = null;
     // The mark at its beginning, as it is written: in brackets, bold, or before a dot.
     const lead = new RegExp(`^(?:\\\\?[\\[(]|\\*\\*)*(?:${note.mark.replace(/[*]/g, '\\\\?\\*')}|\\^|↑)(?:\\\\?[\\])]|\\*\\*)*\\\\?[.:)]?${leadingMark(note.block) === note.mark ? '\\s*' : '(?:\\s+|$)'}`, 'i');
-    const text = made.join('\n\n').replace(/^\\?[\^↑]\s+/, '').replace(lead, '').replace(/\s*[↩↵⤴↑]\uFE0E?\s*$/, '').trim();
+    const text = made.join('\n\n').replace(/^\\?[\^↑]\s+/, '').replace(lead, '').trimEnd().replace(/[↩↵⤴↑]\uFE0E?$/, '').trim();
     return text ? `[^${note.number}]: ${indent(text, '', '    ')}` : '';
   };
   const definitions = () => {

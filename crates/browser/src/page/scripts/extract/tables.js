@@ -93,7 +93,7 @@ const tableWriter = (writer) => {
       lines.push(cellsOf(row).map((cell) => oneSpaced(inlines(cell, depth + 2, getComputedStyle(cell).visibility === 'visible')).replace(/\|/g, '\\|')));
     }
     // Columns in which nothing is written are for the layout.
-    const width = Math.max(0, ...lines.map((line) => line.length));
+    const width = longestOf(lines);
     const columns = Array.from({ length: width }, (_, at) => at).filter((at) => lines.some((line) => line[at]));
     if (columns.length === 0) return '';
     const write = (cells) => `| ${columns.map((at) => cells[at] ?? '').join(' | ')} |`;

@@ -243,5 +243,7 @@ const threadOf = (found) => {
     for (let up = 0; root && up < DEPTH_LIMIT && !thread.messages.every(({ unit }) => contains(root, unit)); up += 1) root = parentElement(root);
     return root && contains(root, whole.unit) && root !== whole.unit ? { ...thread, root, isBelow: false } : null;
   }
-  return inside.length === 0 && length <= MOST_POST && thread.size > length ? { ...thread, root: found.root, isBelow: true } : null;
+  // They are not written where the page has them, so that those of a part that is not shown are left out here.
+  const isSeen = ({ unit, body }) => [unit, ...body].some((node) => typeOf(node) === ELEMENT && isVisible(node, { visibilityProperty: true }));
+  return inside.length === 0 && length <= MOST_POST && thread.size > length ? { ...thread, messages: thread.messages.filter(isSeen), root: found.root, isBelow: true } : null;
 };
