@@ -31,7 +31,11 @@ const FLAGS: [&str; 22] = [
     "--disable-breakpad",
     "--disable-domain-reliability",
     "--no-pings",
-    "--disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,MediaRouter,DialMediaRouteProvider,BackgroundResourceFetch",
+    // Without the last two, documents cannot ask for a process of their own (`Origin-Agent-Cluster`,
+    // `Document-Isolation-Policy`). The browser reports the requests of a frame in such a process to another session, so that
+    // they were neither paused nor seen to end (Chromium 156): frames bypassed `block_urls` and the rules for domains, and the
+    // capture waited for its deadline.
+    "--disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,MediaRouter,DialMediaRouteProvider,BackgroundResourceFetch,OriginIsolationHeader,DocumentIsolationPolicy",
     // Otherwise the browser asks for permission to reach private addresses, which the egress guard refuses anyway. On a busy
     // machine, that question may overtake the commit of the document, and the browser then ends the page's process ("bad IPC
     // message, reason 262", Chromium 156): in 4 of 160 captures of a page with an image on loopback, eight at once. Without
@@ -103,6 +107,8 @@ mod tests {
         assert_eq!(line.iter().filter(|flag| flag.starts_with("--proxy-server")).count(), 1, "the last one wins");
         for (list, feature) in [
             ("--disable-features=", "BackgroundResourceFetch"),
+            ("--disable-features=", "OriginIsolationHeader"),
+            ("--disable-features=", "DocumentIsolationPolicy"),
             ("--enable-features=", "LocalNetworkAccessChecks:LocalNetworkAccessChecksWarn/true"),
         ] {
             let lists: Vec<_> = line.iter().filter_map(|flag| flag.strip_prefix(list)).collect();
