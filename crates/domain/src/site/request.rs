@@ -3,7 +3,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::address::{Scope, normal_address};
+use super::address::{Scope, normal_address, path_and_query};
+use super::glob::comparable_path;
 use super::pattern::{MAX_PATTERNS, Pattern};
 use super::skip_reason::SkipReason;
 use crate::capture::{CaptureRequest, CaptureSpec, Class, FileKind};
@@ -153,8 +154,10 @@ impl SiteSpec {
         if !scope.contains(url) {
             return Some(SkipReason::OtherSite);
         }
-        let is_included = self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(url));
-        if !is_included || self.exclude.iter().any(|pattern| pattern.matches(url)) {
+        // It is brought to the form once for all patterns: a sitemap may have 50,000 addresses, which are compared with up to 40.
+        let path = comparable_path(path_and_query(url));
+        let is_included = self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(&path));
+        if !is_included || self.exclude.iter().any(|pattern| pattern.matches(&path)) {
             return Some(SkipReason::Excluded);
         }
         is_file(url).then_some(SkipReason::NotHtml)
