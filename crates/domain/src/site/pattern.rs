@@ -20,7 +20,6 @@ pub struct Pattern {
 impl Pattern {
     /// Parses a pattern. `None` if it is empty, too long, or begins with neither `/` nor `*`.
     pub fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
         let has_length = (1..=PATTERN_CHARS).contains(&text.chars().count());
         let is_valid = has_length && text.starts_with(['/', '*']) && !text.chars().any(char::is_control);
         is_valid.then(|| Self { text: text.to_owned(), comparable: comparable_pattern(text) })
@@ -69,7 +68,7 @@ mod tests {
     #[test]
     fn pattern_of_something_else_is_refused() {
         let long = format!("/{}", "a".repeat(PATTERN_CHARS));
-        for text in ["", " ", "blog/*", "https://example.com/*", "/a\nb", &long] {
+        for text in ["", " ", "blog/*", " /blog/*", "https://example.com/*", "/a\nb", &long] {
             assert_eq!(Pattern::parse(text), None, "{text}");
         }
         assert!(Pattern::parse(&long[..PATTERN_CHARS]).is_some());

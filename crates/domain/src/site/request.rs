@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::address::{Scope, normal_address, path_and_query};
+use super::address::{ADDRESS_BYTES, Scope, normal_address, path_and_query};
 use super::glob::comparable_path;
 use super::pattern::{MAX_PATTERNS, Pattern};
 use super::skip_reason::SkipReason;
@@ -219,7 +219,9 @@ fn parse_source(request: &SiteRequest) -> Result<Source, Fault> {
     let address = |name, text: &String, allowed| {
         // The errors of a URL name what is wrong with it.
         TargetUrl::parse(text).map_err(|fault| of_member(fault, name))?;
-        normal_address(text).ok_or_else(|| bad(name, &quoted(text), allowed))
+        // Also one that is shorter without its fragment.
+        let address = normal_address(text).filter(|_| text.len() <= ADDRESS_BYTES);
+        address.ok_or_else(|| bad(name, &quoted(text), allowed))
     };
     match (&request.url, &request.sitemap) {
         (Some(_), Some(sitemap)) => Err(bad("sitemap", &quoted(sitemap), "left out where `url` is used")),

@@ -28,10 +28,14 @@ fn absent_members_have_their_defaults() {
 #[test]
 fn first_invalid_member_is_named() {
     type Change = fn(&mut SiteRequest);
-    let cases: [(Change, &str); 19] = [
+    let cases: [(Change, &str); 21] = [
         (|r| r.url = None, "`url` must be present, unless `sitemap` is"),
         (|r| r.sitemap = Some("https://example.com/s.xml".into()), "`sitemap` must be left out where `url` is used"),
         (|r| r.url = Some("example.com".into()), "`url` must be an absolute http(s) URL"),
+        (
+            |r| r.url = Some(format!("https://example.com/#{}", "a".repeat(2048))),
+            "`url` must be the absolute http(s) URL of a start page, at most 2048 bytes long",
+        ),
         (
             |r| (r.url, r.sitemap) = (None, Some("ftp://example.com/".into())),
             "`sitemap` must be an absolute http(s) URL",
@@ -47,6 +51,7 @@ fn first_invalid_member_is_named() {
         (|r| r.max_depth = Some(11), "`max_depth` must be an integer from 0 to 10; got 11"),
         (|r| r.requests_per_minute = Some(121), "`requests_per_minute` must be an integer from 1 to 120; got 121"),
         (|r| r.robots = Some(false), "`robots` must be true or left out: the operator"),
+        (|r| r.include = vec![" /blog/*".into()], "`include` must be an array of at most 20 patterns"),
         (|r| r.include = vec!["blog/*".into()], "`include` must be an array of at most 20 patterns"),
         (|r| r.exclude = vec!["/a".into(); 21], "`exclude` must be an array of at most 20 patterns"),
         (|r| r.name = Some(" ".into()), "`name` must be a text of 1 to 100 characters"),
