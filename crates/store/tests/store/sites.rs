@@ -122,8 +122,8 @@ async fn capture(db: &TestDb, site: &Site, now: Timestamp, links: &[&str]) -> Op
     complete(db).await;
     let id = SitePageId::of(site.id, &page.url);
     assert_eq!(db.store.sites().ended_pages(now, 9).await.unwrap(), [id]);
-    let finished = db.store.sites().finish_page(id, addresses(links), now, text).await.unwrap();
-    assert_eq!(db.store.sites().finish_page(id, addresses(links), now, text).await.unwrap(), None, "a second time");
+    let finished = db.store.sites().finish_page(id, Ok(addresses(links)), now, text).await.unwrap();
+    assert_eq!(db.store.sites().finish_page(id, Ok(addresses(links)), now, text).await.unwrap(), None, "a second time");
     finished
 }
 
@@ -200,7 +200,7 @@ on_both! {
         complete(db).await;
         let page = SitePageId::of(site.id, START);
         let found = addresses(&["https://example.com/a"]);
-        let finished = db.store.sites().finish_page(page, found, over, text).await.unwrap().unwrap();
+        let finished = db.store.sites().finish_page(page, Ok(found), over, text).await.unwrap().unwrap();
         assert_eq!(finished.site.state, SiteState::Canceled);
         assert_eq!(states(db, &site).await, [("/".to_owned(), "done", None)]);
     }
@@ -215,7 +215,7 @@ on_both! {
         assert_eq!(canceled.pages, PageCounts { found: 3, skipped: 1, captured: 1, failed: 0, waiting: 1 });
         db.store.grabs().fail(failing(grab, FailureSource::Cancel, NOW)).await.unwrap().unwrap();
         let page = SitePageId::of(site.id, "https://example.com/a");
-        let finished = db.store.sites().finish_page(page, Vec::new(), NOW, text).await.unwrap().unwrap();
+        let finished = db.store.sites().finish_page(page, Ok(Vec::new()), NOW, text).await.unwrap().unwrap();
         assert_eq!((finished.site.state, finished.site.finished_at), (SiteState::Canceled, Some(NOW)));
         let listed = pages(db, &site).await;
         assert!(listed[1].error.is_some() && listed[1].state == PageState::Failed, "{listed:?}");
@@ -227,6 +227,18 @@ on_both! {
         assert!(!db.store.sites().remove(foreign).await.unwrap());
         assert!(db.store.sites().remove(target(&site)).await.unwrap());
         assert_eq!(db.store.sites().find(target(&site)).await.unwrap(), None);
+    }
+
+    async fn page_whose_links_are_not_known_is_done_and_says_so(db) {
+        let site = created(db, db.team(9).await, &request()).await;
+        begin(db, &site, NOW).await;
+        complete(db).await;
+        let error = SiteError::new("internal_error", &"The links could not be read.");
+        let page = SitePageId::of(site.id, START);
+        let finished = db.store.sites().finish_page(page, Err(error.clone()), NOW, text).await.unwrap().unwrap();
+        assert_eq!((finished.site.state, finished.site.error), (SiteState::Done, None));
+        let listed = pages(db, &site).await;
+        assert_eq!((listed[0].state, listed[0].error.as_ref()), (PageState::Done, Some(&error)), "{listed:?}");
     }
 
     async fn at_most_five_captures_are_open(db) {
@@ -242,7 +254,7 @@ on_both! {
         complete(db).await;
         let ended = db.store.sites().ended_pages(NOW, 9).await.unwrap();
         assert_eq!(ended.len(), 1);
-        db.store.sites().finish_page(ended[0], Vec::new(), NOW, text).await.unwrap();
+        db.store.sites().finish_page(ended[0], Ok(Vec::new()), NOW, text).await.unwrap();
         assert_eq!(next_page(db, &site, NOW).await.number, 7);
     }
 
