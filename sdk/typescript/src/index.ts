@@ -10,7 +10,7 @@ export { VERSION } from "./http.js";
 export type { CallOptions, ClientOptions } from "./http.js";
 export type { ListMonitorsOptions, Monitors } from "./monitors.js";
 export type { BatchCapture } from "./options.js";
-export type { ListSitePagesOptions, ListSitesOptions, Sites } from "./sites.js";
+export type { ListSitePagesOptions, ListSitesOptions, Sites, WaitForSiteOptions } from "./sites.js";
 export { isCreditsEvent, isGrabEvent, isMonitorEvent, isSiteEvent, verifyWebhook } from "./webhooks.js";
 export type {
   CreditsEvent, GrabEvent, ListDeliveriesOptions, MonitorEvent, OtherEvent, SiteEvent, VerifyOptions, WebhookEvent, WebhookHeaders,

@@ -262,6 +262,17 @@ test("site is captured, listed over pages, canceled and deleted", async () => {
   });
 });
 
+test("site is waited for until it has ended", async () => {
+  const ended = json(200, { id: "s", state: "done", finished_at: "2026-11-21T09:02:00.000Z" });
+  await FakeService.with([json(200, { id: "s", finished_at: null }), ended], async (client, service) => {
+    assert.equal((await client.sites.wait("s", { waitTimeoutMs: 50 })).state, "done");
+    assert.deepEqual(service.received.map(({ url }) => url), ["/v1/sites/s", "/v1/sites/s"]);
+  });
+  await FakeService.with([json(200, { id: "s", finished_at: null })], async (client) => {
+    await assert.rejects(client.sites.wait("s", { waitTimeoutMs: 50 }), WaitTimeoutError);
+  });
+});
+
 test("misspelled capture option of a site is refused before it is sent", async () => {
   await FakeService.with([json(202, { id: "s" })], async (client, service) => {
     const capture = { width: 800, widht: 800 };
