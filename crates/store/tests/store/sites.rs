@@ -8,7 +8,8 @@ use grabd_domain::credentials::{Environment, Principal};
 use grabd_domain::grabs::Class;
 use grabd_domain::ids::{DeliveryId, GrabId, KeyId, SiteId, SitePageId, TeamId};
 use grabd_domain::site::{
-    PageCounts, PageState, Site, SiteError, SitePage, SiteRequest, SiteSpec, SiteState, SkipReason, normal_address,
+    LONGEST_OPEN, PageCounts, PageState, Site, SiteError, SitePage, SiteRequest, SiteSpec, SiteState, SkipReason,
+    normal_address,
 };
 use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::Event;
@@ -360,6 +361,15 @@ on_both! {
         assert!(!db.store.retention().erase_team(team, NOW, 100).await.unwrap());
         assert_eq!(db.store.sites().find(target(&site)).await.unwrap(), None);
         assert_eq!(db.store.sites().due(NOW, 9).await.unwrap(), []);
+    }
+
+    async fn job_that_is_open_for_too_long_is_canceled(db) {
+        let site = created(db, db.team(9).await, &request()).await;
+        let before = NOW + LONGEST_OPEN - Duration::from_millis(1);
+        assert!(matches!(lease(db, &site, before).await, Some(LeasedSite::Turn(_))));
+        let leased = lease(db, &site, before + LEASE).await;
+        assert!(matches!(&leased, Some(LeasedSite::Finished(ended)) if ended.site.state == SiteState::Canceled), "{leased:?}");
+        assert_eq!(states(db, &site).await, [("/".to_owned(), "skipped", Some("canceled"))]);
     }
 
     async fn suspended_team_captures_nothing_more(db) {
