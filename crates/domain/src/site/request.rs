@@ -3,11 +3,11 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::address::{ADDRESS_BYTES, Scope, normal_address, path_and_query};
+use super::address::{ADDRESS_BYTES, Scope, normal_address, origin_of, path_and_query};
 use super::glob::comparable_path;
 use super::pattern::{MAX_PATTERNS, Pattern};
 use super::skip_reason::SkipReason;
-use crate::capture::{CaptureRequest, CaptureSpec, Class, FileKind};
+use crate::capture::{CaptureRequest, CaptureSpec, Class, FileKind, Secret};
 use crate::faults::{Fault, Field};
 use crate::target::TargetUrl;
 
@@ -163,7 +163,8 @@ impl SiteSpec {
         is_file(url).then_some(SkipReason::NotHtml)
     }
 
-    /// The request for the capture of a page. If links are followed, they are made as a file.
+    /// The request for the capture of a page. If links are followed, they are made as a file. Headers, logins and the cookies of a host
+    /// are left out of those of other origins than that of the start page or the sitemap.
     pub fn page_request(&self, url: &str) -> CaptureRequest {
         page_request(&self.capture, &self.source, url)
     }
@@ -190,7 +191,26 @@ fn page_request(capture: &CaptureSpec, source: &Source, url: &str) -> CaptureReq
         also.push(FileKind::Links.as_str().to_owned());
         request.also = Some(also);
     }
+    if !has_origin(url, source.address()) {
+        remove_login(&mut request);
+    }
     request
+}
+
+/// Whether a page has the scheme, the host and the port of an address.
+fn has_origin(page: &str, address: &TargetUrl) -> bool {
+    normal_address(page).is_some_and(|page| origin_of(&page) == origin_of(address))
+}
+
+/// Removes what a capture sends to the origin of its page only, and cookies that are for its host only: a page of another origin may be
+/// of somebody else, although it is of the same site.
+fn remove_login(request: &mut CaptureRequest) {
+    (request.headers, request.basic_auth) = (None, None);
+    let mut cookies = request.cookies.take();
+    if let Some(Secret(cookies)) = &mut cookies {
+        cookies.retain(|cookie| cookie.contains_key("domain"));
+    }
+    request.cookies = cookies.filter(|Secret(cookies)| !cookies.is_empty());
 }
 
 fn bad(name: &'static str, seen: &str, allowed: impl Into<String>) -> Fault {

@@ -1,4 +1,7 @@
+use std::collections::BTreeMap;
+
 use super::*;
+use crate::capture::OptionValue;
 
 fn request() -> SiteRequest {
     SiteRequest { url: Some("https://www.Example.com#top".into()), ..SiteRequest::default() }
@@ -129,5 +132,40 @@ fn addresses_are_refused_for_the_first_reason() {
         ("https://example.com/blog/a?file=b.pdf", None),
     ] {
         assert_eq!(spec.refuses(&scope, &normal_address(url).unwrap()), expected, "{url}");
+    }
+}
+
+#[test]
+fn logins_are_only_for_the_origin_of_the_start_page() {
+    let object = |members: &[(&str, &str)]| -> BTreeMap<String, OptionValue> {
+        members.iter().map(|(name, text)| ((*name).to_owned(), OptionValue::Text((*text).to_owned()))).collect()
+    };
+    let capture = CaptureRequest {
+        headers: Some(Secret(object(&[("X-Token", "a")]))),
+        basic_auth: Some(Secret(object(&[("username", "a"), ("password", "b")]))),
+        cookies: Some(Secret(vec![
+            object(&[("name", "of_host"), ("value", "a")]),
+            object(&[("name", "of_domain"), ("value", "a"), ("domain", "example.com")]),
+        ])),
+        full_page: Some(true),
+        ..CaptureRequest::default()
+    };
+    let spec = spec(|request| request.capture = Some(capture));
+    let sent = |url: &str| {
+        let request = spec.page_request(url);
+        assert_eq!(request.full_page, Some(true), "{url}");
+        let cookies = request.cookies.map_or(0, |Secret(cookies)| cookies.len());
+        (request.headers.is_some(), request.basic_auth.is_some(), cookies)
+    };
+    for url in ["https://www.example.com/", "https://www.example.com/a?b#c", "https://www.example.com:443/a"] {
+        assert_eq!(sent(url), (true, true, 2), "{url}");
+    }
+    for url in [
+        "http://www.example.com/",
+        "https://example.com/",
+        "https://users.example.com/",
+        "https://www.example.com:8443/",
+    ] {
+        assert_eq!(sent(url), (false, false, 1), "{url}");
     }
 }
