@@ -17,7 +17,7 @@ pub const NAME_CHARS: usize = 100;
 pub const MAX_PAGES: u32 = 1000;
 /// How many links lead from the start page to a captured page at most.
 pub const MAX_DEPTH: RangeInclusive<u32> = 0..=10;
-/// How often a host is asked for something.
+/// How often a job asks for a page or a document in a minute.
 pub const REQUESTS_PER_MINUTE: RangeInclusive<u32> = 1..=120;
 const DEFAULT_PAGES: u32 = 50;
 const DEFAULT_DEPTH: u32 = 3;
@@ -88,7 +88,7 @@ pub struct SiteSpec {
     pub exclude: Vec<Pattern>,
     /// Whether the robots.txt of each host is followed.
     pub robots: bool,
-    /// How often a host is asked for something.
+    /// How often the site is asked for a page or a document in a minute.
     pub requests_per_minute: u32,
 }
 
@@ -169,7 +169,7 @@ impl SiteSpec {
         page_request(&self.capture, &self.source, url)
     }
 
-    /// The time between two requests to a host.
+    /// The time between two pages or documents.
     pub fn pace(&self) -> Duration {
         Duration::from_secs(60) / self.requests_per_minute.max(1)
     }
