@@ -353,6 +353,14 @@ on_both! {
         assert_eq!((list.sites.len(), list.has_more), (1, false));
     }
 
+    async fn secrets_are_deleted_when_a_job_has_ended(db) {
+        let new = NewSite { secrets: Some(vec![7]), ..new_site(SiteId(db.id()), db.team(9).await, &request()) };
+        let CreateSiteOutcome::Created(site) = db.store.sites().create(new).await.unwrap() else { panic!() };
+        assert_eq!(db.store.vault().list_sealed_sites(None, 9).await.unwrap(), [(site.id, vec![7])]);
+        db.store.sites().cancel(target(&site), NOW, text).await.unwrap().unwrap();
+        assert_eq!(db.store.vault().list_sealed_sites(None, 9).await.unwrap(), []);
+    }
+
     async fn deleted_team_has_no_jobs(db) {
         let team = db.team(9).await;
         let site = created(db, team, &request()).await;
