@@ -24,9 +24,11 @@ const DEFAULT_DEPTH: u32 = 3;
 const DEFAULT_REQUESTS: u32 = 30;
 /// Ends of addresses of files that are no pages.
 const FILE_ENDS: &[&str] = &[
-    "7z", "aac", "apk", "avi", "avif", "bmp", "bz2", "css", "csv", "dmg", "doc", "docx", "eot", "epub", "exe", "flac",
-    "gif", "gz", "ico", "iso", "jpeg", "jpg", "js", "json", "m4a", "mkv", "mov", "mp3", "mp4", "msi", "ogg", "pdf",
-    "png", "ppt", "pptx", "rar", "rss", "svg", "tar", "wav", "webm", "webp", "woff2", "xls", "xlsx", "zip",
+    "7z", "aac", "apk", "atom", "avi", "avif", "bmp", "bz2", "css", "csv", "deb", "dmg", "doc", "docx", "eot", "epub",
+    "exe", "flac", "flv", "gif", "gz", "heic", "ico", "ics", "iso", "jar", "jpeg", "jpg", "js", "json", "m4a", "m4v",
+    "map", "mid", "mjs", "mkv", "mov", "mp3", "mp4", "mpeg", "mpg", "msi", "odp", "ods", "odt", "ogg", "opus", "otf",
+    "pdf", "png", "ppt", "pptx", "psd", "rar", "rpm", "rss", "rtf", "svg", "tar", "tgz", "tif", "tiff", "ttf", "wasm",
+    "wav", "webm", "webp", "wmv", "woff", "woff2", "xls", "xlsx", "xz", "zip",
 ];
 
 /// An unvalidated request to capture a site. Absent members have their defaults.

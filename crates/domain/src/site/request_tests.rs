@@ -128,6 +128,9 @@ fn addresses_are_refused_for_the_first_reason() {
         ("https://example.com/about", Some(SkipReason::Excluded)),
         ("https://example.com/blog/drafts/a", Some(SkipReason::Excluded)),
         ("https://example.com/blog/a.PDF?x", Some(SkipReason::NotHtml)),
+        ("https://example.com/blog/a.tar.xz", Some(SkipReason::NotHtml)),
+        ("https://example.com/blog/a.woff", Some(SkipReason::NotHtml)),
+        ("https://example.com/blog/a.php", None),
         ("https://example.com/blog/v1.2/", None),
         ("https://example.com/blog/a?file=b.pdf", None),
     ] {
