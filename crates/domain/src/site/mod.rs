@@ -33,6 +33,8 @@ pub const KEPT_SITES: u32 = 100;
 pub const KEPT_PAGES: u32 = 20_000;
 /// The most bytes that the addresses of all listed pages of a job have together. Further addresses are left out.
 pub const LISTED_BYTES: usize = 512 << 10;
+/// The most bytes of them that the addresses of pages have together that are not captured, so that there is room for the others.
+pub const SKIPPED_BYTES: usize = LISTED_BYTES / 4;
 /// Grabs of a job that are open at the same time.
 pub const OPEN_GRABS: u32 = 5;
 /// Addresses of a job that are listed, although they are not captured. Further ones are left out.

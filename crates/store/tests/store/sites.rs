@@ -242,6 +242,18 @@ on_both! {
         assert_eq!((listed[0].state, listed[0].error.as_ref()), (PageState::Done, Some(&error)), "{listed:?}");
     }
 
+    async fn addresses_that_are_not_captured_leave_room_for_others(db) {
+        let site = created(db, db.team(9).await, &request()).await;
+        let long = "a".repeat(2000);
+        let mut links: Vec<String> = (0..300).map(|number| format!("https://example.org/{number}/{long}")).collect();
+        links.push("https://example.com/a".to_owned());
+        let links: Vec<&str> = links.iter().map(String::as_str).collect();
+        capture(db, &site, NOW, &links).await;
+        let counts = find(db, &site).await.pages;
+        assert_eq!((counts.captured, counts.waiting), (1, 1), "{counts:?}");
+        assert!((1..300).contains(&counts.skipped), "{counts:?}");
+    }
+
     async fn at_most_five_captures_are_open(db) {
         let site = created(db, db.team(9).await, &request()).await;
         let links = ["a", "b", "c", "d", "e", "f"].map(|name| format!("{START}{name}"));
