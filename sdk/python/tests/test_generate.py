@@ -54,6 +54,7 @@ def document(options: dict[str, Any]) -> dict[str, Any]:
     error = {"properties": {"error": {"properties": {"code": code}}}}
     names = ["Grab", "GrabList", "Batch", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList"]
     names += ["Monitor", "MonitorList", "MonitorRun", "MonitorRunList", "CreateMonitorRequest", "UpdateMonitorRequest"]
+    names += ["MonitorFeed", "Proxy", "ProxyList", "CreateProxyRequest", "UpdateProxyRequest"]
     names += ["Site", "SiteList", "SitePage", "SitePageList", "CreateSiteRequest"]
     schemas = {name: empty for name in [*names, "CreateWebhookRequest", "UpdateWebhookRequest"]}
     schemas |= {"CreateGrabRequest": {"type": "object", "properties": options}, "Error": error}
