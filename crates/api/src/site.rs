@@ -64,10 +64,10 @@ pub struct Site<'a> {
     pub pages: SitePages,
 }
 
-/// Why a job or a page failed.
+/// Why a job or a page failed, or what is to be said of a page that was captured.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SiteError<'a> {
-    /// A code of the errors of this API, or `no_pages`.
+    /// A code of the errors of this API, `no_pages` or `other_site`.
     pub code: Cow<'a, str>,
     /// What happened, for people.
     #[schema(max_length = 200)]
@@ -113,7 +113,8 @@ pub struct SitePage<'a> {
     pub grab_id: Option<Cow<'a, str>>,
     /// URL of its image. Null before it is captured, and after the image was deleted.
     pub image_url: Option<Cow<'a, str>>,
-    /// Why its capture failed. Null otherwise.
+    /// Why its capture failed. If it is `done`: that it has led to another site (`other_site`), or why its links are not followed.
+    /// Null otherwise.
     #[schema(inline)]
     pub error: Option<SiteError<'a>>,
 }

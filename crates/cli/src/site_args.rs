@@ -84,7 +84,7 @@ pub(crate) struct CreateSiteArgs {
     /// Capture pages that robots.txt excludes, too, if the operator of the service allows it
     #[arg(long)]
     pub(crate) ignore_robots: bool,
-    /// How many pages of a host to request in a minute, from 1 to 120 [default: 30]
+    /// How many pages to request in a minute, from 1 to 120 [default: 30]
     #[arg(long, value_name = "N")]
     pub(crate) requests_per_minute: Option<u32>,
     /// Name of the job [default: the host of the site]

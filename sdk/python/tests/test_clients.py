@@ -236,6 +236,15 @@ class ClientTest(unittest.TestCase):
                 ],
             )
 
+    def test_site_is_waited_for(self) -> None:
+        ended = answer(200, {**site("s"), "state": "done", "finished_at": "2026-11-21T09:02:00.000Z"})
+        for call, service in self.scenarios(answer(200, site("s")), ended):
+            self.assertEqual(call("sites.wait", "s", wait_timeout=0.05).state, "done")
+            self.assertEqual([one.path for one in service.received], ["/v1/sites/s", "/v1/sites/s"])
+        for call, _ in self.scenarios(answer(200, site("s"))):
+            with self.assertRaisesRegex(grabd.WaitTimeoutError, "The site job s has not ended after 0.05 s"):
+                call("sites.wait", "s", wait_timeout=0.05)
+
     def test_site_needs_one_address_and_known_options(self) -> None:
         for call, service in self.scenarios(answer(202, site("s"))):
             for arguments in ({}, {"url": URL, "sitemap": URL}, {"sitemap": URL, "capture": {"widht": 800}}):

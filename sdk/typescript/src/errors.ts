@@ -56,10 +56,10 @@ export class RequestTimeoutError extends ConnectionError {
   override name = "RequestTimeoutError";
 }
 
-/** A grab did not end in the time that the caller gave. It goes on, and can be waited for again. */
+/** A grab or a site job did not end in the time that the caller gave. It goes on, and can be waited for again. */
 export class WaitTimeoutError extends GrabdError {
   override name = "WaitTimeoutError";
-  /** Id of the grab. */
+  /** Id of the grab or the site job. */
   readonly grabId: string;
 
   constructor(message: string, grabId: string, cause?: unknown) {

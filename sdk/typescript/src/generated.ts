@@ -1547,9 +1547,9 @@ export interface ProxyList {
   has_more: boolean;
 }
 
-/** Why a job or a page failed. */
+/** Why a job or a page failed, or what is to be said of a page that was captured. */
 export interface SitePageError {
-  /** A code of the errors of this API, or `no_pages`. */
+  /** A code of the errors of this API, `no_pages` or `other_site`. */
   code: string;
   /** What happened, for people. */
   message: string;
@@ -1575,13 +1575,16 @@ export interface SitePage {
   grab_id?: string | null | undefined;
   /** URL of its image. Null before it is captured, and after the image was deleted. */
   image_url?: string | null | undefined;
-  /** Why its capture failed. Null otherwise. */
+  /**
+   * Why its capture failed. If it is `done`: that it has led to another site (`other_site`), or why its links are not
+   * followed. Null otherwise.
+   */
   error?: SitePageError | null | undefined;
 }
 
-/** Why a job or a page failed. */
+/** Why a job or a page failed, or what is to be said of a page that was captured. */
 export interface SiteError {
-  /** A code of the errors of this API, or `no_pages`. */
+  /** A code of the errors of this API, `no_pages` or `other_site`. */
   code: string;
   /** What happened, for people. */
   message: string;

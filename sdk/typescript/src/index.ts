@@ -11,7 +11,7 @@ export type { CallOptions, ClientOptions } from "./http.js";
 export type { ListMonitorsOptions, MonitorHistoryOptions, Monitors } from "./monitors.js";
 export type { BatchCapture } from "./options.js";
 export type { Proxies } from "./proxies.js";
-export type { ListSitePagesOptions, ListSitesOptions, Sites } from "./sites.js";
+export type { ListSitePagesOptions, ListSitesOptions, Sites, WaitForSiteOptions } from "./sites.js";
 export { isCreditsEvent, isGrabEvent, isMonitorEvent, isSiteEvent, verifyWebhook } from "./webhooks.js";
 export type {
   CreditsEvent, GrabEvent, ListDeliveriesOptions, MonitorEvent, OtherEvent, SiteEvent, VerifyOptions, WebhookEvent, WebhookHeaders,

@@ -1,6 +1,11 @@
 import type { CaptureOptions, CreateSiteOptions, Site, SitePage } from "./generated.js";
-import type { CallOptions, Http } from "./http.js";
+import { WaitTimeoutError } from "./errors.js";
+import { type CallOptions, type Http, checkedMs, sleep } from "./http.js";
 import { checkNames } from "./options.js";
+
+const WAIT_TIMEOUT_MS = 30 * 60_000;
+/** Between two reads of a job, which takes minutes. */
+const POLL_MS = 2_000;
 
 /** Fields of a page of jobs. */
 export interface ListSitesOptions extends CallOptions {
@@ -18,6 +23,12 @@ export interface ListSitePagesOptions extends CallOptions {
   starting_after?: number | undefined;
 }
 
+/** Settings of `sites.wait`. */
+export interface WaitForSiteOptions extends CallOptions {
+  /** Time limit of the whole wait in milliseconds. Default: 30 minutes. */
+  waitTimeoutMs?: number | undefined;
+}
+
 /** The jobs that capture many pages of one site. */
 export class Sites {
   readonly #http: Http;
@@ -29,7 +40,7 @@ export class Sites {
 
   /**
    * Captures the pages of a site: those that links lead to from a start page, whose URL is given, or those of a sitemap.
-   * Returns the job at once; `get` says how far it is. `capture` has the capture options. Each capture that is done costs a
+   * Returns the job at once; `wait` waits for its end. `capture` has the capture options. Each capture that is done costs a
    * credit.
    */
   create(
@@ -57,6 +68,33 @@ export class Sites {
   /** One job with its state and the numbers of its pages. */
   get(id: string, options: CallOptions = {}): Promise<Site> {
     return this.#http.json({ method: "GET", path: path(id), repeatable: true, ...options });
+  }
+
+  /**
+   * Waits until a job has ended with its last capture, and returns it. A limit that is used up (429) does not end the wait.
+   *
+   * @throws WaitTimeoutError if it has not ended in time. It goes on, and can be waited for again.
+   */
+  async wait(id: string, options: WaitForSiteOptions = {}): Promise<Site> {
+    const { signal, timeoutMs } = options;
+    const waitMs = checkedMs("waitTimeoutMs", options.waitTimeoutMs ?? WAIT_TIMEOUT_MS);
+    const end = performance.now() + waitMs;
+    const call = { method: "GET", path: path(id), repeatable: true, waits: true, signal, timeoutMs } as const;
+    for (let refusals = 0, refused: unknown; ;) {
+      let delayMs: number | undefined = POLL_MS;
+      try {
+        const site = await this.#http.json<Site>(call);
+        if (site.finished_at) return site;
+        [refused, refusals] = [undefined, 0];
+      } catch (error) {
+        delayMs = this.#http.limitDelayMs(error, refusals);
+        if (delayMs === undefined) throw error;
+        [refused, refusals] = [error, refusals + 1];
+      }
+      const left = end - performance.now();
+      if (left <= 0) throw new WaitTimeoutError(`The site job ${id} has not ended after ${waitMs} ms.`, id, refused);
+      await sleep(Math.min(delayMs, left), signal);
+    }
   }
 
   /** The pages of a job in the order in which they were found. Further ones are fetched while you iterate. */

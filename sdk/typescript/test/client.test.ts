@@ -302,6 +302,17 @@ test("create of a proxy that may have been carried out is not repeated", async (
   });
 });
 
+test("site is waited for until it has ended", async () => {
+  const ended = json(200, { id: "s", state: "done", finished_at: "2026-11-21T09:02:00.000Z" });
+  await FakeService.with([json(200, { id: "s", finished_at: null }), ended], async (client, service) => {
+    assert.equal((await client.sites.wait("s", { waitTimeoutMs: 50 })).state, "done");
+    assert.deepEqual(service.received.map(({ url }) => url), ["/v1/sites/s", "/v1/sites/s"]);
+  });
+  await FakeService.with([json(200, { id: "s", finished_at: null })], async (client) => {
+    await assert.rejects(client.sites.wait("s", { waitTimeoutMs: 50 }), WaitTimeoutError);
+  });
+});
+
 test("misspelled capture option of a site is refused before it is sent", async () => {
   await FakeService.with([json(202, { id: "s" })], async (client, service) => {
     const capture = { width: 800, widht: 800 };

@@ -213,6 +213,10 @@ async fn links_are_followed_within_the_site_and_its_robots_txt() -> Result<()> {
     ] {
         assert_eq!(state_of(&found, &url), expected, "{url} {found:?}");
     }
+    let moved = found.iter().find(|page| page["url"] == json!(www("/moved"))).context("moved")?;
+    let about = moved["error"]["message"].as_str().unwrap_or_default();
+    assert!(moved["error"]["code"] == "other_site" && about.contains("other.example.org"), "{moved}");
+    assert_eq!(found.iter().filter(|page| page["state"] == "done" && !page["error"].is_null()).count(), 1, "{found:?}");
     let counts = json!({ "found": 10, "skipped": 5, "captured": 5, "failed": 0, "waiting": 0 });
     assert_eq!(job["pages"], counts, "{found:?}");
     assert_eq!((&found[0]["number"], &found[0]["found_on"]), (&json!(1), &Value::Null));

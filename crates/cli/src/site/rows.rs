@@ -37,7 +37,7 @@ pub(super) fn page(page: &Value) -> Vec<String> {
     ]
 }
 
-/// Why there is no image of a page, in words. None if nothing says it.
+/// Why there is no image of a page, or what is to be said of it, in words. None if nothing says it.
 pub(super) fn reason(page: &Value) -> Option<String> {
     if let Some(message) = page["error"]["message"].as_str() {
         return Some(message.to_owned());

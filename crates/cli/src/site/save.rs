@@ -114,6 +114,10 @@ fn print_page(connection: &ConnectionArgs, id: &str, saved: &SavedPage) -> Resul
         eprintln!("failed    {url}: {}", failure.message());
     } else if page["state"] == "failed" {
         eprintln!("failed    {url}: {}", rows::reason(page).unwrap_or_default());
+    } else if page["state"] == "done"
+        && let Some(note) = rows::reason(page)
+    {
+        eprintln!("note      {url}: {note}");
     }
     let file = file.as_ref().map(|path| path.display().to_string());
     if connection.json {

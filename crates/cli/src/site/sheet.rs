@@ -45,14 +45,15 @@ fn page(address: &str, pages: &[SavedPage]) -> String {
     html::page(&format!("{count} {pages} of {}", escaped(address)), &body)
 }
 
-/// The image of a page, with its address.
+/// The image of a page, with its address, and what is to be said of it.
 fn figure(saved: &SavedPage) -> String {
     let url = saved.page["url"].as_str().unwrap_or_default();
     let name = saved.file.as_ref().and_then(|file| file.file_name()).unwrap_or_default().to_string_lossy();
     let name = escaped(&name);
+    let note = rows::reason(&saved.page).map(|note| format!(": {}", escaped(&note))).unwrap_or_default();
     format!(
         "<figure><a href=\"{name}\"><img src=\"{name}\" alt=\"Capture of {}\" loading=\"lazy\"></a>\
-         <figcaption>{}</figcaption></figure>\n",
+         <figcaption>{}{note}</figcaption></figure>\n",
         escaped(url),
         link(url)
     )
@@ -78,18 +79,22 @@ mod tests {
             file: file.map(PathBuf::from),
             failure: None,
         };
+        let mut moved = saved("https://a.example/moved", "done", None, Some("shots/a.example_moved.png"));
+        moved.page["error"] = json!({ "code": "other_site", "message": "It led to <b>." });
         let pages = [
+            moved,
             saved("https://a.example/?a=1&b=2", "done", None, Some("shots/a.example_a_1.png")),
             saved("https://a.example/secret", "skipped", Some("robots"), None),
             saved("javascript:alert(1)", "skipped", Some("other_site"), None),
         ];
         let html = page("https://a.example/<b>", &pages);
-        assert!(html.contains("<title>1 page of https://a.example/&lt;b&gt;</title>"), "{html}");
+        assert!(html.contains("<title>2 pages of https://a.example/&lt;b&gt;</title>"), "{html}");
         assert!(
             html.contains("<img src=\"a.example_a_1.png\" alt=\"Capture of https://a.example/?a=1&amp;b=2\""),
             "{html}"
         );
         assert!(html.contains("https://a.example/secret</a>: robots.txt excludes it"), "{html}");
+        assert!(html.contains("/moved</a>: It led to &lt;b&gt;.</figcaption>"), "{html}");
         assert!(!html.contains("href=\"javascript"), "{html}");
     }
 }

@@ -113,10 +113,10 @@ impl PageCounts {
     }
 }
 
-/// Why a job or a page failed.
+/// Why a job or a page failed, or what is to be said of a page that was captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteError {
-    /// A code of the API's errors, or `no_pages`.
+    /// A code of the API's errors, `no_pages` or `other_site`.
     pub code: String,
     /// What happened, for people.
     pub message: String,
@@ -127,6 +127,8 @@ impl SiteError {
     pub const MESSAGE_BYTES: usize = 200;
     /// The code of the error of a job that has found no page that it may capture.
     pub const NO_PAGES: &str = "no_pages";
+    /// The code of the error of a page that was captured, and has led to another site.
+    pub const OTHER_SITE: &str = "other_site";
 
     /// An error, whose message is shortened.
     pub fn new(code: &str, message: &dyn fmt::Display) -> Self {
@@ -180,7 +182,7 @@ pub struct SitePage {
     pub grab: Option<GrabId>,
     /// Its image. `None` before it is captured, and after the image was deleted.
     pub image: Option<ImageKey>,
-    /// Why its capture failed.
+    /// Why its capture failed. If it was captured: that it has led to another site, or why its links are not followed.
     pub error: Option<SiteError>,
 }
 

@@ -3,10 +3,11 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::address::{Scope, normal_address};
+use super::address::{ADDRESS_BYTES, Scope, normal_address, origin_of, path_and_query};
+use super::glob::comparable_path;
 use super::pattern::{MAX_PATTERNS, Pattern};
 use super::skip_reason::SkipReason;
-use crate::capture::{CaptureRequest, CaptureSpec, Class, FileKind};
+use crate::capture::{CaptureRequest, CaptureSpec, Class, FileKind, Secret};
 use crate::faults::{Fault, Field};
 use crate::target::TargetUrl;
 
@@ -16,16 +17,18 @@ pub const NAME_CHARS: usize = 100;
 pub const MAX_PAGES: u32 = 1000;
 /// How many links lead from the start page to a captured page at most.
 pub const MAX_DEPTH: RangeInclusive<u32> = 0..=10;
-/// How often a host is asked for something.
+/// How often a job asks for a page or a document in a minute.
 pub const REQUESTS_PER_MINUTE: RangeInclusive<u32> = 1..=120;
 const DEFAULT_PAGES: u32 = 50;
 const DEFAULT_DEPTH: u32 = 3;
 const DEFAULT_REQUESTS: u32 = 30;
 /// Ends of addresses of files that are no pages.
 const FILE_ENDS: &[&str] = &[
-    "7z", "aac", "apk", "avi", "avif", "bmp", "bz2", "css", "csv", "dmg", "doc", "docx", "eot", "epub", "exe", "flac",
-    "gif", "gz", "ico", "iso", "jpeg", "jpg", "js", "json", "m4a", "mkv", "mov", "mp3", "mp4", "msi", "ogg", "pdf",
-    "png", "ppt", "pptx", "rar", "rss", "svg", "tar", "wav", "webm", "webp", "woff2", "xls", "xlsx", "zip",
+    "7z", "aac", "apk", "atom", "avi", "avif", "bmp", "bz2", "css", "csv", "deb", "dmg", "doc", "docx", "eot", "epub",
+    "exe", "flac", "flv", "gif", "gz", "heic", "ico", "ics", "iso", "jar", "jpeg", "jpg", "js", "json", "m4a", "m4v",
+    "map", "mid", "mjs", "mkv", "mov", "mp3", "mp4", "mpeg", "mpg", "msi", "odp", "ods", "odt", "ogg", "opus", "otf",
+    "pdf", "png", "ppt", "pptx", "psd", "rar", "rpm", "rss", "rtf", "svg", "tar", "tgz", "tif", "tiff", "ttf", "wasm",
+    "wav", "webm", "webp", "wmv", "woff", "woff2", "xls", "xlsx", "xz", "zip",
 ];
 
 /// An unvalidated request to capture a site. Absent members have their defaults.
@@ -87,7 +90,7 @@ pub struct SiteSpec {
     pub exclude: Vec<Pattern>,
     /// Whether the robots.txt of each host is followed.
     pub robots: bool,
-    /// How often a host is asked for something.
+    /// How often the site is asked for a page or a document in a minute.
     pub requests_per_minute: u32,
 }
 
@@ -153,19 +156,22 @@ impl SiteSpec {
         if !scope.contains(url) {
             return Some(SkipReason::OtherSite);
         }
-        let is_included = self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(url));
-        if !is_included || self.exclude.iter().any(|pattern| pattern.matches(url)) {
+        // It is brought to the form once for all patterns: a sitemap may have 50,000 addresses, which are compared with up to 40.
+        let path = comparable_path(path_and_query(url));
+        let is_included = self.include.is_empty() || self.include.iter().any(|pattern| pattern.matches(&path));
+        if !is_included || self.exclude.iter().any(|pattern| pattern.matches(&path)) {
             return Some(SkipReason::Excluded);
         }
         is_file(url).then_some(SkipReason::NotHtml)
     }
 
-    /// The request for the capture of a page. If links are followed, they are made as a file.
+    /// The request for the capture of a page. If links are followed, they are made as a file. Headers, logins and the cookies of a host
+    /// are left out of those of other origins than that of the start page or the sitemap.
     pub fn page_request(&self, url: &str) -> CaptureRequest {
         page_request(&self.capture, &self.source, url)
     }
 
-    /// The time between two requests to a host.
+    /// The time between two pages or documents.
     pub fn pace(&self) -> Duration {
         Duration::from_secs(60) / self.requests_per_minute.max(1)
     }
@@ -187,7 +193,26 @@ fn page_request(capture: &CaptureSpec, source: &Source, url: &str) -> CaptureReq
         also.push(FileKind::Links.as_str().to_owned());
         request.also = Some(also);
     }
+    if !has_origin(url, source.address()) {
+        remove_login(&mut request);
+    }
     request
+}
+
+/// Whether a page has the scheme, the host and the port of an address.
+fn has_origin(page: &str, address: &TargetUrl) -> bool {
+    normal_address(page).is_some_and(|page| origin_of(&page) == origin_of(address))
+}
+
+/// Removes what a capture sends to the origin of its page only, and cookies that are for its host only: a page of another origin may be
+/// of somebody else, although it is of the same site.
+fn remove_login(request: &mut CaptureRequest) {
+    (request.headers, request.basic_auth) = (None, None);
+    let mut cookies = request.cookies.take();
+    if let Some(Secret(cookies)) = &mut cookies {
+        cookies.retain(|cookie| cookie.contains_key("domain"));
+    }
+    request.cookies = cookies.filter(|Secret(cookies)| !cookies.is_empty());
 }
 
 fn bad(name: &'static str, seen: &str, allowed: impl Into<String>) -> Fault {
@@ -216,7 +241,9 @@ fn parse_source(request: &SiteRequest) -> Result<Source, Fault> {
     let address = |name, text: &String, allowed| {
         // The errors of a URL name what is wrong with it.
         TargetUrl::parse(text).map_err(|fault| of_member(fault, name))?;
-        normal_address(text).ok_or_else(|| bad(name, &quoted(text), allowed))
+        // Also one that is shorter without its fragment.
+        let address = normal_address(text).filter(|_| text.len() <= ADDRESS_BYTES);
+        address.ok_or_else(|| bad(name, &quoted(text), allowed))
     };
     match (&request.url, &request.sitemap) {
         (Some(_), Some(sitemap)) => Err(bad("sitemap", &quoted(sitemap), "left out where `url` is used")),

@@ -1,4 +1,7 @@
+use std::collections::BTreeMap;
+
 use super::*;
+use crate::capture::OptionValue;
 
 fn request() -> SiteRequest {
     SiteRequest { url: Some("https://www.Example.com#top".into()), ..SiteRequest::default() }
@@ -28,10 +31,14 @@ fn absent_members_have_their_defaults() {
 #[test]
 fn first_invalid_member_is_named() {
     type Change = fn(&mut SiteRequest);
-    let cases: [(Change, &str); 19] = [
+    let cases: [(Change, &str); 21] = [
         (|r| r.url = None, "`url` must be present, unless `sitemap` is"),
         (|r| r.sitemap = Some("https://example.com/s.xml".into()), "`sitemap` must be left out where `url` is used"),
         (|r| r.url = Some("example.com".into()), "`url` must be an absolute http(s) URL"),
+        (
+            |r| r.url = Some(format!("https://example.com/#{}", "a".repeat(2048))),
+            "`url` must be the absolute http(s) URL of a start page, at most 2048 bytes long",
+        ),
         (
             |r| (r.url, r.sitemap) = (None, Some("ftp://example.com/".into())),
             "`sitemap` must be an absolute http(s) URL",
@@ -47,6 +54,7 @@ fn first_invalid_member_is_named() {
         (|r| r.max_depth = Some(11), "`max_depth` must be an integer from 0 to 10; got 11"),
         (|r| r.requests_per_minute = Some(121), "`requests_per_minute` must be an integer from 1 to 120; got 121"),
         (|r| r.robots = Some(false), "`robots` must be true or left out: the operator"),
+        (|r| r.include = vec![" /blog/*".into()], "`include` must be an array of at most 20 patterns"),
         (|r| r.include = vec!["blog/*".into()], "`include` must be an array of at most 20 patterns"),
         (|r| r.exclude = vec!["/a".into(); 21], "`exclude` must be an array of at most 20 patterns"),
         (|r| r.name = Some(" ".into()), "`name` must be a text of 1 to 100 characters"),
@@ -120,9 +128,47 @@ fn addresses_are_refused_for_the_first_reason() {
         ("https://example.com/about", Some(SkipReason::Excluded)),
         ("https://example.com/blog/drafts/a", Some(SkipReason::Excluded)),
         ("https://example.com/blog/a.PDF?x", Some(SkipReason::NotHtml)),
+        ("https://example.com/blog/a.tar.xz", Some(SkipReason::NotHtml)),
+        ("https://example.com/blog/a.woff", Some(SkipReason::NotHtml)),
+        ("https://example.com/blog/a.php", None),
         ("https://example.com/blog/v1.2/", None),
         ("https://example.com/blog/a?file=b.pdf", None),
     ] {
         assert_eq!(spec.refuses(&scope, &normal_address(url).unwrap()), expected, "{url}");
+    }
+}
+
+#[test]
+fn logins_are_only_for_the_origin_of_the_start_page() {
+    let object = |members: &[(&str, &str)]| -> BTreeMap<String, OptionValue> {
+        members.iter().map(|(name, text)| ((*name).to_owned(), OptionValue::Text((*text).to_owned()))).collect()
+    };
+    let capture = CaptureRequest {
+        headers: Some(Secret(object(&[("X-Token", "a")]))),
+        basic_auth: Some(Secret(object(&[("username", "a"), ("password", "b")]))),
+        cookies: Some(Secret(vec![
+            object(&[("name", "of_host"), ("value", "a")]),
+            object(&[("name", "of_domain"), ("value", "a"), ("domain", "example.com")]),
+        ])),
+        full_page: Some(true),
+        ..CaptureRequest::default()
+    };
+    let spec = spec(|request| request.capture = Some(capture));
+    let sent = |url: &str| {
+        let request = spec.page_request(url);
+        assert_eq!(request.full_page, Some(true), "{url}");
+        let cookies = request.cookies.map_or(0, |Secret(cookies)| cookies.len());
+        (request.headers.is_some(), request.basic_auth.is_some(), cookies)
+    };
+    for url in ["https://www.example.com/", "https://www.example.com/a?b#c", "https://www.example.com:443/a"] {
+        assert_eq!(sent(url), (true, true, 2), "{url}");
+    }
+    for url in [
+        "http://www.example.com/",
+        "https://example.com/",
+        "https://users.example.com/",
+        "https://www.example.com:8443/",
+    ] {
+        assert_eq!(sent(url), (false, false, 1), "{url}");
     }
 }

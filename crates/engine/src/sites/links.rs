@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
+use grabd_domain::faults::Code;
 use grabd_domain::grabs::GrabFile;
 use grabd_domain::ids::SitePageId;
-use grabd_domain::site::{Scope, normal_address};
+use grabd_domain::site::{SiteError, normal_address};
 use grabd_domain::target::TargetUrl;
 use grabd_store::Error;
-use grabd_store::sites::PageLinks;
+use grabd_store::sites::{FoundLinks, PageLinks};
 use serde::Deserialize;
 
 use crate::grabs::Image;
@@ -20,37 +21,41 @@ struct Link {
     url: String,
 }
 
-/// The addresses that a captured page links to, in normal form, each once and in order. None if they are not followed, as those of
-/// a page that has led to another site. A failure to read them is logged.
+/// The addresses that a captured page links to, in normal form, each once and in order. None if they are not followed. If they cannot
+/// be read, the page says so.
 ///
 /// # Errors
 /// Errors of the database as a whole.
-pub(super) async fn find(core: &Core, page: SitePageId) -> Result<Vec<TargetUrl>, Error> {
-    let Some(links) = core.store.sites().links_of(page, core.clock.now()).await? else { return Ok(Vec::new()) };
-    let PageLinks { file: Some(file), final_url, start } = links else { return Ok(Vec::new()) };
-    let end = final_url.as_deref().and_then(normal_address);
-    if end.is_some_and(|end| !Scope::of(&start).contains(&end)) {
-        return Ok(Vec::new());
-    }
+pub(super) async fn find(core: &Core, page: SitePageId) -> Result<FoundLinks, Error> {
+    let Some(links) = core.store.sites().links_of(page, core.clock.now()).await? else { return Ok(Ok(Vec::new())) };
+    let PageLinks { file: Some(file) } = links else { return Ok(Err(unread())) };
     match read(core, &file).await {
-        Ok(found) => Ok(found),
+        Ok(Some(found)) => Ok(Ok(found)),
+        Ok(None) => Ok(Err(unread())),
         Err(error) => {
             tracing::warn!(page.id = %page, %error, "the links of a page were not read");
-            Ok(Vec::new())
+            Ok(Err(unread()))
         }
     }
 }
 
-async fn read(core: &Core, file: &GrabFile) -> Result<Vec<TargetUrl>, crate::Error> {
-    let Some(found) = core.file(&file.key).await.map_err(crate::Error::other)? else { return Ok(Vec::new()) };
+/// What a page says whose links cannot be read.
+fn unread() -> SiteError {
+    let message = "The page was captured, but its links could not be read, so that they are not followed.";
+    SiteError::new(Code::InternalError.as_str(), &message)
+}
+
+/// Reads the file with the links. `None` if it does not exist any more.
+async fn read(core: &Core, file: &GrabFile) -> Result<Option<Vec<TargetUrl>>, crate::Error> {
+    let Some(found) = core.file(&file.key).await.map_err(crate::Error::other)? else { return Ok(None) };
     let copy = match found.content {
-        Image::Placeholder(bytes) => return parse(&bytes),
+        Image::Placeholder(bytes) => return parse(&bytes).map(Some),
         Image::Stored(stored) => stored.local_copy().await.map_err(crate::Error::other)?,
     };
-    let Some(copy) = copy else { return Ok(Vec::new()) };
+    let Some(copy) = copy else { return Ok(None) };
     let work = move || {
         let bytes = Bytes::from(std::fs::read(copy.path()).map_err(crate::Error::other)?);
-        parse(&bytes)
+        parse(&bytes).map(Some)
     };
     core.tasks.spawn_blocking(work).await.map_err(crate::Error::other)?
 }

@@ -1,6 +1,7 @@
 //! The scheduler over a real database: crashes at each step, and two processes. Jobs of test keys need no renderer, and contact no
 //! site. The loop of each core does rounds as well.
 
+use futures::StreamExt;
 use grabd_domain::Timestamp;
 use grabd_domain::address::Policy;
 use grabd_domain::credentials::{Caller, Environment, Principal};
@@ -183,5 +184,22 @@ async fn team_has_at_most_the_configured_number_of_open_jobs() {
     let other = Caller { environment: Environment::Live, ..CALLER };
     let missing = sites::get(&test.core, other, site).await.unwrap_err().into_fault().to_string();
     assert!(missing.contains("No site job with that id"), "{missing}");
+    test.core.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watch_ends_with_the_job_and_when_the_core_drains() {
+    let (store, clock) = (store().await, clock());
+    let test = start(&store, &clock, "").await;
+    let site = create(&test).await;
+    let ended = finished(&[&test], site).await;
+    let states: Vec<Site> = sites::watch(&test.core, CALLER, site).collect().await;
+    assert_eq!(states, [ended]);
+    let open = create(&test).await;
+    test.core.drain();
+    let states: Vec<Site> = sites::watch(&test.core, CALLER, open).collect().await;
+    assert!(matches!(states.as_slice(), [shown] if shown.finished_at.is_none()), "{states:?}");
+    let other = Caller { environment: Environment::Live, ..CALLER };
+    assert_eq!(sites::watch(&test.core, other, open).count().await, 0, "it is of another environment");
     test.core.stop().await;
 }

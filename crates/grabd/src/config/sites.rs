@@ -16,9 +16,15 @@ pub struct Sites {
 }
 
 impl Sites {
+    /// Half of the jobs that are kept of a team in an environment, so that ended ones are kept, too.
+    const MAX_OPEN: u32 = 50;
     const MAX_PAGES: u32 = 1000;
 
     pub(super) fn validate(&self, problems: &mut Problems) {
+        if self.open_per_team > Self::MAX_OPEN {
+            let allowed = format!("an integer from 0 to {}", Self::MAX_OPEN);
+            problems.add("sites.open_per_team", &self.open_per_team.to_string(), &allowed);
+        }
         if !(1..=Self::MAX_PAGES).contains(&self.max_pages) {
             let allowed = format!("an integer from 1 to {}", Self::MAX_PAGES);
             problems.add("sites.max_pages", &self.max_pages.to_string(), &allowed);

@@ -88,6 +88,8 @@ fn invalid_settings_are_reported_with_their_key() {
         ("retention.test_grabs_days", "-1", "test_grabs_days"),
         ("retention.unverified_days", "36501", "retention.unverified_days"),
         ("retention.min_free_percent", "100", "retention.min_free_percent"),
+        ("sites.open_per_team", "51", "sites.open_per_team"),
+        ("sites.max_pages", "0", "sites.max_pages"),
         ("samples.sites", "example.com", "samples.sites"),
         ("samples.sites", "https://user:secret@example.com/", "samples.sites"),
         ("samples.sites", "https://a.example/,https://b.example/,ftp://c.example/", "samples.sites"),

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use grabd_domain::Timestamp;
 use grabd_domain::ids::{SiteId, SitePageId};
 use grabd_domain::site::{
-    LISTED_BYTES, LISTED_SKIPPED, MAX_SITEMAPS, PageState, SITEMAP_LIST_BYTES, Scope, SkipReason,
+    LISTED_BYTES, LISTED_SKIPPED, MAX_SITEMAPS, PageState, SITEMAP_LIST_BYTES, SKIPPED_BYTES, Scope, SkipReason,
 };
 use grabd_domain::target::TargetUrl;
 use sea_orm::ActiveValue::{Set, Unchanged};
@@ -115,6 +115,8 @@ pub(super) async fn add_pages(tx: &Tx, row: &site::Model, found: &[TargetUrl], o
     let mut accepted = known.len() - skipped;
     let mut last = known.iter().map(|(_, number, ..)| *number).max().unwrap_or(0);
     let mut bytes: usize = known.iter().map(|(.., url)| url.len()).sum();
+    let skipped_before = known.iter().filter(|(_, _, state, _)| is_skipped(*state));
+    let mut skipped_bytes: usize = skipped_before.map(|(.., url)| url.len()).sum();
     let mut ids: HashSet<Uuid> = known.into_iter().map(|(id, ..)| id).collect();
     let max_pages = usize::try_from(spec.max_pages).unwrap_or(usize::MAX);
     let max_skipped = usize::try_from(LISTED_SKIPPED).unwrap_or(usize::MAX);
@@ -129,8 +131,11 @@ pub(super) async fn add_pages(tx: &Tx, row: &site::Model, found: &[TargetUrl], o
         }
         let reason = spec.refuses(&scope, url).or((accepted >= max_pages).then_some(SkipReason::MaxPages));
         match reason {
-            Some(_) if skipped >= max_skipped => continue,
-            Some(_) => skipped += 1,
+            Some(_) if skipped >= max_skipped || skipped_bytes + url.as_str().len() > SKIPPED_BYTES => continue,
+            Some(_) => {
+                skipped += 1;
+                skipped_bytes += url.as_str().len();
+            }
             None => accepted += 1,
         }
         ids.insert(id);

@@ -4,7 +4,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::capture::FileKind;
 use grabd_domain::grabs::{Grab, GrabFile, State};
 use grabd_domain::ids::SitePageId;
-use grabd_domain::site::{PageState, SiteError};
+use grabd_domain::site::{PageState, Scope, SiteError, normal_address};
 use grabd_domain::target::TargetUrl;
 use sea_orm::ActiveValue::{Set, Unchanged};
 use sea_orm::sea_query::LockType;
@@ -27,22 +27,21 @@ use crate::entities::{grab, site, site_page};
 pub struct PageLinks {
     /// The file with them. `None` if it was not made.
     pub file: Option<GrabFile>,
-    /// The address to which the page has led.
-    pub final_url: Option<String>,
-    /// The address from which the job starts, whose site has the pages that are captured.
-    pub start: TargetUrl,
 }
+
+/// The addresses that a captured page links to, in normal form, or why they are not known.
+pub type FoundLinks = std::result::Result<Vec<TargetUrl>, SiteError>;
 
 struct FinishPage {
     page: SitePageId,
-    found: Vec<TargetUrl>,
+    found: FoundLinks,
     now: Timestamp,
     text: SiteText,
 }
 
 impl Sites<'_> {
-    /// The links of a page whose capture is done. `None` if they are not followed, or if its capture is not done. A page that cannot
-    /// be processed is set aside.
+    /// The links of a page whose capture is done. `None` if they are not followed, as those of a page that has led to another site,
+    /// or if its capture is not done. A page that cannot be processed is set aside.
     ///
     /// # Errors
     /// Errors of the database as a whole.
@@ -61,20 +60,22 @@ impl Sites<'_> {
             return Ok(None);
         }
         let State::Done { metadata, .. } = grab::read(found, None)?.state else { return Ok(None) };
-        let start = site::read_site_spec(&row)?.source.address().clone();
+        if on_other_site(metadata.final_url.as_deref(), &scope_of(&row)?).is_some() {
+            return Ok(None);
+        }
         let file = metadata.files.into_iter().find(|file| file.kind == FileKind::Links);
-        Ok(Some(PageLinks { file, final_url: metadata.final_url, start }))
+        Ok(Some(PageLinks { file }))
     }
 
-    /// Stores the result of a page whose capture has ended, and the addresses that were found on it. Returns the job if it has ended
-    /// with this. A page that cannot be processed is set aside.
+    /// Stores the result of a page whose capture has ended, and the addresses that were found on it, or why they are not known. Returns
+    /// the job if it has ended with this. A page that cannot be processed is set aside.
     ///
     /// # Errors
     /// Errors of the database as a whole.
     pub async fn finish_page(
         self,
         page: SitePageId,
-        found: Vec<TargetUrl>,
+        found: FoundLinks,
         now: Timestamp,
         text: SiteText,
     ) -> Result<Option<FinishedSite>> {
@@ -86,6 +87,20 @@ impl Sites<'_> {
 /// Whether the links of a page are followed.
 fn follows(site: &site::Model, page: &site_page::Model) -> bool {
     site.max_depth.is_some_and(|depth| page.depth < depth)
+}
+
+fn scope_of(site: &site::Model) -> Result<Scope> {
+    Ok(Scope::of(site::read_site_spec(site)?.source.address()))
+}
+
+/// What is said of a page that has led to another site. `None` if it has not.
+fn on_other_site(final_url: Option<&str>, scope: &Scope) -> Option<SiteError> {
+    let end = final_url.and_then(normal_address).filter(|end| !scope.contains(end))?;
+    let message = format!(
+        "The capture shows a page of another site, to which this one led: {}. Its links are not followed.",
+        end.host()
+    );
+    Some(SiteError::new(SiteError::OTHER_SITE, &message))
 }
 
 impl Transaction for FinishPage {
@@ -108,12 +123,16 @@ impl Transaction for FinishPage {
             .await?;
         let Some((page, id)) = page.and_then(|page| page.grab_id.map(|id| (page, id))) else { return Ok(None) };
         let found = grab::Entity::find_by_id(id).one(tx).await?;
-        let error = match found {
-            None => Some(SiteError::new("not_found", &"The capture was deleted before its result was noted.")),
-            Some(row) if row.status == DONE || row.status == FAILED => error_of(&grab::read(row, None)?),
+        let (state, error) = match found {
+            None => {
+                let message = "The capture was deleted before its result was noted.";
+                (PageState::Failed, Some(SiteError::new("not_found", &message)))
+            }
+            Some(row) if row.status == DONE || row.status == FAILED => {
+                result_of(&grab::read(row, None)?, &scope_of(&site)?, self.found.as_ref().err())
+            }
             Some(_) => return Ok(None),
         };
-        let state = if error.is_some() { PageState::Failed } else { PageState::Done };
         let (code, message) = error.map(|error| (error.code, error.message)).unzip();
         let changed = site_page::ActiveModel {
             id: Unchanged(page.id),
@@ -125,19 +144,48 @@ impl Transaction for FinishPage {
         };
         changed.update(tx).await?;
         let is_open = site::read_state(site.state)?.is_open();
-        if is_open && state == PageState::Done && follows(&site, &page) {
+        if let Ok(found) = &self.found
+            && is_open
+            && state == PageState::Done
+            && follows(&site, &page)
+        {
             let origin = Origin { depth: page.depth.saturating_add(1), found_on: Some(page.number) };
-            add_pages(tx, &site, &self.found, origin).await?;
+            add_pages(tx, &site, found, origin).await?;
         }
         set_due(tx, &site, site.paced_until.max(self.now.as_ms()), site.paced_until).await?;
         settle(tx, &site, self.now, self.text).await
     }
 }
 
-/// Why a capture that has ended has failed.
-fn error_of(grab: &Grab) -> Option<SiteError> {
+/// The state of a page whose capture has ended, with why it has failed, or what is to be said of a page that was captured. `unread`:
+/// why its links are not known.
+fn result_of(grab: &Grab, scope: &Scope, unread: Option<&SiteError>) -> (PageState, Option<SiteError>) {
     match &grab.state {
-        State::Failed { failure, .. } => Some(SiteError::new(failure.reason.code().as_str(), &failure.message)),
-        State::Done { .. } | State::Pending | State::Processing => None,
+        State::Failed { failure, .. } => {
+            (PageState::Failed, Some(SiteError::new(failure.reason.code().as_str(), &failure.message)))
+        }
+        State::Done { metadata, .. } => {
+            let other_site = on_other_site(metadata.final_url.as_deref(), scope);
+            (PageState::Done, other_site.or_else(|| unread.cloned()))
+        }
+        State::Pending | State::Processing => (PageState::Done, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_that_has_led_to_another_site_says_so() {
+        let scope = Scope::of(&normal_address("https://www.example.com/").unwrap());
+        for url in [None, Some("https://example.com/a"), Some("http://shop.example.com/#b"), Some("about:blank")] {
+            assert_eq!(on_other_site(url, &scope), None, "{url:?}");
+        }
+        let error = on_other_site(Some("https://example.org/sign-in?to=a"), &scope).unwrap();
+        assert!(error.code == "other_site" && error.message.contains("led: example.org."), "{error:?}");
+        let long = format!("https://{}.example.org/", ["a".repeat(60), "b".repeat(60), "c".repeat(60)].join("."));
+        let error = on_other_site(Some(&long), &scope).unwrap();
+        assert!(error.message.len() <= SiteError::MESSAGE_BYTES, "{error:?}");
     }
 }

@@ -198,6 +198,8 @@ async fn end(
         updated_at: Set(now.as_ms()),
         finished_at: Set(Some(now.as_ms())),
         next_at: Set(None),
+        // Nothing is captured any more.
+        secrets: Set(None),
         ..Default::default()
     };
     if state.is_open() {

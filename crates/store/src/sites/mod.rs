@@ -20,7 +20,7 @@ mod turn;
 pub use add::ReadSitemap;
 pub use capture::{PageAttempt, PageEnd};
 pub use create::{CreateSiteOutcome, NewSite};
-pub use ended::PageLinks;
+pub use ended::{FoundLinks, PageLinks};
 pub(crate) use erase::erase_sites;
 pub use finish::{FinishedSite, SiteStop, SiteText, StoppedSite};
 pub use queries::{SiteList, SitePageList};

@@ -2,7 +2,7 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::ids::SiteId;
-use grabd_domain::site::{OPEN_GRABS, PageState, Site, SiteState, SkipReason};
+use grabd_domain::site::{LONGEST_OPEN, OPEN_GRABS, PageState, Site, SiteState, SkipReason};
 use sea_orm::sea_query::{Expr, LockBehavior, LockType};
 use sea_orm::{ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect};
 
@@ -102,7 +102,8 @@ impl Transaction for LeaseSite {
             .one(tx)
             .await?;
         let Some(mut row) = row else { return Ok(None) };
-        if site::read_state(row.state)?.is_open() && !has_access(tx, &row, self.now).await? {
+        let is_too_old = self.now >= Timestamp::from_ms(row.created_at) + LONGEST_OPEN;
+        if site::read_state(row.state)?.is_open() && (is_too_old || !has_access(tx, &row, self.now).await?) {
             row = stop(tx, &row, SiteState::Canceled, None, SkipReason::Canceled, self.now).await?;
         }
         let Some(step) = next_step(tx, &row).await? else {

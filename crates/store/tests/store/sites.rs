@@ -8,7 +8,8 @@ use grabd_domain::credentials::{Environment, Principal};
 use grabd_domain::grabs::Class;
 use grabd_domain::ids::{DeliveryId, GrabId, KeyId, SiteId, SitePageId, TeamId};
 use grabd_domain::site::{
-    PageCounts, PageState, Site, SiteError, SitePage, SiteRequest, SiteSpec, SiteState, SkipReason, normal_address,
+    LONGEST_OPEN, PageCounts, PageState, Site, SiteError, SitePage, SiteRequest, SiteSpec, SiteState, SkipReason,
+    normal_address,
 };
 use grabd_domain::target::TargetUrl;
 use grabd_domain::webhooks::Event;
@@ -122,8 +123,8 @@ async fn capture(db: &TestDb, site: &Site, now: Timestamp, links: &[&str]) -> Op
     complete(db).await;
     let id = SitePageId::of(site.id, &page.url);
     assert_eq!(db.store.sites().ended_pages(now, 9).await.unwrap(), [id]);
-    let finished = db.store.sites().finish_page(id, addresses(links), now, text).await.unwrap();
-    assert_eq!(db.store.sites().finish_page(id, addresses(links), now, text).await.unwrap(), None, "a second time");
+    let finished = db.store.sites().finish_page(id, Ok(addresses(links)), now, text).await.unwrap();
+    assert_eq!(db.store.sites().finish_page(id, Ok(addresses(links)), now, text).await.unwrap(), None, "a second time");
     finished
 }
 
@@ -200,7 +201,7 @@ on_both! {
         complete(db).await;
         let page = SitePageId::of(site.id, START);
         let found = addresses(&["https://example.com/a"]);
-        let finished = db.store.sites().finish_page(page, found, over, text).await.unwrap().unwrap();
+        let finished = db.store.sites().finish_page(page, Ok(found), over, text).await.unwrap().unwrap();
         assert_eq!(finished.site.state, SiteState::Canceled);
         assert_eq!(states(db, &site).await, [("/".to_owned(), "done", None)]);
     }
@@ -215,7 +216,7 @@ on_both! {
         assert_eq!(canceled.pages, PageCounts { found: 3, skipped: 1, captured: 1, failed: 0, waiting: 1 });
         db.store.grabs().fail(failing(grab, FailureSource::Cancel, NOW)).await.unwrap().unwrap();
         let page = SitePageId::of(site.id, "https://example.com/a");
-        let finished = db.store.sites().finish_page(page, Vec::new(), NOW, text).await.unwrap().unwrap();
+        let finished = db.store.sites().finish_page(page, Ok(Vec::new()), NOW, text).await.unwrap().unwrap();
         assert_eq!((finished.site.state, finished.site.finished_at), (SiteState::Canceled, Some(NOW)));
         let listed = pages(db, &site).await;
         assert!(listed[1].error.is_some() && listed[1].state == PageState::Failed, "{listed:?}");
@@ -227,6 +228,30 @@ on_both! {
         assert!(!db.store.sites().remove(foreign).await.unwrap());
         assert!(db.store.sites().remove(target(&site)).await.unwrap());
         assert_eq!(db.store.sites().find(target(&site)).await.unwrap(), None);
+    }
+
+    async fn page_whose_links_are_not_known_is_done_and_says_so(db) {
+        let site = created(db, db.team(9).await, &request()).await;
+        begin(db, &site, NOW).await;
+        complete(db).await;
+        let error = SiteError::new("internal_error", &"The links could not be read.");
+        let page = SitePageId::of(site.id, START);
+        let finished = db.store.sites().finish_page(page, Err(error.clone()), NOW, text).await.unwrap().unwrap();
+        assert_eq!((finished.site.state, finished.site.error), (SiteState::Done, None));
+        let listed = pages(db, &site).await;
+        assert_eq!((listed[0].state, listed[0].error.as_ref()), (PageState::Done, Some(&error)), "{listed:?}");
+    }
+
+    async fn addresses_that_are_not_captured_leave_room_for_others(db) {
+        let site = created(db, db.team(9).await, &request()).await;
+        let long = "a".repeat(2000);
+        let mut links: Vec<String> = (0..300).map(|number| format!("https://example.org/{number}/{long}")).collect();
+        links.push("https://example.com/a".to_owned());
+        let links: Vec<&str> = links.iter().map(String::as_str).collect();
+        capture(db, &site, NOW, &links).await;
+        let counts = find(db, &site).await.pages;
+        assert_eq!((counts.captured, counts.waiting), (1, 1), "{counts:?}");
+        assert!((1..300).contains(&counts.skipped), "{counts:?}");
     }
 
     async fn at_most_five_captures_are_open(db) {
@@ -242,7 +267,7 @@ on_both! {
         complete(db).await;
         let ended = db.store.sites().ended_pages(NOW, 9).await.unwrap();
         assert_eq!(ended.len(), 1);
-        db.store.sites().finish_page(ended[0], Vec::new(), NOW, text).await.unwrap();
+        db.store.sites().finish_page(ended[0], Ok(Vec::new()), NOW, text).await.unwrap();
         assert_eq!(next_page(db, &site, NOW).await.number, 7);
     }
 
@@ -340,6 +365,14 @@ on_both! {
         assert_eq!((list.sites.len(), list.has_more), (1, false));
     }
 
+    async fn secrets_are_deleted_when_a_job_has_ended(db) {
+        let new = NewSite { secrets: Some(vec![7]), ..new_site(SiteId(db.id()), db.team(9).await, &request()) };
+        let CreateSiteOutcome::Created(site) = db.store.sites().create(new).await.unwrap() else { panic!() };
+        assert_eq!(db.store.vault().list_sealed_sites(None, 9).await.unwrap(), [(site.id, vec![7])]);
+        db.store.sites().cancel(target(&site), NOW, text).await.unwrap().unwrap();
+        assert_eq!(db.store.vault().list_sealed_sites(None, 9).await.unwrap(), []);
+    }
+
     async fn deleted_team_has_no_jobs(db) {
         let team = db.team(9).await;
         let site = created(db, team, &request()).await;
@@ -348,6 +381,15 @@ on_both! {
         assert!(!db.store.retention().erase_team(team, NOW, 100).await.unwrap());
         assert_eq!(db.store.sites().find(target(&site)).await.unwrap(), None);
         assert_eq!(db.store.sites().due(NOW, 9).await.unwrap(), []);
+    }
+
+    async fn job_that_is_open_for_too_long_is_canceled(db) {
+        let site = created(db, db.team(9).await, &request()).await;
+        let before = NOW + LONGEST_OPEN - Duration::from_millis(1);
+        assert!(matches!(lease(db, &site, before).await, Some(LeasedSite::Turn(_))));
+        let leased = lease(db, &site, before + LEASE).await;
+        assert!(matches!(&leased, Some(LeasedSite::Finished(ended)) if ended.site.state == SiteState::Canceled), "{leased:?}");
+        assert_eq!(states(db, &site).await, [("/".to_owned(), "skipped", Some("canceled"))]);
     }
 
     async fn suspended_team_captures_nothing_more(db) {

@@ -9,7 +9,7 @@ use grabd_domain::Fault;
 use grabd_domain::ids::GrabId;
 use grabd_domain::limits::PAGE_SIZE;
 use grabd_domain::permissions::Permission;
-use grabd_domain::site::SitePage;
+use grabd_domain::site::{PageState, SitePage};
 use grabd_engine::sites::{self, ListRequest};
 use grabd_engine::{Error, grabs, site_json};
 use http::StatusCode;
@@ -39,6 +39,8 @@ struct JobPage {
     /// Whether the reader may cancel and delete the job.
     can_change: bool,
     cards: Vec<Card>,
+    /// Captured pages that led to another site, or whose links were not read.
+    notes: Vec<PageView>,
     /// The pages without a capture.
     others: Vec<PageView>,
     /// Where selected captures are compared and downloaded.
@@ -87,6 +89,12 @@ pub(crate) async fn show(
         here,
         can_change: at.may(Permission::Capture),
         cards: found.iter().map(|grab| Card::of(grab, &at)).collect(),
+        notes: listed
+            .pages
+            .iter()
+            .filter(|page| has_capture(page) && page.state == PageState::Done && page.error.is_some())
+            .map(PageView::of)
+            .collect(),
         others: listed.pages.iter().filter(|page| !has_capture(page)).map(PageView::of).collect(),
         compare: at.path("grabs/compare"),
         download: at.path("grabs/download"),

@@ -47,7 +47,7 @@ pub(super) struct SiteView {
     pub(super) finished: Option<Moment>,
 }
 
-/// A page without a capture.
+/// A page without a capture, or one of which something is to be said.
 pub(super) struct PageView {
     /// The address without its scheme, shortened.
     pub(super) address: String,
@@ -55,7 +55,7 @@ pub(super) struct PageView {
     pub(super) class: &'static str,
     /// The display name of the state.
     pub(super) state: &'static str,
-    /// Why it is not captured.
+    /// Why it is not captured, or why its links were not followed.
     pub(super) reason: Option<String>,
     /// The page or sitemap with its address.
     pub(super) found_on: Option<String>,
@@ -102,7 +102,7 @@ impl PageView {
         let (class, state) = match page.state {
             PageState::Waiting => ("open", "Waiting"),
             PageState::Capturing => ("open", "Capturing"),
-            // Its capture is not kept any more.
+            // Its capture may not be kept any more.
             PageState::Done => ("deleted", "Captured"),
             PageState::Failed => ("failed", "Failed"),
             PageState::Skipped => ("deleted", "Skipped"),
@@ -219,5 +219,8 @@ mod tests {
         let failed = PageView::of(&page(PageState::Failed, None, error));
         assert_eq!(failed.reason.as_deref(), Some("The page did not load."));
         assert_eq!(PageView::of(&page(PageState::Waiting, None, None)).reason, None);
+        let error = Some(SiteError::new(SiteError::OTHER_SITE, &"It led to another site."));
+        let captured = PageView::of(&page(PageState::Done, None, error));
+        assert_eq!((captured.state, captured.reason.as_deref()), ("Captured", Some("It led to another site.")));
     }
 }

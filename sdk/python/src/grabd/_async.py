@@ -331,8 +331,10 @@ class AsyncGrabd:
         end: float,
         id: str,
         wait_timeout: float,
+        pause: float = _core.MIN_POLL,
+        what: str = "grab",
     ) -> _Answer:
-        """Asks until no grab of the answer is open. `id` is one of the grabs."""
+        """Asks until nothing in the answer is open. `id` is the id of one such `what`."""
         refused: GrabdError | None = None
         refusals = 0
         while True:
@@ -349,10 +351,10 @@ class AsyncGrabd:
                 if still_open is None:
                     return answer
                 id, refused, refusals = still_open, None, 0
-                delay = _core.MIN_POLL if time.monotonic() - start < _core.MIN_POLL else 0
+                delay = pause if time.monotonic() - start < pause else 0
             now = time.monotonic()
             if now >= end:
-                raise _core.wait_timeout(id, wait_timeout) from refused
+                raise _core.wait_timeout(id, wait_timeout, what) from refused
             await asyncio.sleep(min(delay, end - now))
 
     async def watch(self, id: str, *, wait_timeout: float = _core.WATCH_TIMEOUT) -> AsyncIterator[Grab]:
@@ -704,7 +706,7 @@ class AsyncSites:
     ) -> Site:
         """Captures the pages of a site: those that links lead to from `url`, or those of `sitemap`.
 
-        Returns the job at once; `get` says how far it is. `capture` has the capture options. Each capture that is done costs a
+        Returns the job at once; `wait` waits for its end. `capture` has the capture options. Each capture that is done costs a
         credit.
         """
         body = _core.site_body(url, sitemap, capture, members)
@@ -727,6 +729,23 @@ class AsyncSites:
     async def get(self, id: str, *, timeout: float | None = None) -> Site:
         """One job with its state and the numbers of its pages."""
         return await self._client._get(Call(method="GET", path=_core.site_path(id), timeout=timeout), Site)
+
+    async def wait(self, id: str, *, wait_timeout: float = _core.WATCH_TIMEOUT, timeout: float | None = None) -> Site:
+        """Waits until a job has ended with its last capture, and returns it.
+
+        A limit that is used up (429) does not end the wait. Raises WaitTimeoutError if the job has not ended in time. It goes on,
+        and can be waited for again.
+        """
+        call = Call(method="GET", path=_core.site_path(id), waits=True, timeout=timeout)
+
+        async def ask(_: float) -> Site:
+            return await self._client._get(call, Site)
+
+        def open_id(site: Site) -> str | None:
+            return id if site.finished_at is None else None
+
+        end = time.monotonic() + _core.checked_time("wait_timeout", wait_timeout)
+        return await self._client._poll(ask, open_id, end, id, wait_timeout, _core.SITE_POLL, "site job")
 
     async def pages(
         self,

@@ -46,6 +46,8 @@ IDS_PER_REQUEST = 100
 """The most grabs that one request waits for."""
 MIN_POLL = 1.0
 """Between two polls of a service, or a proxy, that responds without waiting."""
+SITE_POLL = 2.0
+"""Between two reads of a site job, which takes minutes."""
 STREAM_IDLE = 45.0
 """A stream that is silent for longer is broken: the service sends a comment every 15 s."""
 MAX_EMPTY_STREAMS = 5
@@ -330,8 +332,8 @@ def timed_out(what: object, timeout: float) -> RequestTimeoutError:
     return RequestTimeoutError(f"{what} had no complete response within {timeout:g} s.")
 
 
-def wait_timeout(id: str, timeout: float) -> WaitTimeoutError:
-    return WaitTimeoutError(f"The grab {id} has not ended after {timeout:g} s.", id)
+def wait_timeout(id: str, timeout: float, what: str = "grab") -> WaitTimeoutError:
+    return WaitTimeoutError(f"The {what} {id} has not ended after {timeout:g} s.", id)
 
 
 def no_events(id: str) -> UnexpectedResponseError:

@@ -50,12 +50,12 @@ class RequestTimeoutError(ConnectionFailedError):
 
 
 class WaitTimeoutError(GrabdError):
-    """A grab did not end in the time that the caller gave. It goes on, and can be waited for again."""
+    """A grab or a site job did not end in the time that the caller gave. It goes on, and can be waited for again."""
 
     def __init__(self, message: str, grab_id: str) -> None:
         super().__init__(message)
         self.grab_id = grab_id
-        """Id of the grab."""
+        """Id of the grab or the site job."""
 
 
 class UnexpectedResponseError(GrabdError):

@@ -1846,10 +1846,10 @@ class ProxyList(Model):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SitePageError(Model):
-    """Why a job or a page failed."""
+    """Why a job or a page failed, or what is to be said of a page that was captured."""
 
     code: str
-    """A code of the errors of this API, or `no_pages`."""
+    """A code of the errors of this API, `no_pages` or `other_site`."""
     message: str
     """What happened, for people."""
 
@@ -1876,7 +1876,9 @@ class SitePage(Model):
     image_url: str | None = None
     """URL of its image. Null before it is captured, and after the image was deleted."""
     error: SitePageError | None = None
-    """Why its capture failed. Null otherwise."""
+    """Why its capture failed. If it is `done`: that it has led to another site (`other_site`), or why its links are not
+    followed. Null otherwise.
+    """
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "error": SitePageError,
@@ -1885,10 +1887,10 @@ class SitePage(Model):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SiteError(Model):
-    """Why a job or a page failed."""
+    """Why a job or a page failed, or what is to be said of a page that was captured."""
 
     code: str
-    """A code of the errors of this API, or `no_pages`."""
+    """A code of the errors of this API, `no_pages` or `other_site`."""
     message: str
     """What happened, for people."""
 
