@@ -11,6 +11,7 @@ mod hostile;
 mod hostile_tenants;
 mod lists;
 mod many;
+mod markdown;
 mod measure;
 mod other_tools;
 mod peers;
