@@ -10,6 +10,7 @@ mod report;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use anyhow::Context;
 use contender::Contender;
 use grabd_tests::harness::ALLOWED;
 use grabd_tests::programs;
@@ -22,6 +23,8 @@ use report::{Cell, Row};
 const CONCURRENCY: [usize; 3] = [1, 4, 8];
 /// Rounds per page, contender and concurrency, in turn with the other contenders.
 const ROUNDS: u32 = 3;
+/// The first heading in docs/BENCHMARKS.md after this comparison.
+const REST: &str = "\n## Start and idleness\n";
 
 /// Options of the comparison.
 #[derive(clap::Args)]
@@ -34,7 +37,7 @@ pub(crate) struct Args {
     /// Seconds per page, contender and concurrency for the throughput.
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u64).range(3..=3600))]
     seconds: u64,
-    /// Write docs/BENCHMARKS.md from this run.
+    /// Replace the tables of this comparison in docs/BENCHMARKS.md.
     #[arg(long)]
     write: bool,
 }
@@ -93,13 +96,21 @@ pub(crate) async fn measure(args: Args) -> anyhow::Result<()> {
     text.push_str(&report::tables(&names, &CONCURRENCY, &mut rows));
     println!("{text}");
     if args.write {
-        let (head, cold) = (include_str!("benchmarks.md"), include_str!("../cold.md"));
-        let page = format!("{head}{text}{cold}{}", include_str!("../reading/benchmarks.md"));
-        std::fs::write(programs::root().join("docs/BENCHMARKS.md"), page)?;
+        write_page(&text)?;
     }
     for contender in contenders {
         contender.stop().await?;
     }
+    Ok(())
+}
+
+/// Replaces the part of docs/BENCHMARKS.md that is about this comparison. The sections after it have other figures.
+fn write_page(text: &str) -> anyhow::Result<()> {
+    let file = programs::root().join("docs/BENCHMARKS.md");
+    let former = std::fs::read_to_string(&file)?;
+    let rest = former.find(REST).and_then(|at| former.get(at..));
+    let rest = rest.with_context(|| format!("{} has no section `{}`", file.display(), REST.trim()))?;
+    std::fs::write(&file, format!("{}{text}{rest}", include_str!("benchmarks.md")))?;
     Ok(())
 }
 
