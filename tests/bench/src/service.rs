@@ -200,6 +200,23 @@ impl Service {
         Ok(serde_json::from_str(last)?)
     }
 
+    /// Captures with the live key. Returns the stages of the render, each with the milliseconds since its start.
+    pub(crate) async fn stages(&self, body: &Value) -> anyhow::Result<Vec<(String, f64)>> {
+        let request = self.client.post(format!("{}/grabs?async=true", self.base)).bearer_auth(&self.live_key);
+        let grab: Value = request.json(body).send().await?.error_for_status()?.json().await?;
+        let id = grab["id"].as_str().context("an id")?;
+        let request = self.client.get(format!("{}/grabs/{id}/events", self.base)).bearer_auth(&self.live_key);
+        let events = request.send().await?.error_for_status()?.text().await?;
+        // Each event has all stages so far, and the one of the end has none.
+        let data = events.lines().rev().filter_map(|line| line.strip_prefix("data:"));
+        let mut stages = data.filter_map(|data| {
+            let grab: Value = serde_json::from_str(data).ok()?;
+            let reached = grab["stages"].as_array()?.iter();
+            reached.map(|stage| Some((stage["stage"].as_str()?.to_owned(), stage["ms"].as_f64()?))).collect()
+        });
+        stages.next().context("no stage of a render was reported")
+    }
+
     /// The address of REST, with `/v1`.
     pub(crate) fn base(&self) -> &str {
         &self.base

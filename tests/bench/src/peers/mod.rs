@@ -3,9 +3,11 @@
 mod contender;
 mod load;
 mod machine;
+mod network;
 mod node_tool;
 mod page;
 mod report;
+mod turns;
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -18,6 +20,7 @@ use grabd_tests::site::Site;
 use load::Load;
 use page::PAGES;
 use report::{Cell, Row};
+use turns::in_turn;
 
 /// Concurrent captures in the rounds for the throughput.
 const CONCURRENCY: [usize; 3] = [1, 4, 8];
@@ -40,10 +43,16 @@ pub(crate) struct Args {
     /// Replace the tables of this comparison in docs/BENCHMARKS.md.
     #[arg(long)]
     write: bool,
+    /// Measure a page as on the internet instead: five origins, TLS, HTTP/2, round trips of 40 ms.
+    #[arg(long, conflicts_with_all = ["write", "pages", "seconds"])]
+    network: bool,
 }
 
 /// Runs the comparison and prints it.
 pub(crate) async fn measure(args: Args) -> anyhow::Result<()> {
+    if args.network {
+        return network::measure(args.grabs).await;
+    }
     for name in &args.pages {
         let known = PAGES.map(|page| page.name);
         anyhow::ensure!(known.contains(&name.as_str()), "unknown page `{name}`; known are {}", known.join(", "));
@@ -112,12 +121,6 @@ fn write_page(text: &str) -> anyhow::Result<()> {
     let rest = rest.with_context(|| format!("{} has no section `{}`", file.display(), REST.trim()))?;
     std::fs::write(&file, format!("{}{text}{rest}", include_str!("benchmarks.md")))?;
     Ok(())
-}
-
-/// All indexes, beginning with another one in each turn, so that no contender is always measured after the same one.
-fn in_turn(turn: u32, count: usize) -> impl Iterator<Item = usize> {
-    let first = turn as usize % count.max(1);
-    (first..count).chain(0..first)
 }
 
 fn about_this_run(args: &Args, load_before: &str, rows: &[Row]) -> String {
