@@ -1,10 +1,12 @@
 // Captures pages with one other tool, as often and as many at a time as it is asked to: node speed.mjs TOOL
 //
 // Reads one JSON object a line from standard input,
-//   {"id":1,"url":"http://…","full_page":false,"width":1280,"height":720}
+//   {"id":1,"url":"http://…","full_page":false,"width":1280,"height":720,"file":null}
 // and answers each, in the order in which they end, with a line when it has the image,
 //   {"id":1,"image":{"width":1280,"height":720,"bytes":48213}}
-// and another one when it has closed what it opened for the capture: {"id":1,"end":true} or {"id":1,"error":"…"}.
+// and another one when it has closed what it opened for the capture, and has written the image to `file` if there is one:
+// {"id":1,"end":true} or {"id":1,"error":"…"}.
+import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 
 import { close, contenders } from './tools.mjs';
@@ -23,13 +25,14 @@ const sizeOf = (png) => {
   return { width: view.getUint32(16), height: view.getUint32(20), bytes: png.byteLength };
 };
 
-const answerTask = async ({ id, url, full_page, width, height }) => {
+const answerTask = async ({ id, url, full_page, width, height, file }) => {
   const imaged = (image) => {
     answer({ id, image: sizeOf(image) });
     return image;
   };
   try {
-    await capture({ url, mode: full_page ? 'full_page' : 'viewport', width, height, imaged });
+    const image = await capture({ url, mode: full_page ? 'full_page' : 'viewport', width, height, imaged });
+    if (file) await writeFile(file, image);
     answer({ id, end: true });
   } catch (error) {
     answer({ id, error: String(error?.message ?? error).split('\n')[0] });

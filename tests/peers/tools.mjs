@@ -51,7 +51,7 @@ const byPuppeteer = (waitUntil) => async ({ url, mode, selector, width, height, 
   }
 };
 
-const byPlaywright = async ({ url, mode, selector, width, height, device, dark, imaged = unobserved }) => {
+const byPlaywright = (waitUntil) => async ({ url, mode, selector, width, height, device, dark, imaged = unobserved }) => {
   const browser = await once('playwright', async () => {
     const playwright = await load('playwright-core');
     return playwright.chromium.launch({ executablePath, args, headless: true });
@@ -65,7 +65,7 @@ const byPlaywright = async ({ url, mode, selector, width, height, device, dark, 
   const context = await browser.newContext(options);
   try {
     const page = await context.newPage();
-    await page.goto(url, { waitUntil: 'load', timeout: LIMIT_MS });
+    await page.goto(url, { waitUntil, timeout: LIMIT_MS });
     if (mode === 'element') return imaged(await page.locator(selector).first().screenshot({ timeout: 5_000 }));
     return imaged(await page.screenshot({ fullPage: mode === 'full_page' }));
   } finally {
@@ -128,9 +128,11 @@ const byCaptureWebsite = async ({ url, mode, selector, width, height }) => {
 
 export const contenders = {
   'puppeteer-load': byPuppeteer('load'),
+  'puppeteer-networkidle0': byPuppeteer('networkidle0'),
   'puppeteer-networkidle2': byPuppeteer('networkidle2'),
   'puppeteer-cluster': byCluster,
-  playwright: byPlaywright,
+  playwright: byPlaywright('load'),
+  'playwright-networkidle': byPlaywright('networkidle'),
   browserless: byBrowserless,
   'capture-website': byCaptureWebsite,
 };

@@ -53,12 +53,18 @@ const NOBODY: u32 = 65_534;
 
 impl Baseline {
     pub(crate) async fn start() -> anyhow::Result<Self> {
+        Self::start_with(&[]).await
+    }
+
+    /// Starts the browser with further flags.
+    pub(crate) async fn start_with(flags: &[String]) -> anyhow::Result<Self> {
         let profile = tempfile::tempdir()?;
         let mut command = Command::new("chromium-headless-shell");
         command
             .args(["--headless", "--remote-debugging-port=0", "--no-first-run", "--hide-scrollbars", "--mute-audio"])
             .args(["--disable-background-networking", "--disable-dev-shm-usage"])
             .arg(format!("--user-data-dir={}", profile.path().display()))
+            .args(flags)
             .env("HOME", profile.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -11,7 +11,9 @@ mod hostile;
 mod hostile_tenants;
 mod lists;
 mod many;
+mod markdown;
 mod measure;
+mod monitors;
 mod other_tools;
 mod peers;
 mod pictures;
@@ -120,6 +122,8 @@ enum Command {
     Fleet(fleet::Args),
     /// Creates and completes grabs in the store alone, with many grabs stored and many waiting.
     Many(many::Args),
+    /// Measures what many monitors cost, and which changes of pages monitors find.
+    Monitors(monitors::Args),
     /// Compares the speed of grabd with that of other tools.
     Peers(peers::Args),
     /// Compares the text and the Markdown of public sets of pages with what should be read of them.
@@ -166,6 +170,7 @@ async fn main() -> anyhow::Result<()> {
         Some(Command::Sites(args)) => return sites::measure(args).await,
         Some(Command::Fleet(args)) => return fleet::measure(&args).await,
         Some(Command::Many(args)) => return many::measure(&args).await,
+        Some(Command::Monitors(args)) => return monitors::measure(&args).await,
         Some(Command::Peers(args)) => return peers::measure(args).await,
         Some(Command::Reading(args)) => return reading::measure(&args).await,
         Some(Command::Cold(args)) => return cold::measure(&args).await,

@@ -21,6 +21,58 @@ pub(crate) enum Groups {
     Hidden,
 }
 
+/// The data directory of a service that does not run yet, with a team and its keys.
+pub(crate) struct DataDirectory {
+    dir: tempfile::TempDir,
+    live_key: String,
+    test_key: String,
+}
+
+impl DataDirectory {
+    /// Creates a database with these settings.
+    pub(crate) fn create(settings: &[(&str, &str)]) -> anyhow::Result<Self> {
+        let binary = std::env::current_exe()?.with_file_name("grabd");
+        Self::of(&|| Command::new(&binary), settings)
+    }
+
+    fn of(program: &dyn Fn() -> Command, settings: &[(&str, &str)]) -> anyhow::Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let team = command(program, dir.path(), settings)
+            .args(["admin", "team", "create", "bench", "--credits", "100000000", "--json"])
+            .output()
+            .with_context(|| format!("{:?}; script/bench builds it", program()))?;
+        let team: Value = serde_json::from_slice(&team.stdout).context("the team's keys")?;
+        let key = |name: &str| team[name].as_str().map(str::to_owned).context("a key");
+        Ok(Self { live_key: key("live_key")?, test_key: key("test_key")?, dir })
+    }
+
+    /// The SQLite database.
+    pub(crate) fn database(&self) -> PathBuf {
+        database_in(self.dir.path())
+    }
+}
+
+/// The binary with the benchmark's settings and these.
+fn command(program: &dyn Fn() -> Command, dir: &Path, settings: &[(&str, &str)]) -> Command {
+    let mut command = program();
+    command
+        .env("GRABD_DATA_DIR", dir.join("data"))
+        .env("GRABD_HTTP__LISTEN", "127.0.0.1:0")
+        .env("GRABD_GRPC__LISTEN", "127.0.0.1:0")
+        .env("GRABD_METRICS__LISTEN", "127.0.0.1:0")
+        .env("GRABD_EGRESS__ALLOW_CIDRS", "127.0.0.2/32")
+        .env("GRABD_LIMITS__REQUESTS_PER_MINUTE", "100000000")
+        .env("GRABD_ABUSE__FAILED_SECONDS_PER_MINUTE_UNPAID", "100000000")
+        .env("GRABD_LOG__FILTER", "warn")
+        .envs(settings.iter().copied())
+        .stdin(Stdio::null());
+    command
+}
+
+fn database_in(dir: &Path) -> PathBuf {
+    dir.join("data/grabd.db")
+}
+
 /// The running binary, with a team and its keys.
 pub(crate) struct Service {
     process: Child,
@@ -66,30 +118,20 @@ impl Service {
         Self::start_command(|| Command::new(binary), settings).await
     }
 
+    /// Starts on a database that exists, with the settings with which it was created.
+    pub(crate) fn start_on(data: DataDirectory, settings: &[(&str, &str)]) -> anyhow::Result<Self> {
+        let binary = std::env::current_exe()?.with_file_name("grabd");
+        Self::serve(&|| Command::new(&binary), data, settings)
+    }
+
     async fn start_command(program: impl Fn() -> Command, settings: &[(&str, &str)]) -> anyhow::Result<Self> {
-        let dir = tempfile::tempdir()?;
-        let run = |args: &[&str]| {
-            let mut command = program();
-            command
-                .args(args)
-                .env("GRABD_DATA_DIR", dir.path().join("data"))
-                .env("GRABD_HTTP__LISTEN", "127.0.0.1:0")
-                .env("GRABD_GRPC__LISTEN", "127.0.0.1:0")
-                .env("GRABD_METRICS__LISTEN", "127.0.0.1:0")
-                .env("GRABD_EGRESS__ALLOW_CIDRS", "127.0.0.2/32")
-                .env("GRABD_LIMITS__REQUESTS_PER_MINUTE", "100000000")
-                .env("GRABD_ABUSE__FAILED_SECONDS_PER_MINUTE_UNPAID", "100000000")
-                .env("GRABD_LOG__FILTER", "warn")
-                .envs(settings.iter().copied())
-                .stdin(Stdio::null());
-            command
-        };
-        let team = run(&["admin", "team", "create", "bench", "--credits", "100000000", "--json"])
-            .output()
-            .with_context(|| format!("{:?}; script/bench builds it", program()))?;
-        let team: Value = serde_json::from_slice(&team.stdout).context("the team's keys")?;
+        let data = DataDirectory::of(&program, settings)?;
+        Self::serve(&program, data, settings)
+    }
+
+    fn serve(program: &dyn Fn() -> Command, data: DataDirectory, settings: &[(&str, &str)]) -> anyhow::Result<Self> {
         let started = Instant::now();
-        let mut process = run(&["serve"]).stdout(Stdio::piped()).spawn()?;
+        let mut process = command(program, data.dir.path(), settings).arg("serve").stdout(Stdio::piped()).spawn()?;
         let mut lines = BufReader::new(process.stdout.take().context("stdout")?).lines();
         let mut address_of = |name: &str| {
             let mut lines = lines.by_ref().map_while(Result::ok);
@@ -99,17 +141,9 @@ impl Service {
         };
         let (base, grpc) = (address_of("REST ")?, address_of("gRPC ")?);
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-        let key = |name: &str| team[name].as_str().map(str::to_owned).context("a key");
-        Ok(Self {
-            process,
-            started,
-            client: grabd_tests::client::client().build()?,
-            base,
-            grpc,
-            live_key: key("live_key")?,
-            test_key: key("test_key")?,
-            dir,
-        })
+        let DataDirectory { dir, live_key, test_key } = data;
+        let client = grabd_tests::client::client().build()?;
+        Ok(Self { process, started, client, base, grpc, live_key, test_key, dir })
     }
 
     pub(crate) fn tree(&self) -> ProcessTree {
@@ -166,6 +200,23 @@ impl Service {
         Ok(serde_json::from_str(last)?)
     }
 
+    /// Captures with the live key. Returns the stages of the render, each with the milliseconds since its start.
+    pub(crate) async fn stages(&self, body: &Value) -> anyhow::Result<Vec<(String, f64)>> {
+        let request = self.client.post(format!("{}/grabs?async=true", self.base)).bearer_auth(&self.live_key);
+        let grab: Value = request.json(body).send().await?.error_for_status()?.json().await?;
+        let id = grab["id"].as_str().context("an id")?;
+        let request = self.client.get(format!("{}/grabs/{id}/events", self.base)).bearer_auth(&self.live_key);
+        let events = request.send().await?.error_for_status()?.text().await?;
+        // Each event has all stages so far, and the one of the end has none.
+        let data = events.lines().rev().filter_map(|line| line.strip_prefix("data:"));
+        let mut stages = data.filter_map(|data| {
+            let grab: Value = serde_json::from_str(data).ok()?;
+            let reached = grab["stages"].as_array()?.iter();
+            reached.map(|stage| Some((stage["stage"].as_str()?.to_owned(), stage["ms"].as_f64()?))).collect()
+        });
+        stages.next().context("no stage of a render was reported")
+    }
+
     /// The address of REST, with `/v1`.
     pub(crate) fn base(&self) -> &str {
         &self.base
@@ -187,7 +238,7 @@ impl Service {
 
     /// The service's SQLite database.
     pub(crate) fn database(&self) -> PathBuf {
-        self.data_dir().join("grabd.db")
+        database_in(self.dir.path())
     }
 
     /// Opens the service's database directly.

@@ -1,5 +1,6 @@
 //! What is compared: grabd, the bare browser and other tools, each with browsers of its own.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -51,27 +52,24 @@ impl Contender {
 
     /// Captures a page. Returns when the next capture may begin: the time until the caller had the image, and its size.
     pub(super) async fn capture(&self, url: &str, page: Page) -> anyhow::Result<(Duration, ImageSize)> {
+        let (took, image) = match self {
+            Self::Grabd(service) => by_service(service, url, page.full_page).await?,
+            Self::Bare(bare) => by_baseline(bare, url, page.full_page).await?,
+            Self::Tool(tool) => return tool.capture(url, page.full_page, None).await,
+        };
+        Ok((took, ImageSize::of_png(&image)?))
+    }
+
+    /// Captures the visible part of a page. Returns the time until the caller had the image, and the image. `file` is written
+    /// by tools that are processes of their own, after that time.
+    pub(super) async fn image(&self, url: &str, file: &Path) -> anyhow::Result<(Duration, Vec<u8>)> {
         match self {
-            Self::Grabd(service) => {
-                let (width, height) = VIEWPORT;
-                let body = json!({
-                    "url": url, "full_page": page.full_page, "width": width, "height": height, "format": "png",
-                });
-                let began = Instant::now();
-                let (status, grab) = service.capture(&body).await?;
-                anyhow::ensure!(status == 200, "{status}: {}", grab["error"]["message"]);
-                let image = service.image(grab["image_url"].as_str().context("an image_url")?).await?;
-                Ok((began.elapsed(), ImageSize::of_png(&image)?))
+            Self::Grabd(service) => by_service(service, url, false).await,
+            Self::Bare(bare) => by_baseline(bare, url, false).await,
+            Self::Tool(tool) => {
+                let (took, _) = tool.capture(url, false, Some(file)).await?;
+                Ok((took, std::fs::read(file)?))
             }
-            Self::Bare(bare) => {
-                let prepared = bare.prepare().await?;
-                let began = Instant::now();
-                let image = bare.grab(&prepared, url, page.full_page).await;
-                let took = began.elapsed();
-                bare.dispose(prepared).await?;
-                Ok((took, ImageSize::of_png(&image?)?))
-            }
-            Self::Tool(tool) => tool.capture(url, page.full_page).await,
         }
     }
 
@@ -82,4 +80,23 @@ impl Contender {
             Self::Tool(tool) => tool.stop().await,
         }
     }
+}
+
+async fn by_service(service: &Service, url: &str, full_page: bool) -> anyhow::Result<(Duration, Vec<u8>)> {
+    let (width, height) = VIEWPORT;
+    let body = json!({ "url": url, "full_page": full_page, "width": width, "height": height, "format": "png" });
+    let began = Instant::now();
+    let (status, grab) = service.capture(&body).await?;
+    anyhow::ensure!(status == 200, "{status}: {}", grab["error"]["message"]);
+    let image = service.image(grab["image_url"].as_str().context("an image_url")?).await?;
+    Ok((began.elapsed(), image))
+}
+
+async fn by_baseline(bare: &Baseline, url: &str, full_page: bool) -> anyhow::Result<(Duration, Vec<u8>)> {
+    let prepared = bare.prepare().await?;
+    let began = Instant::now();
+    let image = bare.grab(&prepared, url, full_page).await;
+    let took = began.elapsed();
+    bare.dispose(prepared).await?;
+    Ok((took, image?))
 }

@@ -3,13 +3,16 @@
 mod contender;
 mod load;
 mod machine;
+mod network;
 mod node_tool;
 mod page;
 mod report;
+mod turns;
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use anyhow::Context;
 use contender::Contender;
 use grabd_tests::harness::ALLOWED;
 use grabd_tests::programs;
@@ -17,16 +20,14 @@ use grabd_tests::site::Site;
 use load::Load;
 use page::PAGES;
 use report::{Cell, Row};
+use turns::in_turn;
 
 /// Concurrent captures in the rounds for the throughput.
 const CONCURRENCY: [usize; 3] = [1, 4, 8];
 /// Rounds per page, contender and concurrency, in turn with the other contenders.
 const ROUNDS: u32 = 3;
-
-/// The parts of docs/BENCHMARKS.md that no run of this comparison makes: what is before its tables, and after them.
-const HEAD: &str = include_str!("benchmarks.md");
-const OTHER_PARTS: [&str; 3] =
-    [include_str!("../cold.md"), include_str!("../equal.md"), include_str!("../reading/benchmarks.md")];
+/// The first heading in docs/BENCHMARKS.md after this comparison.
+const REST: &str = "\n## Start and idleness\n";
 
 /// Options of the comparison.
 #[derive(clap::Args)]
@@ -39,13 +40,19 @@ pub(crate) struct Args {
     /// Seconds per page, contender and concurrency for the throughput.
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u64).range(3..=3600))]
     seconds: u64,
-    /// Write docs/BENCHMARKS.md from this run.
+    /// Replace the tables of this comparison in docs/BENCHMARKS.md.
     #[arg(long)]
     write: bool,
+    /// Measure a page as on the internet instead: five origins, TLS, HTTP/2, round trips of 40 ms.
+    #[arg(long, conflicts_with_all = ["write", "pages", "seconds"])]
+    network: bool,
 }
 
 /// Runs the comparison and prints it.
 pub(crate) async fn measure(args: Args) -> anyhow::Result<()> {
+    if args.network {
+        return network::measure(args.grabs).await;
+    }
     for name in &args.pages {
         let known = PAGES.map(|page| page.name);
         anyhow::ensure!(known.contains(&name.as_str()), "unknown page `{name}`; known are {}", known.join(", "));
@@ -98,8 +105,7 @@ pub(crate) async fn measure(args: Args) -> anyhow::Result<()> {
     text.push_str(&report::tables(&names, &CONCURRENCY, &mut rows));
     println!("{text}");
     if args.write {
-        let page = format!("{HEAD}{text}{}", OTHER_PARTS.concat());
-        std::fs::write(programs::root().join("docs/BENCHMARKS.md"), page)?;
+        write_page(&text)?;
     }
     for contender in contenders {
         contender.stop().await?;
@@ -107,10 +113,14 @@ pub(crate) async fn measure(args: Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All indexes, beginning with another one in each turn, so that no contender is always measured after the same one.
-fn in_turn(turn: u32, count: usize) -> impl Iterator<Item = usize> {
-    let first = turn as usize % count.max(1);
-    (first..count).chain(0..first)
+/// Replaces the part of docs/BENCHMARKS.md that is about this comparison. The sections after it have other figures.
+fn write_page(text: &str) -> anyhow::Result<()> {
+    let file = programs::root().join("docs/BENCHMARKS.md");
+    let former = std::fs::read_to_string(&file)?;
+    let rest = former.find(REST).and_then(|at| former.get(at..));
+    let rest = rest.with_context(|| format!("{} has no section `{}`", file.display(), REST.trim()))?;
+    std::fs::write(&file, format!("{}{text}{rest}", include_str!("benchmarks.md")))?;
+    Ok(())
 }
 
 fn about_this_run(args: &Args, load_before: &str, rows: &[Row]) -> String {
@@ -132,18 +142,4 @@ fn about_this_run(args: &Args, load_before: &str, rows: &[Row]) -> String {
     }
     text.push('\n');
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn page_has_the_parts_with_which_it_is_written_again() {
-        let page = std::fs::read_to_string(programs::root().join("docs/BENCHMARKS.md")).unwrap();
-        assert!(page.starts_with(HEAD));
-        for part in OTHER_PARTS {
-            assert!(page.contains(part), "the page has other text than {part}");
-        }
-    }
 }

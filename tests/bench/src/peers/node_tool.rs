@@ -1,6 +1,7 @@
 //! A screenshot tool from npm, in a process of its own with its browsers.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,6 +47,11 @@ struct Answer {
 
 impl NodeTool {
     pub(super) fn start(name: &'static str) -> anyhow::Result<Self> {
+        Self::start_with(name, &[])
+    }
+
+    /// Starts a tool with further variables of the environment.
+    pub(super) fn start_with(name: &'static str, environment: &[(&str, &str)]) -> anyhow::Result<Self> {
         let root = programs::root();
         let installed = root.join("target/peers");
         anyhow::ensure!(installed.join("node_modules").is_dir(), "the tools are missing: run script/bench peers");
@@ -53,6 +59,7 @@ impl NodeTool {
             .arg(root.join("tests/peers/speed.mjs").canonicalize()?)
             .arg(name)
             .current_dir(installed)
+            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -81,13 +88,20 @@ impl NodeTool {
         ProcessTree(self.pid)
     }
 
-    /// Captures a page. Returns after the tool has closed what it opened: the time until it had the image, and its size.
-    pub(super) async fn capture(&self, url: &str, full_page: bool) -> anyhow::Result<(Duration, ImageSize)> {
+    /// Captures a page. Returns after the tool has closed what it opened, and has written the image to the file if there is one:
+    /// the time until it had the image, and its size.
+    pub(super) async fn capture(
+        &self,
+        url: &str,
+        full_page: bool,
+        file: Option<&Path>,
+    ) -> anyhow::Result<(Duration, ImageSize)> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, mut answers) = mpsc::channel(ANSWERS);
         self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id, sender);
         let (width, height) = VIEWPORT;
-        let task = json!({ "id": id, "url": url, "full_page": full_page, "width": width, "height": height });
+        let task =
+            json!({ "id": id, "url": url, "full_page": full_page, "width": width, "height": height, "file": file });
         let captured = async {
             let began = Instant::now();
             self.tasks.lock().await.write_all(format!("{task}\n").as_bytes()).await?;
