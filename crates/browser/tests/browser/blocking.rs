@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use grabd_browser::FilterLists;
 use grabd_domain::capture::CaptureRequest;
-use grabd_domain::grabs::{BlockedRequests, Challenge};
+use grabd_domain::grabs::{BlockedRequests, Challenge, SettledBy};
 
 use crate::rig::{Rig, request};
 use crate::site::{Site, answer, html, svg};
@@ -189,6 +189,26 @@ async fn challenge_and_blank_are_reported() {
     for (path, blank) in [("/blank", true), ("/page", false)] {
         let findings = rig.grab(&site.url(path)).await.metadata.findings;
         assert_eq!((findings.blank, findings.challenge, findings.blocked), (Some(blank), None, None), "{path}");
+    }
+    rig.chromium.shutdown().await;
+}
+
+/// Documents may ask for a process of their own, whose requests the browser would report to another session.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_of_frames_that_ask_for_a_process_are_refused_and_awaited() {
+    const FRAME: &str = "<p>Frame.<img src='/x.svg'><script>fetch('/x.svg').catch(() => {})</script>";
+    const POLICIES: [&str; 3] =
+        ["X-None: 1", "Origin-Agent-Cluster: ?1", "Document-Isolation-Policy: isolate-and-credentialless"];
+    let document = |body: &str, policy: &str| answer("200 OK", &format!("Content-Type: text/html\r\n{policy}"), body);
+    let rig = Rig::with(&[2, 3], |_| {}).await;
+    for (of_page, of_frame) in POLICIES.iter().flat_map(|first| POLICIES.map(|second| (*first, second))) {
+        let other = Site::start(3, [("/frame", document(FRAME, of_frame)), ("/x.svg", svg("red"))]).await;
+        let page = format!("<!doctype html><p>Page.<iframe src='{}'></iframe>", other.url("/frame"));
+        let site = Site::start(2, [("/", document(&page, of_page))]).await;
+        let asked = CaptureRequest { block_urls: Some(vec!["*/x.svg".to_owned()]), ..request(&site.url("/")) };
+        let image = rig.capture(asked).await;
+        let seen = (other.hits("/frame"), other.hits("/x.svg"), image.metadata.settled_by);
+        assert_eq!(seen, (1, 0, Some(SettledBy::Quiet)), "page: {of_page}, frame: {of_frame}");
     }
     rig.chromium.shutdown().await;
 }
