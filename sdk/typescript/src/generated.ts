@@ -1510,6 +1510,14 @@ export interface MonitorRunList {
   has_more: boolean;
 }
 
+/** The addresses of a monitor's feed and badge. Whoever knows them can read both. */
+export interface MonitorFeed {
+  /** The Atom feed with the newest runs. */
+  feed_url: string;
+  /** The badge with the state and the last change, as SVG. */
+  badge_url: string;
+}
+
 /**
  * A server of the team, through which pages can be loaded. Its user name and password are never returned. Further
  * members may appear.
@@ -1660,14 +1668,6 @@ export interface SitePageList {
   data: SitePage[];
   /** Whether there are further ones. */
   has_more: boolean;
-}
-
-/** The addresses of a monitor's feed and badge. Whoever knows them can read both. */
-export interface MonitorFeed {
-  /** The Atom feed with the newest runs. */
-  feed_url: string;
-  /** The badge with the state and the last change, as SVG. */
-  badge_url: string;
 }
 
 /** The names of all capture options. */

@@ -1802,6 +1802,16 @@ class MonitorRunList(Model):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorFeed(Model):
+    """The addresses of a monitor's feed and badge. Whoever knows them can read both."""
+
+    feed_url: str
+    """The Atom feed with the newest runs."""
+    badge_url: str
+    """The badge with the state and the last change, as SVG."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Proxy(Model):
     """A server of the team, through which pages can be loaded. Its user name and password are never returned. Further
     members may appear.
@@ -1985,16 +1995,6 @@ class SitePageList(Model):
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "data": SitePage,
     }
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class MonitorFeed(Model):
-    """The addresses of a monitor's feed and badge. Whoever knows them can read both."""
-
-    feed_url: str
-    """The Atom feed with the newest runs."""
-    badge_url: str
-    """The badge with the state and the last change, as SVG."""
 
 
 CAPTURE_OPTIONS: frozenset[str] = frozenset(
