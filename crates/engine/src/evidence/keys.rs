@@ -6,27 +6,11 @@ use grabd_store::Store;
 use grabd_store::evidence::{EvidenceKey, NewEvidenceKey, RotateKeyOutcome};
 use serde_json::{Value, json};
 
+use super::key_error::KeyError;
 use crate::error::Error;
 use crate::random;
 use crate::service::Core;
-use crate::vault::{DecryptError, Vault};
-
-/// Why there is no key to sign with.
-#[derive(Debug, thiserror::Error)]
-pub enum KeyError {
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] grabd_store::Error),
-    /// The stored key cannot be decrypted.
-    #[error(transparent)]
-    Decrypt(#[from] DecryptError),
-    /// The stored key is damaged.
-    #[error(transparent)]
-    Seed(#[from] InvalidSeed),
-    /// The stored key is not the one of its id.
-    #[error("the stored key of evidence is not the one of its id")]
-    OtherKey,
-}
+use crate::vault::Vault;
 
 /// A replaced key.
 #[derive(Clone, Debug, PartialEq, Eq)]

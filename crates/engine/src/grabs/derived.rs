@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::not_completed::NotCompleted;
-use crate::evidence::keys::KeyError;
+use crate::evidence::KeyError;
 use crate::placeholder;
 
 /// A stored image.

@@ -334,7 +334,7 @@ macro_rules! first_rows {
                 group: Group::Timing,
                 form: FormDetails { words: &["Settled", "Parsed", "Loaded", "Idle"], ..FORM },
                 label: "Wait until",
-                brief: "`auto`: the page has settled; `dom`: it is parsed; `load`: its load event; `idle`: hardly any open requests.",
+                brief: "`auto`: settled; `dom`: parsed; `load`: the load event; `idle`: hardly any open requests.",
                 help: "What is waited for: `auto` until the page has settled, `dom` until it is parsed, `load` until its load \
                        event, `idle` until at most 2 requests have been open for 500 ms.",
                 description: "With `dom` and `load`, the image may lack what the page loads later. Every wait ends with the \

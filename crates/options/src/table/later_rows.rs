@@ -371,7 +371,7 @@ macro_rules! later_rows {
                 group: Group::Network,
                 form: FormDetails { if_empty: "None", tag: "proxy", ..FORM },
                 label: "Proxy",
-                brief: "Id of a proxy of the team to load the page through.",
+                brief: "Id of a proxy of the team.",
                 help: "Id of a proxy of the same team and environment, through which the page is loaded.",
                 description: "Everything that the page requests goes through it. docs/PROXIES.md describes proxies. The capture fails, \
                               without charge, if the proxy does not work. Not in signed links.",

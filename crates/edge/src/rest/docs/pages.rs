@@ -247,7 +247,8 @@ mod tests {
         for page in &pages {
             assert!(!page.title.is_empty() && page.summary.len() > 5, "{}", page.slug);
             let rows = page.html.matches("<tr").count();
-            assert!(rows <= 250, "{} has {rows} rows", page.slug);
+            // The page with all objects is the longest.
+            assert!(rows <= 350, "{} has {rows} rows", page.slug);
             assert!(!page.html.contains("<script") && !page.html.contains("style=\""), "{}", page.slug);
         }
         let found = pages.iter().flat_map(|page| &page.passages).find(|(anchor, ..)| anchor == "listGrabs");
