@@ -321,6 +321,31 @@ async fn team_has_twenty_proxies_in_each_environment() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn stored_password_is_not_sent_to_another_server() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[]).await?;
+    let login = json!({ "name": "One", "url": "http://8.8.8.8:3128", "username": "me", "password": "hidden" });
+    let (_, created) = call(&app, app.test(), Method::POST, "/proxies", Some(login)).await?;
+    let path = format!("/proxies/{}", created["id"].as_str().context("an id")?);
+    let change = async |body: Value| call(&app, app.test(), Method::PATCH, &path, Some(body)).await;
+    for url in ["http://8.8.4.4:3128", "http://8.8.8.8:3129", "socks5://8.8.8.8:3128"] {
+        for more in [json!({}), json!({ "username": "you" }), json!({ "password": "other" })] {
+            let mut body = more.clone();
+            body["url"] = json!(url);
+            let (status, refused) = change(body).await?;
+            let message = refused["error"]["message"].as_str().context("a message")?;
+            assert!(status == 400 && message.contains("not sent to another server"), "{url} {more}: {refused}");
+        }
+    }
+    assert_eq!(change(json!({ "url": "http://8.8.8.8:3128" })).await?.0, 200, "it is the current one");
+    let (status, moved) = change(json!({ "url": "http://8.8.4.4:3128", "username": "me", "password": "new" })).await?;
+    assert_eq!((status, &moved["has_login"]), (200, &json!(true)));
+    let (status, moved) = change(json!({ "url": "http://8.8.8.8:3128", "username": "" })).await?;
+    assert_eq!((status, &moved["has_login"]), (200, &json!(false)));
+    assert_eq!(change(json!({ "url": "http://8.8.4.4:3128" })).await?.0, 200);
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn operator_can_turn_proxies_off() -> Result<()> {
     let app = TestApp::start_without_browser(0, &[]).await?;
     let body = json!({ "name": "Test", "url": "http://8.8.8.8:3128" });

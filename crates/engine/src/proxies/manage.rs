@@ -72,6 +72,7 @@ pub async fn change(core: &Core, caller: Caller, id: ProxyId, request: &ProxyReq
     let current = get(core, caller, id).await?;
     let change = count_refused(core, ProxyChange::parse(request, core.guard.policy()))?;
     if let Some(url) = &change.url {
+        check_login_stays(&current, url, &change)?;
         check_host(core, url).await?;
     }
     if change == ProxyChange::default() {
@@ -122,6 +123,17 @@ fn check_enabled(core: &Core) -> Result<(), Fault> {
             Err(Fault::BadRequest(Field::new("proxies", "", allowed)))
         }
     }
+}
+
+/// Refuses to send a stored login to another server: whoever may change a proxy could read its password there.
+fn check_login_stays(current: &Proxy, url: &ProxyUrl, change: &ProxyChange) -> Result<(), Fault> {
+    let is_removed = change.username.as_deref() == Some("");
+    let is_replaced = change.username.is_some() && change.password.is_some();
+    if *url == current.url || !current.has_login || is_removed || is_replaced {
+        return Ok(());
+    }
+    let allowed = "the current one, unless user name and password are given again or removed: stored ones are not sent to another server";
+    Err(Fault::BadRequest(Field::new("url", &url.to_string(), allowed)))
 }
 
 /// Looks the host up, and refuses private addresses. When the lookup fails, the proxy is accepted: it is checked again

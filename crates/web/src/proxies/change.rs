@@ -75,7 +75,8 @@ fn form(
         layout: web.proxy_layout(at),
         form_token: at.form_token(),
         title: "Edit proxy",
-        about: "If it has a user name and a password, these stay, and are sent to the new URL.",
+        about: "The URL of a proxy with a password cannot be changed, because the password would be sent to another server. Remove \
+                the password first, and set it again afterwards.",
         action: at.proxy_path(proxy, "change"),
         back: at.path(PAGE),
         required: vec![fields::name_field(name, errors), fields::url_field(url, errors)],

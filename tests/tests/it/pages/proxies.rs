@@ -51,14 +51,18 @@ async fn proxy_is_created_changed_and_deleted_without_showing_its_password() -> 
     assert!(refused.body.contains("a proxy of the same team and environment"), "{}", refused.body);
 
     let change = format!("{list}/{id}/change");
-    let changed = send(&mut ada, &change, &[("name", "Vienna"), ("url", "socks5://8.8.8.8:1080")]).await?;
+    let moved = [("name", "Vienna"), ("url", "socks5://8.8.8.8:1080")];
+    let refused = send(&mut ada, &change, &moved).await?;
+    assert!(refused.status == 422 && refused.body.contains("not sent to another server"), "{}", refused.body);
+    let changed = send(&mut ada, &change, &[("name", "Vienna"), ("url", "http://8.8.8.8:3128")]).await?;
     assert_eq!((changed.status, changed.location()), (303, &*format!("{list}?changed")));
-    let refused = send(&mut ada, &change, &[("name", "Vienna"), ("url", "http://127.0.0.1:3128")]).await?;
-    assert!(refused.status == 422 && refused.body.contains("public address"), "{}", refused.body);
     let login = format!("{list}/{id}/login");
     let form = ada.get(&login).await?.body;
     assert!(!form.contains("hidden-name") && !form.contains("hidden-word"), "{form}");
     assert_eq!(send(&mut ada, &login, &[("username", ""), ("password", "")]).await?.status, 303);
+    assert_eq!(send(&mut ada, &change, &moved).await?.status, 303);
+    let refused = send(&mut ada, &change, &[("name", "Vienna"), ("url", "http://127.0.0.1:3128")]).await?;
+    assert!(refused.status == 422 && refused.body.contains("public address"), "{}", refused.body);
     let page = ada.get(&list).await?;
     for words in ["Vienna", "socks5://8.8.8.8:1080", "Without a password"] {
         assert!(page.body.contains(words), "{words}: {}", page.body);
