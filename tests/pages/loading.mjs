@@ -9,7 +9,8 @@ const REQUESTS = 6;
 const BYTES = 115_000;
 // The same of pages of the API reference, whose tables have all members of a request.
 const REFERENCE_BYTES = 170_000;
-// The same of the capture form, which has a field for each option, and of the changelog.
+// The same of the capture form, which has a field for each option, of the changelog, and of the forms of monitors, which have
+// the names of all time zones.
 const LONG_BYTES = 130_000;
 const PHONE = { width: 412, height: 823 };
 const scores = process.env.GRABD_TEST_PERFORMANCE;
@@ -95,5 +96,5 @@ function pathOf(page) {
 
 function limitOf(path) {
   if (path.startsWith("/docs/api")) return REFERENCE_BYTES;
-  return path.endsWith("/capture") || path === "/docs/changelog" ? LONG_BYTES : BYTES;
+  return /\/capture$|^\/docs\/changelog$|\/monitors\/(new|[^/]+\/change)$/.test(path) ? LONG_BYTES : BYTES;
 }

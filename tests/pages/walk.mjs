@@ -85,10 +85,10 @@ await audit("docs-retries", 200);
 for (const name of ["options", "webhooks", "picture", "automation", "changelog", "configuration"]) {
   await page.goto(`${origin}/docs/${name}`);
   await audit(`docs-${name}`, 200);
-  // The changelog grows with every change, and the options with every option.
+  // The changelog grows with every change, and the options with every option. The page of recipes has one for each.
   if (["changelog", "options"].includes(name)) continue;
   const height = await page.evaluate(() => document.documentElement.scrollHeight);
-  assert.ok(height <= 8000, `/docs/${name} is ${height} px tall`);
+  assert.ok(height <= 9000, `/docs/${name} is ${height} px tall`);
 }
 // The API reference is a part of the documentation.
 await page.goto(`${origin}/docs/api`);

@@ -81,7 +81,7 @@ async fn each_example_of_one_capture_has_one_link_on_its_page_alone() -> Result<
     let mut visitor = Visitor::new(&app);
     // The quickstart has one example in five languages. On the page of captures, the batch cannot be tried, and on that of
     // files the upload, whose URL is secret.
-    for (page, examples) in [("quickstart", 1), ("captures", 6), ("picture", 5), ("files", 4), ("webhooks", 0)] {
+    for (page, examples) in [("quickstart", 1), ("captures", 6), ("picture", 5), ("files", 5), ("webhooks", 0)] {
         let body = visitor.get(&format!("/docs/{page}")).await?.body;
         assert_eq!(body.matches(">Open in the capture form <").count(), examples, "{page}");
         ensure!(!body.contains(">Run it <"), "visitors cannot run {page}: {body}");
