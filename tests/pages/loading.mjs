@@ -10,7 +10,7 @@ const BYTES = 115_000;
 // The same of pages of the API reference, whose tables have all members of a request.
 const REFERENCE_BYTES = 170_000;
 // The same of the capture form, which has a field for each option, of the changelog, and of the forms of monitors, which have
-// the names of all time zones.
+// fields for all that is compared and explain them.
 const LONG_BYTES = 130_000;
 const PHONE = { width: 412, height: 823 };
 const scores = process.env.GRABD_TEST_PERFORMANCE;
