@@ -30,6 +30,7 @@ pub(super) async fn until_finished(api: &Api, is_quiet: bool, site: Value) -> Re
             progress.bar.finish_and_clear();
             return Ok(site);
         }
+        // The API has no request that waits for a job, and no stream of its events: the state is asked for, ever less often.
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
         site = api.call(Method::GET, &path).send().await?.body;

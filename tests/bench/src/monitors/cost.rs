@@ -14,14 +14,15 @@ use crate::markdown::table;
 use crate::measure::Sample;
 use crate::service::{DataDirectory, Service};
 
-/// Time for the start of the service and its browsers, which is not measured.
+/// Time for the start of the service and its browsers, which is not measured. Nothing says when a browser has become idle.
 const SETTLE: Duration = Duration::from_secs(30);
+/// How long processor time is measured.
 const MINUTE: Duration = Duration::from_secs(60);
 /// How long after the last due time runs are waited for.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
 /// How often the ended runs are counted.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// Time for runs that should not be there.
+/// Time for runs that should not be there: no event says that something does not happen.
 const AFTERWARDS: Duration = Duration::from_secs(5);
 
 /// What must not happen, and queries for how often it did. Due monitors have the name `due`.
