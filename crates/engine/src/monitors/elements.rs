@@ -9,9 +9,18 @@ const MOVE_TOLERANCE: i64 = 4;
 
 /// The named elements that were added or removed, whose name, state or target changed, and that moved, in this order. The files
 /// are those of the kind `elements`, of images with this many hundredths of pixels per CSS pixel. `None` if one of them is no such
-/// file.
-pub(super) fn changes(before: &str, after: &str, scale_hundredths: u16) -> Option<Vec<ElementChange>> {
-    let (older, newer) = (named(before)?, named(after)?);
+/// file, or if it was stopped.
+pub(super) fn changes(
+    before: &str,
+    after: &str,
+    scale_hundredths: u16,
+    is_stopped: &dyn Fn() -> bool,
+) -> Option<Vec<ElementChange>> {
+    let read = |file: &str| if is_stopped() { None } else { named(file) };
+    let (older, newer) = (read(before)?, read(after)?);
+    if is_stopped() {
+        return None;
+    }
     let Matches { pairs, went, came } = Matches::of(&older, &newer);
     let pairs: Vec<(&Element, &Element)> =
         pairs.iter().filter_map(|(old, new)| older.get(*old).zip(newer.get(*new))).collect();
@@ -97,9 +106,11 @@ mod tests {
             ElementChange::changed("checkbox", "News", "checked=false", "checked=true"),
             ElementChange::moved("link", "Far", "10,500 80x30", "10,505 80x30"),
         ];
-        assert_eq!(changes(&before, &after, 100).unwrap(), expected);
-        assert_eq!(changes(&before, &before, 100), Some(Vec::new()));
-        let of_two_pixels = changes(&before, &after, 200).unwrap();
+        let of = |after: &str, scale_hundredths| changes(&before, after, scale_hundredths, &|| false);
+        assert_eq!(of(&after, 100).unwrap(), expected);
+        assert_eq!(of(&before, 100), Some(Vec::new()));
+        assert_eq!(changes(&before, &after, 100, &|| true), None, "stopped");
+        let of_two_pixels = of(&after, 200).unwrap();
         assert!(of_two_pixels.iter().all(|change| change.kind != ElementChangeKind::Moved), "{of_two_pixels:?}");
     }
 
@@ -107,8 +118,9 @@ mod tests {
     fn summary_is_bounded_and_files_of_another_kind_are_not_compared() {
         let items = (0..50).map(|at| element("link", &format!("Item {at}"), &format!("#i{at}"), at));
         let many = file(&items.collect::<Vec<_>>());
-        assert_eq!(changes(&file(&[]), &many, 100).unwrap().len(), MAX_ELEMENT_CHANGES);
-        assert_eq!(changes("[]", &many, 100), None);
-        assert_eq!(changes(&many, "not JSON", 100), None);
+        let of = |before: &str, after: &str| changes(before, after, 100, &|| false);
+        assert_eq!(of(&file(&[]), &many).unwrap().len(), MAX_ELEMENT_CHANGES);
+        assert_eq!(of("[]", &many), None);
+        assert_eq!(of(&many, "not JSON"), None);
     }
 }

@@ -58,8 +58,8 @@ pub(super) async fn compare(core: &Core, run: RunId) -> Result<FileResults, Erro
     };
     let elements = match elements {
         Some(ElementFiles { files, scale_hundredths }) => {
-            let changes = move |before: &str, after: &str, _: &dyn Fn() -> bool| {
-                elements::changes(before, after, scale_hundredths)
+            let changes = move |before: &str, after: &str, is_stopped: &dyn Fn() -> bool| {
+                elements::changes(before, after, scale_hundredths, is_stopped)
             };
             Some(compare_within(core, run, files, changes).await)
         }
