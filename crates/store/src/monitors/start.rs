@@ -9,10 +9,13 @@ use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QuerySele
 use uuid::Uuid;
 
 use super::access::has_access;
+use super::held::Held;
+use super::keep::delete_old_runs;
 use super::monitor_ref::read;
 use super::queries::RUNS;
 use crate::Result;
 use crate::areas::Monitors;
+use crate::codes::read_count;
 use crate::database::{Transaction, Tx};
 use crate::entities::{idem, monitor, monitor_run};
 
@@ -145,7 +148,7 @@ impl Transaction for LeaseRun {
                 attach(tx, &monitor, &run, grab, self.now).await?;
                 return Ok(None);
             }
-            miss(tx, &run, self.now).await?;
+            miss(tx, &monitor, &run, self.now).await?;
             return Ok(Some(Leased::Missed(self.run)));
         }
         monitor_run::Entity::update_many()
@@ -167,7 +170,7 @@ async fn created_grab(tx: &Tx, monitor: &monitor::Model, run: &monitor_run::Mode
 }
 
 /// Ends a run whose monitor may make no captures any more.
-async fn miss(tx: &Tx, run: &monitor_run::Model, now: Timestamp) -> Result<()> {
+async fn miss(tx: &Tx, monitor: &monitor::Model, run: &monitor_run::Model, now: Timestamp) -> Result<()> {
     let message = "The monitor was paused, or had no access, before the capture was created.";
     let RunError { code, message } = RunError::new(MISSED, &message);
     let ended = monitor_run::ActiveModel {
@@ -180,7 +183,7 @@ async fn miss(tx: &Tx, run: &monitor_run::Model, now: Timestamp) -> Result<()> {
         ..Default::default()
     };
     ended.update(tx).await?;
-    Ok(())
+    delete_old_runs(tx, monitor.id, read_count(monitor.keep)?, Held::of(monitor)).await
 }
 
 impl Transaction for AttachGrab {

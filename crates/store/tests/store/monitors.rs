@@ -485,16 +485,19 @@ on_both! {
 
     async fn run_of_a_monitor_that_was_paused_before_its_capture_was_created_is_missed(db) {
         let team = db.team(9).await;
-        let monitor = created(db, team, |_| ()).await;
-        let interrupted = start(db, &monitor, NOW).await.run;
+        let monitor = created(db, team, |spec| spec.keep = 1).await;
+        run(db, &monitor, NOW, End::Done(0)).await;
+        let later = NOW + HOUR;
+        let interrupted = start(db, &monitor, later).await.run;
         let change = MonitorChange { is_paused: Some(true), ..MonitorChange::default() };
-        let update = MonitorUpdate { target: target(&monitor), change, secrets: None, kept_limit: 5000, now: NOW };
+        let update = MonitorUpdate { target: target(&monitor), change, secrets: None, kept_limit: 5000, now: later };
         db.store.monitors().change(update).await.unwrap();
-        let over = NOW + LEASE;
+        let over = later + LEASE;
         let leased = db.store.monitors().lease_run(interrupted, over, over + LEASE).await.unwrap();
         assert_eq!(leased, Some(Leased::Missed(interrupted)));
+        assert_eq!(outcomes(db, &monitor).await, ["missed"], "the run before is not kept any more");
         let missed = &runs(db, &monitor).await[0];
-        assert_eq!((missed.outcome, missed.finished_at, missed.grab), (RunOutcome::Missed, Some(over), None));
+        assert_eq!((missed.finished_at, missed.grab), (Some(over), None));
         assert_eq!(missed.error.as_ref().unwrap().code, "missed");
         assert_eq!(db.store.monitors().unstarted_runs(over + LEASE, 9).await.unwrap(), []);
 
