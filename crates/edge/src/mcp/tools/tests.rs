@@ -49,10 +49,12 @@ fn list_of_tools_is_short() {
 }
 
 #[test]
-fn schema_of_the_monitor_tool_is_short() {
+fn schema_of_the_monitor_tool_is_short_and_requires_what_it_needs() {
     let tools = Tools::read();
-    let bytes = serde_json::to_string(tools.get("monitor").unwrap()).unwrap().len();
+    let tool = tools.get("monitor").unwrap();
+    let bytes = serde_json::to_string(tool).unwrap().len();
     assert!(bytes <= 450, "{bytes} bytes");
+    assert_eq!(tool.input_schema.get("required"), Some(&json!(["do"])));
 }
 
 #[test]
