@@ -19,8 +19,8 @@ on_both! {
         let team = db.team(9).await;
         let all = endpoint(db, team, &["monitor.changed"]).await;
         let minute = u16::try_from(NOW.as_ms() / 60_000 % 1440).unwrap();
-        // From a minute before now on, for three hours.
-        let quiet = Quiet::new((minute + 1439) % 1440, (minute + 179) % 1440, "UTC").unwrap();
+        // From a minute before now on, for four hours.
+        let quiet = Quiet::new((minute + 1439) % 1440, (minute + 239) % 1440, "UTC").unwrap();
         let end = quiet.end_after(NOW).unwrap();
         let monitor = created(db, team, |spec| {
             spec.quiet = Some(quiet);
@@ -32,8 +32,10 @@ on_both! {
         run(db, &monitor, NOW + HOUR, End::Done(5000)).await;
         let last = run(db, &monitor, NOW + HOUR * 2, End::Done(6000)).await;
         assert_eq!((last.run.is_alerted, events(&last)), (true, vec![]));
-        // Also the run of an alert that waits is kept.
-        assert_eq!(runs(db, &monitor).await.first().map(|run| run.id), Some(last.run.id));
+        // A newer run does not replace that of an alert that waits.
+        let same = run(db, &monitor, NOW + HOUR * 3, End::Done(0)).await;
+        let kept = async || runs(db, &monitor).await.into_iter().map(|run| run.id).collect::<Vec<_>>();
+        assert_eq!(kept().await, [same.run.id, last.run.id]);
         let deliveries = async || {
             db.store.webhooks().list_deliveries(all.endpoint, None, 9, NOW).await.unwrap().unwrap().deliveries.len()
         };
@@ -46,8 +48,9 @@ on_both! {
         assert_eq!(sent.len(), 1);
         assert_eq!((events(&sent[0]), sent[0].run.id), (vec!["monitor.changed"], last.run.id));
         assert_eq!((deliveries().await, db.store.monitors().held_alerts(end, 9).await.unwrap()), (1, vec![]));
+        assert_eq!(kept().await, [same.run.id]);
         // Outside of the quiet hours, alerts are sent at once.
-        let loud = run(db, &monitor, NOW + HOUR * 3, End::Done(5000)).await;
+        let loud = run(db, &monitor, NOW + HOUR * 4, End::Done(5000)).await;
         assert_eq!((events(&loud), deliveries().await), (vec!["monitor.changed"], 2));
     }
 
