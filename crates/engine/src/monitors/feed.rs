@@ -1,5 +1,6 @@
 //! The feed and the badge of a monitor: for whoever knows their addresses.
 
+use grabd_domain::Timestamp;
 use grabd_domain::credentials::Caller;
 use grabd_domain::ids::MonitorId;
 use grabd_domain::monitor::{Monitor, Run};
@@ -30,6 +31,8 @@ pub struct Feed {
     pub monitor: Monitor,
     /// The newest runs, newest first.
     pub runs: Vec<Run>,
+    /// When the newest run with a change was due. It may be older than `runs`.
+    pub last_change: Option<Timestamp>,
 }
 
 /// Gives the feed and the badge of a monitor addresses, which replace the former ones. They cannot be read again, since only a hash
@@ -73,5 +76,6 @@ pub async fn find_feed(core: &Core, secret: &str) -> Result<Option<Feed>, Error>
     let Some(monitor) = found else { return Ok(None) };
     let page = core.store.monitors().list_runs(monitor.id, None, RUNS).await?;
     let runs = page.map(|page| page.runs).unwrap_or_default();
-    Ok(Some(Feed { monitor, runs }))
+    let last_change = core.store.monitors().last_change(monitor.id).await?;
+    Ok(Some(Feed { monitor, runs, last_change }))
 }

@@ -1,9 +1,10 @@
 //! Public addresses of feeds: only hashes of their secret parts are stored.
 
 use grabd_domain::Timestamp;
-use grabd_domain::monitor::Monitor;
+use grabd_domain::ids::MonitorId;
+use grabd_domain::monitor::{Monitor, RunOutcome};
 use sea_orm::ActiveValue::{Set, Unchanged};
-use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter};
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::access::has_access;
 use super::monitor_ref::{MonitorRef, read};
@@ -11,7 +12,7 @@ use crate::Result;
 use crate::areas::Monitors;
 use crate::audit::AuditEvent;
 use crate::database::{Transaction, Tx};
-use crate::entities::monitor;
+use crate::entities::{monitor, monitor_run};
 
 struct SetFeed {
     target: MonitorRef,
@@ -43,6 +44,24 @@ impl Monitors<'_> {
             return Ok(None);
         }
         Ok(Some(read(db, &row).await?))
+    }
+
+    /// The due time of the newest run with a change, among those that are kept. `None` if there is none.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn last_change(self, monitor: MonitorId) -> Result<Option<Timestamp>> {
+        let newest: Option<i64> = monitor_run::Entity::find()
+            .select_only()
+            .column(monitor_run::Column::DueAt)
+            .filter(monitor_run::Column::MonitorId.eq(monitor.0))
+            .filter(monitor_run::Column::Outcome.eq(monitor_run::outcome(RunOutcome::Changed)))
+            .order_by_desc(monitor_run::Column::DueAt)
+            .limit(1)
+            .into_tuple()
+            .one(self.store.database.reader())
+            .await?;
+        Ok(newest.map(Timestamp::from_ms))
     }
 }
 

@@ -29,6 +29,7 @@ on_both! {
         .await;
         assert_eq!(find(db, &monitor).await.spec.quiet, monitor.spec.quiet);
         run(db, &monitor, NOW, End::Done(0)).await;
+        assert_eq!(db.store.monitors().last_change(monitor.id).await.unwrap(), None);
         run(db, &monitor, NOW + HOUR, End::Done(5000)).await;
         let last = run(db, &monitor, NOW + HOUR * 2, End::Done(6000)).await;
         assert_eq!((last.run.is_alerted, events(&last)), (true, vec![]));
@@ -36,6 +37,7 @@ on_both! {
         let same = run(db, &monitor, NOW + HOUR * 3, End::Done(0)).await;
         let kept = async || runs(db, &monitor).await.into_iter().map(|run| run.id).collect::<Vec<_>>();
         assert_eq!(kept().await, [same.run.id, last.run.id]);
+        assert_eq!(db.store.monitors().last_change(monitor.id).await.unwrap(), Some(last.run.due_at));
         let deliveries = async || {
             db.store.webhooks().list_deliveries(all.endpoint, None, 9, NOW).await.unwrap().unwrap().deliveries.len()
         };
