@@ -1,5 +1,6 @@
 //! `grab monitor`: watches pages by a schedule.
 
+use grabd_options::Rectangle;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
@@ -116,10 +117,9 @@ fn quiet(args: &CreateMonitorArgs) -> Option<Value> {
 
 /// A selector, or a rectangle as `x,y,width,height`.
 fn ignored(text: &str) -> Value {
-    let numbers: Option<Vec<i64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
-    match numbers.as_deref() {
-        Some(&[x, y, width, height]) => json!({ "x": x, "y": y, "width": width, "height": height }),
-        Some(_) | None => json!(text),
+    match Rectangle::parse(text) {
+        Some(area) => json!(area),
+        None => json!(text),
     }
 }
 

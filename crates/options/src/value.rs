@@ -21,7 +21,7 @@ pub struct Rectangle {
 
 impl Rectangle {
     /// Reads `x,y,width,height`. None for anything else.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let numbers: Option<Vec<i64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
         match numbers?.as_slice() {
             &[x, y, width, height] => Some(Self { x, y, width, height }),

@@ -343,11 +343,11 @@ pub(super) fn request(input: &Form) -> MonitorRequest {
     };
     let is_set = |name: &str| input.get(name) == "true";
     let lines = input.get(IGNORE).lines().map(str::trim).filter(|line| !line.is_empty());
-    let (areas, selectors): (Vec<&str>, Vec<&str>) = lines.partition(|line| area(line).is_some());
+    let (areas, selectors): (Vec<&str>, Vec<&str>) = lines.partition(|line| Rectangle::parse(line).is_some());
     let image = is_set(COMPARE_IMAGE).then(|| ImageCompareRequest {
         threshold_ratio,
         ignore: selectors.into_iter().map(str::to_owned).collect(),
-        ignore_areas: areas.into_iter().filter_map(area).collect(),
+        ignore_areas: areas.into_iter().filter_map(Rectangle::parse).collect(),
         min_region_px,
     });
     let patterns = input.get(IGNORE_PATTERNS).lines().filter(|line| !line.trim().is_empty());
@@ -383,15 +383,6 @@ fn quiet(input: &Form) -> QuietRequest {
     let (from, to) = (given(QUIET_FROM), given(QUIET_TO));
     let has_time = from.is_some() || to.is_some();
     QuietRequest { from, to, time_zone: given(QUIET_ZONE).filter(|_| has_time) }
-}
-
-/// A part of the image, as `x,y,width,height`. `None` for anything else, such as a selector.
-fn area(line: &str) -> Option<Rectangle> {
-    let numbers: Option<Vec<i64>> = line.split(',').map(|number| number.trim().parse().ok()).collect();
-    match numbers?.as_slice() {
-        &[x, y, width, height] => Some(Rectangle { x, y, width, height }),
-        _ => None,
-    }
 }
 
 /// The error of a form that compares nothing, which the API would read as the image, or of one with ignored elements or patterns
