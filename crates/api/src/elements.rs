@@ -74,16 +74,17 @@ pub struct Matches {
     /// Elements of both, in the order of the newer capture.
     pub pairs: Vec<(usize, usize)>,
     /// Elements of the older capture only.
-    pub went: Vec<usize>,
+    pub removed: Vec<usize>,
     /// Elements of the newer capture only.
-    pub came: Vec<usize>,
+    pub added: Vec<usize>,
 }
 
 impl Matches {
     /// Finds the same elements: first those that are alike in everything but their place, then those that are elsewhere in the
     /// document, and last those whose words changed.
     pub fn of(older: &[Element], newer: &[Element]) -> Self {
-        let mut found = Self { pairs: Vec::new(), went: (0..older.len()).collect(), came: (0..newer.len()).collect() };
+        let mut found =
+            Self { pairs: Vec::new(), removed: (0..older.len()).collect(), added: (0..newer.len()).collect() };
         found.pair_by(older, newer, |of| Some((&of.role, &of.name, &of.selector, &of.more)));
         found.pair_by(older, newer, |of| Some((&of.role, &of.name, &of.more)));
         found.pair_by(older, newer, |of| Some((&of.role, &of.name, &of.selector)));
@@ -100,22 +101,22 @@ impl Matches {
         key: impl Fn(&'a Element) -> Option<K>,
     ) {
         let mut free: HashMap<K, VecDeque<usize>> = HashMap::new();
-        for &old in &self.went {
+        for &old in &self.removed {
             if let Some(key) = key(&older[old]) {
                 free.entry(key).or_default().push_back(old);
             }
         }
-        let (mut came, mut paired) = (Vec::new(), vec![false; older.len()]);
-        for &new in &self.came {
+        let (mut added, mut paired) = (Vec::new(), vec![false; older.len()]);
+        for &new in &self.added {
             match key(&newer[new]).and_then(|key| free.get_mut(&key)?.pop_front()) {
                 Some(old) => {
                     paired[old] = true;
                     self.pairs.push((old, new));
                 }
-                None => came.push(new),
+                None => added.push(new),
             }
         }
-        self.came = came;
-        self.went.retain(|old| !paired[*old]);
+        self.added = added;
+        self.removed.retain(|old| !paired[*old]);
     }
 }

@@ -9,11 +9,11 @@ const MIN_MOVED_TOGETHER: usize = 4;
 
 /// The changes of the elements, from older to newer.
 pub(super) fn of_elements(older: &[Element], newer: &[Element]) -> String {
-    let Matches { pairs, went, came } = Matches::of(older, newer);
+    let Matches { pairs, removed, added } = Matches::of(older, newer);
     let pairs: Vec<(&Element, &Element)> = pairs.iter().map(|(old, new)| (&older[*old], &newer[*new])).collect();
     let mut text = String::new();
-    section(&mut text, "Elements that came", came.iter().map(|at| format!("+ {}", newer[*at].line())));
-    section(&mut text, "Elements that went", went.iter().map(|at| format!("- {}", older[*at].line())));
+    section(&mut text, "Elements that came", added.iter().map(|at| format!("+ {}", newer[*at].line())));
+    section(&mut text, "Elements that went", removed.iter().map(|at| format!("- {}", older[*at].line())));
     let renamed = pairs.iter().filter(|(old, new)| old.name != new.name);
     section(
         &mut text,

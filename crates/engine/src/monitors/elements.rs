@@ -21,12 +21,12 @@ pub(super) fn changes(
     if is_stopped() {
         return None;
     }
-    let Matches { pairs, went, came } = Matches::of(&older, &newer);
+    let Matches { pairs, removed, added } = Matches::of(&older, &newer);
     let pairs: Vec<(&Element, &Element)> =
         pairs.iter().filter_map(|(old, new)| older.get(*old).zip(newer.get(*new))).collect();
     let tolerance = MOVE_TOLERANCE * i64::from(scale_hundredths);
-    let added = came.iter().filter_map(|at| newer.get(*at)).map(|of| ElementChange::added(&of.role, &of.name));
-    let removed = went.iter().filter_map(|at| older.get(*at)).map(|of| ElementChange::removed(&of.role, &of.name));
+    let added = added.iter().filter_map(|at| newer.get(*at)).map(|of| ElementChange::added(&of.role, &of.name));
+    let removed = removed.iter().filter_map(|at| older.get(*at)).map(|of| ElementChange::removed(&of.role, &of.name));
     let changed = pairs.iter().filter_map(|(old, new)| changed(old, new));
     let moved = pairs.iter().filter_map(|(old, new)| moved(old, new, tolerance));
     Some(added.chain(removed).chain(changed).chain(moved).take(MAX_ELEMENT_CHANGES).collect())
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_told_apart_and_small_moves_do_not_count() {
+    fn changes_are_distinguished_and_small_moves_do_not_count() {
         let mut unchecked = element("checkbox", "News", "#news", 200);
         unchecked["checked"] = json!(false);
         let mut checked = unchecked.clone();
