@@ -5,7 +5,7 @@ use grabd_domain::monitor::{ElementChange, MAX_ELEMENT_CHANGES};
 use serde_json::Value;
 
 /// How far an element may move, and how much its size may change, in CSS pixels.
-const MOVE_TOLERANCE: i64 = 4;
+const MOVE_TOLERANCE: u64 = 4;
 
 /// The named elements that were added or removed, whose name, state or target changed, and that moved, in this order. The files
 /// are those of the kind `elements`, of images with this many hundredths of pixels per CSS pixel. `None` if one of them is no such
@@ -24,7 +24,7 @@ pub(super) fn changes(
     let Matches { pairs, removed, added } = Matches::of(&older, &newer);
     let pairs: Vec<(&Element, &Element)> =
         pairs.iter().filter_map(|(old, new)| older.get(*old).zip(newer.get(*new))).collect();
-    let tolerance = MOVE_TOLERANCE * i64::from(scale_hundredths);
+    let tolerance = MOVE_TOLERANCE * u64::from(scale_hundredths);
     let added = added.iter().filter_map(|at| newer.get(*at)).map(|of| ElementChange::added(&of.role, &of.name));
     let removed = removed.iter().filter_map(|at| older.get(*at)).map(|of| ElementChange::removed(&of.role, &of.name));
     let changed = pairs.iter().filter_map(|(old, new)| changed(old, new));
@@ -52,9 +52,9 @@ fn changed(old: &Element, new: &Element) -> Option<ElementChange> {
 }
 
 /// The change of the place or size of an element that is the same otherwise.
-fn moved(old: &Element, new: &Element, tolerance_hundredths: i64) -> Option<ElementChange> {
+fn moved(old: &Element, new: &Element, tolerance_hundredths: u64) -> Option<ElementChange> {
     let mut sides = old.place.iter().zip(new.place);
-    let has_moved = sides.any(|(old, new)| (old - new).abs().saturating_mul(100) > tolerance_hundredths);
+    let has_moved = sides.any(|(old, new)| old.abs_diff(new).saturating_mul(100) > tolerance_hundredths);
     let is_same = old.name == new.name && old.more == new.more;
     let place = |[x, y, width, height]: [i64; 4]| format!("{x},{y} {width}x{height}");
     (is_same && has_moved).then(|| ElementChange::moved(&new.role, &new.name, &place(old.place), &place(new.place)))
