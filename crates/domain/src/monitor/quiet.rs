@@ -7,8 +7,8 @@ use super::schedule::LocalCron;
 use crate::timestamp::Timestamp;
 
 const DAY_MINUTES: u16 = 24 * 60;
-/// An hour that a clock change repeats is not counted twice.
-const REPEATED: Duration = Duration::from_secs(60 * 60);
+/// The longest time by which a clock change lengthens quiet hours.
+const LONGEST_CLOCK_CHANGE: Duration = Duration::from_secs(60 * 60);
 
 /// An unvalidated request for quiet hours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,7 +81,8 @@ impl Quiet {
             return None;
         }
         let minutes = (self.to + DAY_MINUTES - self.from) % DAY_MINUTES;
-        let longest = Duration::from_secs(u64::from(minutes) * 60) + REPEATED;
+        // Of an hour that a clock change repeats, only the first time is quiet. In the second, the next end is farther away.
+        let longest = Duration::from_secs(u64::from(minutes) * 60) + LONGEST_CLOCK_CHANGE;
         self.end.next_after(now).filter(|end| end.since(now) <= longest)
     }
 }
