@@ -80,7 +80,7 @@ pub(crate) async fn show(
     let template = MonitorPage {
         layout: web.monitor_layout(&at),
         form_token: at.form_token(),
-        notice: notice(&query, view.is_paused),
+        notice: notice(&query, &view),
         list: at.path(PAGE),
         can_change: at.may(Permission::Capture),
         acceptable: newest_change(&runs).filter(|_| !is_later_page),
@@ -109,16 +109,16 @@ fn newest_change(runs: &[RunView]) -> Option<String> {
 }
 
 /// The notice for the query parameter, if it is still true.
-fn notice(query: &Form, is_paused: bool) -> &'static str {
+fn notice(query: &Form, monitor: &MonitorView) -> &'static str {
     if query.has("created") {
         "Monitor created. Its first capture is the one that later ones are compared with."
     } else if query.has("changed") {
         "Changes saved. They apply from the next run on."
-    } else if query.has("paused") && is_paused {
+    } else if query.has("paused") && monitor.is_paused {
         "Monitor paused."
-    } else if query.has("resumed") && !is_paused {
+    } else if query.has("resumed") && !monitor.is_paused {
         "Monitor resumed."
-    } else if query.has("feed_off") {
+    } else if query.has("feed_off") && !monitor.has_feed {
         "The addresses of the feed and the badge do not work any more."
     } else if query.has("accepted") {
         "Capture accepted. Later captures are compared with it."
