@@ -54,7 +54,7 @@ impl Grid {
     }
 
     /// Takes back the marks of what does not count.
-    pub fn forgive(&mut self, tolerance: &Tolerance) {
+    pub fn apply_tolerance(&mut self, tolerance: &Tolerance) {
         tolerance.ignored.iter().for_each(|region| self.unmark(*region));
         if tolerance.min_region_px > 0 {
             self.unmark_small(tolerance.min_region_px.into());
@@ -302,25 +302,25 @@ mod tests {
             (10..13).for_each(|column| grid.mark(column, 160));
             grid
         };
-        let forgiven = |ignored: &[Region], min_region_px| {
+        let remaining = |ignored: &[Region], min_region_px| {
             let mut grid = marked();
-            grid.forgive(&Tolerance { ignored: ignored.to_vec(), min_region_px });
+            grid.apply_tolerance(&Tolerance { ignored: ignored.to_vec(), min_region_px });
             grid.regions(MAX_REGIONS)
         };
         let (small, large) = (region(0, 0, 16, 16), region(160, 160, 48, 16));
-        assert_eq!(forgiven(&[], 0), [large, small]);
-        assert_eq!(forgiven(&[], 256), [large, small], "as many pixels as needed");
-        assert_eq!(forgiven(&[], 257), [large]);
-        assert_eq!(forgiven(&[], 768), [large]);
-        assert_eq!(forgiven(&[], 769), []);
-        assert_eq!(forgiven(&[region(15, 15, 1, 1)], 0), [large], "a cell that is touched");
-        assert_eq!(forgiven(&[region(16, 0, 304, 160)], 0), [large, small], "beside both");
-        assert_eq!(forgiven(&[region(170, 170, u32::MAX, 1)], 0), [small]);
-        assert_eq!(forgiven(&[region(u32::MAX, u32::MAX, u32::MAX, u32::MAX)], 0), [large, small]);
+        assert_eq!(remaining(&[], 0), [large, small]);
+        assert_eq!(remaining(&[], 256), [large, small], "as many pixels as needed");
+        assert_eq!(remaining(&[], 257), [large]);
+        assert_eq!(remaining(&[], 768), [large]);
+        assert_eq!(remaining(&[], 769), []);
+        assert_eq!(remaining(&[region(15, 15, 1, 1)], 0), [large], "a cell that is touched");
+        assert_eq!(remaining(&[region(16, 0, 304, 160)], 0), [large, small], "beside both");
+        assert_eq!(remaining(&[region(170, 170, u32::MAX, 1)], 0), [small]);
+        assert_eq!(remaining(&[region(u32::MAX, u32::MAX, u32::MAX, u32::MAX)], 0), [large, small]);
         // What is left of a region counts alone.
-        assert_eq!(forgiven(&[region(176, 160, 1, 1)], 600), []);
+        assert_eq!(remaining(&[region(176, 160, 1, 1)], 600), []);
         let mut nothing = Grid::new(0, 0);
-        nothing.forgive(&Tolerance { ignored: vec![small], min_region_px: 1 });
+        nothing.apply_tolerance(&Tolerance { ignored: vec![small], min_region_px: 1 });
         assert_eq!(nothing.changed_ppm(), 0);
     }
 

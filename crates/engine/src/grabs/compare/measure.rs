@@ -95,7 +95,7 @@ fn compare<W: Write>(
     stop: &CancellationToken,
 ) -> Result<(Changed, W), Error> {
     let mut grid = changed_grid(earlier, later, stop)?;
-    grid.forgive(tolerance);
+    grid.apply_tolerance(tolerance);
     if grid.changed_ppm() > 0 {
         let (picture, size) = later;
         let limit = FileKind::Difference.max_bytes();
