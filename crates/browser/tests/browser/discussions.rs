@@ -1,6 +1,6 @@
 //! Discussions in Markdown: who wrote each message, when, and what it answers.
 
-use grabd_domain::capture::{CaptureRequest, FileKind};
+use grabd_domain::capture::FileKind;
 
 use crate::rig::{Rig, request};
 use crate::site::{Site, html};
@@ -17,12 +17,9 @@ have tried two of them, and a chain of forty metres, and a weight on it, in thre
 async fn markdown_of(page: &str) -> String {
     let site = Site::start(2, [("/", html(page))]).await;
     let rig = Rig::start().await;
-    let also = Some(vec![FileKind::Markdown.as_str().to_owned()]);
-    let capture = rig.render(CaptureRequest { also, ..request(&site.url("/")) }).await.unwrap();
-    let file = capture.files.iter().find(|file| file.kind == FileKind::Markdown).unwrap();
-    let content = String::from_utf8_lossy(&file.content).replace(site.url("/").trim_end_matches('/'), "");
+    let file = rig.text_file(request(&site.url("/")), FileKind::Markdown).await;
     rig.chromium.shutdown().await;
-    content
+    file.replace(site.url("/").trim_end_matches('/'), "")
 }
 
 #[tokio::test(flavor = "multi_thread")]
