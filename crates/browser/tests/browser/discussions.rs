@@ -106,6 +106,17 @@ async fn lists_of_articles_are_no_discussions() {
     assert!(content.contains("## Mud") && !content.contains("> "), "{content}");
 }
 
+/// U+FDD1 is the sign with which the script marks messages.
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_cannot_have_the_sign_of_messages() {
+    let first = "The first paragraph says what the page is about, and it says it in a sentence that is long enough to be found.";
+    let second = "The second paragraph has more of it, and it is not an answer to the first one, although its text begins like one.";
+    let page = format!(
+        "<!doctype html><title>Signs</title><article><p>\u{fdd1}{first}</p><p>\u{fdd1}\u{fdd1}{second}</p></article>"
+    );
+    assert_eq!(markdown_of(&page).await, format!("{first}\n\n{second}\n"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn names_and_times_do_not_disturb_a_page_of_many() {
     // Elements that look like times, within each other and beside each other, in a page that replaces built-in functions.
