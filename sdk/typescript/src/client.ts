@@ -1,7 +1,7 @@
 import { ConnectionError, UnexpectedResponseError, WaitTimeoutError } from "./errors.js";
 import { EventParser } from "./events.js";
 import type { Batch, CaptureOptions, Grab, GrabList, GrabText, Pricing, Usage } from "./generated.js";
-import { Deadline, Http, checkedMs, readBytes, sleep } from "./http.js";
+import { Deadline, Http, checkedMs, pathOf, readBytes, sleep } from "./http.js";
 import type { Call, CallOptions, ClientOptions } from "./http.js";
 import { Monitors } from "./monitors.js";
 import { checkNames } from "./options.js";
@@ -467,8 +467,7 @@ function timedOut(id: string, waitMs: number, refused: unknown): WaitTimeoutErro
 }
 
 function grabPath(id: string): string {
-  if (!id) throw new TypeError("`id` must not be empty.");
-  return `/grabs/${encodeURIComponent(id)}`;
+  return pathOf("grabs", id);
 }
 
 type Chunk = ReadableStreamReadResult<Uint8Array>;

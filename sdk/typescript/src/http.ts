@@ -123,6 +123,12 @@ export class Deadline {
   }
 }
 
+/** The path of one object of a collection, below the API root. */
+export function pathOf(collection: string, id: string): string {
+  if (!id) throw new TypeError("`id` must not be empty.");
+  return `/${collection}/${encodeURIComponent(id)}`;
+}
+
 /** A complete body of at most `max` bytes. */
 export async function readBytes(response: Response, max: number): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];

@@ -1,7 +1,7 @@
 import type {
   CreateMonitorOptions, Monitor, MonitorFeed, MonitorRun, UpdateMonitorOptions,
 } from "./generated.js";
-import { readBytes } from "./http.js";
+import { pathOf, readBytes } from "./http.js";
 import type { CallOptions, Http } from "./http.js";
 import { checkNames } from "./options.js";
 import type { BatchCapture } from "./options.js";
@@ -124,6 +124,5 @@ function checked(capture: string | BatchCapture): BatchCapture {
 }
 
 function path(id: string): string {
-  if (!id) throw new TypeError("`id` must not be empty.");
-  return `/monitors/${encodeURIComponent(id)}`;
+  return pathOf("monitors", id);
 }

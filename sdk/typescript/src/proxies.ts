@@ -1,4 +1,5 @@
 import type { CreateProxyOptions, Proxy, ProxyList, UpdateProxyOptions } from "./generated.js";
+import { pathOf } from "./http.js";
 import type { CallOptions, Http } from "./http.js";
 
 /** The proxies of the key's team and environment, through which pages can be loaded. */
@@ -39,6 +40,5 @@ export class Proxies {
 }
 
 function path(id: string): string {
-  if (!id) throw new TypeError("`id` must not be empty.");
-  return `/proxies/${encodeURIComponent(id)}`;
+  return pathOf("proxies", id);
 }

@@ -1,6 +1,6 @@
 import type { CaptureOptions, CreateSiteOptions, Site, SitePage } from "./generated.js";
 import { WaitTimeoutError } from "./errors.js";
-import { type CallOptions, type Http, checkedMs, sleep } from "./http.js";
+import { type CallOptions, type Http, checkedMs, pathOf, sleep } from "./http.js";
 import { checkNames } from "./options.js";
 
 const WAIT_TIMEOUT_MS = 30 * 60_000;
@@ -128,6 +128,5 @@ export class Sites {
 }
 
 function path(id: string): string {
-  if (!id) throw new TypeError("`id` must not be empty.");
-  return `/sites/${encodeURIComponent(id)}`;
+  return pathOf("sites", id);
 }

@@ -2,6 +2,7 @@ import { WebhookVerificationError } from "./errors.js";
 import type {
   CreateWebhookOptions, Delivery, DeliveryList, Grab, Monitor, MonitorRun, Site, UpdateWebhookOptions, Webhook, WebhookList,
 } from "./generated.js";
+import { pathOf } from "./http.js";
 import type { CallOptions, Http } from "./http.js";
 
 /** Fields of a page of deliveries. */
@@ -81,8 +82,7 @@ export class Webhooks {
 }
 
 function path(id: string): string {
-  if (!id) throw new TypeError("`id` must not be empty.");
-  return `/webhooks/${encodeURIComponent(id)}`;
+  return pathOf("webhooks", id);
 }
 
 /** A verified message. */

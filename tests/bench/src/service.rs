@@ -31,7 +31,7 @@ pub(crate) struct DataDirectory {
 impl DataDirectory {
     /// Creates a database with these settings.
     pub(crate) fn create(settings: &[(&str, &str)]) -> anyhow::Result<Self> {
-        let binary = std::env::current_exe()?.with_file_name("grabd");
+        let binary = built_binary()?;
         Self::of(&|| Command::new(&binary), settings)
     }
 
@@ -50,6 +50,11 @@ impl DataDirectory {
     pub(crate) fn database(&self) -> PathBuf {
         database_in(self.dir.path())
     }
+}
+
+/// The grabd that was built with this benchmark.
+pub(crate) fn built_binary() -> std::io::Result<PathBuf> {
+    Ok(std::env::current_exe()?.with_file_name("grabd"))
 }
 
 /// The binary with the benchmark's settings and these.
@@ -93,12 +98,12 @@ impl Service {
 
     /// Starts with these settings in addition to the benchmark's own.
     pub(crate) async fn start_with(settings: &[(&str, &str)]) -> anyhow::Result<Self> {
-        Self::start_binary(&std::env::current_exe()?.with_file_name("grabd"), settings).await
+        Self::start_binary(&built_binary()?, settings).await
     }
 
     /// Starts with or without the control groups of the machine.
     pub(crate) async fn start_in(groups: Groups, settings: &[(&str, &str)]) -> anyhow::Result<Self> {
-        let binary = std::env::current_exe()?.with_file_name("grabd");
+        let binary = built_binary()?;
         match groups {
             Groups::OfTheMachine => Self::start_command(|| Command::new(&binary), settings).await,
             Groups::Hidden => {
@@ -120,7 +125,7 @@ impl Service {
 
     /// Starts on a database that exists, with the settings with which it was created.
     pub(crate) fn start_on(data: DataDirectory, settings: &[(&str, &str)]) -> anyhow::Result<Self> {
-        let binary = std::env::current_exe()?.with_file_name("grabd");
+        let binary = built_binary()?;
         Self::serve(&|| Command::new(&binary), data, settings)
     }
 

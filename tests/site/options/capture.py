@@ -177,6 +177,12 @@ class Service:
             sys.exit(f"{options}: {grab}")
         return grab
 
+    def download(self, url):
+        """The content of an image or a file, and its media type."""
+        # The address has the service's host, which is not resolved here.
+        with urllib.request.urlopen(self.url + "/" + url.split("/", 3)[3], timeout=30) as response:
+            return response.read(), response.headers["Content-Type"]
+
 
 # Of each picture: the title, the page, the options without it, and with it, and which file is shown.
 SMALL = {"width": 800, "height": 520, "fit_width": 420, "format": "webp", "quality": 60}
@@ -244,10 +250,7 @@ def write(site, service):
 
 
 def save(service, name, url):
-    # The address of a file has the service's host, which is not resolved here.
-    path = "/" + url.split("/", 3)[3]
-    with urllib.request.urlopen(service.url + path, timeout=30) as response:
-        body, kind = response.read(), response.headers["Content-Type"]
+    body, kind = service.download(url)
     if len(body) > MAX_PICTURE_BYTES:
         sys.exit(f"{name} has {len(body)} bytes, at most {MAX_PICTURE_BYTES} are allowed")
     file = OUT / f"{name}.{kind.split('/')[1]}"

@@ -10,7 +10,6 @@ import hashlib
 import http.server
 import sys
 import threading
-import urllib.request
 
 import capture
 
@@ -35,9 +34,7 @@ class Pages(http.server.SimpleHTTPRequestHandler):
 
 def digest(service, url, options):
     grab = service.grab({"url": url, "width": 800, "height": 500, **options})
-    # The address of the image has the service's host, which is not resolved here.
-    with urllib.request.urlopen(service.url + "/" + grab["image_url"].split("/", 3)[3], timeout=30) as response:
-        return hashlib.sha256(response.read()).hexdigest()
+    return hashlib.sha256(service.download(grab["image_url"])[0]).hexdigest()
 
 
 def main():

@@ -11,7 +11,6 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import urllib.request
 
 from PIL import Image, ImageOps
 
@@ -82,9 +81,7 @@ def main():
             members_given = {"pdf": members} if members else {}
             grab = service.grab({"url": f"{site.own}/report", "also": ["pdf"], **members_given, **options})
             [file] = [file for file in grab["files"] if file["kind"] == "pdf"]
-            # The address of a file has the service's host, which is not resolved here.
-            with urllib.request.urlopen(service.url + "/" + file["url"].split("/", 3)[3], timeout=30) as response:
-                body = picture_of(response.read())
+            body = picture_of(service.download(file["url"])[0])
             if len(body) > MAX_PICTURE_BYTES:
                 sys.exit(f"{name} has {len(body)} bytes, at most {MAX_PICTURE_BYTES} are allowed")
             (OUT / f"{name}.webp").write_bytes(body)

@@ -5,18 +5,11 @@ It needs a built grabd, as capture.py does. The page is a sample of the start pa
 """
 
 import base64
-import urllib.request
 
 import capture
 
 PAGE = {"width": 1180, "height": 690, "format": "webp", "quality": 85}
 MAX_BYTES = 150_000
-
-
-def fetch(service, grab):
-    # The address of the image has the service's host, which is not resolved here.
-    with urllib.request.urlopen(service.url + "/" + grab["image_url"].split("/", 3)[3], timeout=30) as response:
-        return response.read()
 
 
 def main():
@@ -28,12 +21,12 @@ def main():
             grab = service.grab({"html": page, **PAGE, **options})
             if grab["warnings"]:
                 raise SystemExit(f"{name}: {grab['warnings']}")
-            image = base64.b64encode(fetch(service, grab)).decode()
+            image = base64.b64encode(service.download(grab["image_url"])[0]).decode()
             picture = picture.replace("{" + name + "}", f"data:image/webp;base64,{image}")
         picture = picture.replace("{result}", grab["consent"]["result"])
         grab = service.grab({"html": picture, "width": 1280, "height": 400, "full_page": True, "scale": 1.5,
                              "format": "webp", "quality": 88})
-        body = fetch(service, grab)
+        body = service.download(grab["image_url"])[0]
     if len(body) > MAX_BYTES:
         raise SystemExit(f"The picture has {len(body)} bytes, at most {MAX_BYTES} are allowed")
     (capture.ROOT / "docs/picture.webp").write_bytes(body)

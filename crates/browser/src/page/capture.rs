@@ -65,7 +65,7 @@ pub(crate) async fn capture(
         },
         ended = context.clock.run() => Err(ended),
     };
-    through_proxy::judge(&context, captured)
+    through_proxy::with_proxy_failure(&context, captured)
 }
 
 /// The failure of a document of which nothing came but its header fields.

@@ -1,6 +1,6 @@
 //! Discussions in Markdown: who wrote each message, when, and what it answers.
 
-use grabd_domain::capture::{CaptureRequest, FileKind};
+use grabd_domain::capture::FileKind;
 
 use crate::rig::{Rig, request};
 use crate::site::{Site, html};
@@ -17,12 +17,9 @@ have tried two of them, and a chain of forty metres, and a weight on it, in thre
 async fn markdown_of(page: &str) -> String {
     let site = Site::start(2, [("/", html(page))]).await;
     let rig = Rig::start().await;
-    let also = Some(vec![FileKind::Markdown.as_str().to_owned()]);
-    let capture = rig.render(CaptureRequest { also, ..request(&site.url("/")) }).await.unwrap();
-    let file = capture.files.iter().find(|file| file.kind == FileKind::Markdown).unwrap();
-    let content = String::from_utf8_lossy(&file.content).replace(site.url("/").trim_end_matches('/'), "");
+    let file = rig.text_file(request(&site.url("/")), FileKind::Markdown).await;
     rig.chromium.shutdown().await;
-    content
+    file.replace(site.url("/").trim_end_matches('/'), "")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -107,6 +104,17 @@ async fn lists_of_articles_are_no_discussions() {
         [("Sand", "Ada"), ("Mud", "Grace"), ("Rock", "Jean")].map(|(title, author)| entry(title, author)).concat();
     let content = markdown_of(&format!("<!doctype html><title>Ground</title><main>{entries}</main>")).await;
     assert!(content.contains("## Mud") && !content.contains("> "), "{content}");
+}
+
+/// U+FDD1 is the sign with which the script marks messages.
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_cannot_have_the_sign_of_messages() {
+    let first = "The first paragraph says what the page is about, and it says it in a sentence that is long enough to be found.";
+    let second = "The second paragraph has more of it, and it is not an answer to the first one, although its text begins like one.";
+    let page = format!(
+        "<!doctype html><title>Signs</title><article><p>\u{fdd1}{first}</p><p>\u{fdd1}\u{fdd1}{second}</p></article>"
+    );
+    assert_eq!(markdown_of(&page).await, format!("{first}\n\n{second}\n"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

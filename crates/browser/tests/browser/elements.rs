@@ -6,15 +6,8 @@ use serde_json::{Value, json};
 use crate::rig::{Rig, request};
 use crate::site::{Site, html};
 
-async fn file(rig: &Rig, asked: CaptureRequest, kind: FileKind) -> String {
-    let also = Some(vec![kind.as_str().to_owned()]);
-    let capture = rig.render(CaptureRequest { also, ..asked }).await.unwrap();
-    let file = capture.files.iter().find(|file| file.kind == kind).unwrap();
-    String::from_utf8(file.content.to_vec()).unwrap()
-}
-
 async fn elements(rig: &Rig, asked: CaptureRequest) -> Vec<Value> {
-    let file: Value = serde_json::from_str(&file(rig, asked, FileKind::Elements).await).unwrap();
+    let file: Value = serde_json::from_str(&rig.text_file(asked, FileKind::Elements).await).unwrap();
     file["elements"].as_array().unwrap().clone()
 }
 
@@ -173,7 +166,7 @@ async fn areas_of_image_maps_are_listed_and_outlined() {
             area("Three", [165, 35, 40, 80], "/three"),
         ]
     );
-    let outline = file(&rig, request(&site.url("/")), FileKind::Accessibility).await;
+    let outline = rig.text_file(request(&site.url("/")), FileKind::Accessibility).await;
     for line in ["- link \"One\" [ref=e1]\n", "- link \"Two\" [ref=e2]\n", "- link \"Three\" [ref=e3]\n"] {
         assert!(outline.contains(line), "{outline}");
     }
@@ -191,7 +184,7 @@ async fn options_of_lists_are_outlined_with_their_states_and_the_rest_is_counted
     );
     let site = Site::start(2, [("/", html(page))]).await;
     let rig = Rig::start().await;
-    let outline = file(&rig, request(&site.url("/")), FileKind::Accessibility).await;
+    let outline = rig.text_file(request(&site.url("/")), FileKind::Accessibility).await;
     let begin = "- combobox \"Size\" [ref=e1]:\n  - option \"Small\"\n  - option \"Large\" [selected]\n  - option \"Huge\" [disabled]\n\
                  - listbox \"Colours\" [ref=e2]:\n  - option \"Red\" [selected]\n  - option \"Blue\" [disabled]\n\
                  - combobox \"Code\" [ref=e3]\n- combobox \"Day\" [ref=e4]:\n  - option \"Day 1\"\n";

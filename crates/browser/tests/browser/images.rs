@@ -4,8 +4,9 @@ use grabd_domain::capture::CaptureRequest;
 use grabd_domain::grabs::{FailureReason, SettledBy};
 use grabd_domain::limits::PAGE_URL_BYTES;
 use grabd_memory::MemoryBudget;
+use serde_json::json;
 
-use crate::rig::{Rig, request};
+use crate::rig::{Rig, request, with_steps};
 use crate::site::{Reply, Site, html};
 
 const CORNERS: &str = "<!doctype html><body style='margin:0;background:white'>
@@ -59,6 +60,17 @@ async fn png_is_small_wherever_it_comes_from() {
     // Of a small image, for which little memory is reserved.
     let small = CaptureRequest { width: Some(320), height: Some(240), ..request(&site.url("/")) };
     assert_eq!(pixel_type(&rig.capture(small).await.capture.image), (3, 2));
+    // Of a step and of further viewports.
+    let mut several = with_steps(&site.url("/"), &json!([{ "capture": "first" }]));
+    let viewports = json!([{ "width": 320, "height": 480 }, { "width": 320, "height": 240 }]);
+    assert!(several.set("viewports", serde_json::from_value(viewports).unwrap()));
+    let small = CaptureRequest { width: Some(320), height: Some(240), ..several };
+    let capture = rig.render(small).await.unwrap();
+    let further = capture.viewports.iter().map(|image| &image.content);
+    for file in capture.step_images.iter().map(|image| &image.content).chain(further).chain([&capture.image]) {
+        assert_eq!(pixel_type(file), (3, 2));
+    }
+    assert_eq!((capture.step_images.len(), capture.viewports.len()), (1, 2));
     // A screenshot of the page, of which the browser's file has more than 60 kB.
     let whole = CaptureRequest { full_page: Some(true), ..request(&site.url("/grey")) };
     let image = rig.capture(whole).await;

@@ -1,6 +1,6 @@
 //! What the Markdown of an article has: notes, callouts, code, pictures, formulas, lists, tables and frames.
 
-use grabd_domain::capture::{CaptureRequest, FileKind};
+use grabd_domain::capture::FileKind;
 
 use crate::rig::{Rig, request};
 use crate::site::{Site, html};
@@ -14,11 +14,9 @@ async fn check(content: &str, expected: &str) {
     let page = format!("<!doctype html><title>Title</title><article><h1>Title</h1><p>{LEAD}</p>{content}</article>");
     let site = Site::start(2, [("/", html(page))]).await;
     let rig = Rig::start().await;
-    let also = Some(vec![FileKind::Markdown.as_str().to_owned()]);
-    let capture = rig.render(CaptureRequest { also, ..request(&site.url("/")) }).await.unwrap();
-    let file = capture.files.iter().find(|file| file.kind == FileKind::Markdown).unwrap();
+    let file = rig.text_file(request(&site.url("/")), FileKind::Markdown).await;
     let expected = expected.replace("{site}", site.url("/").trim_end_matches('/'));
-    assert_eq!(String::from_utf8_lossy(&file.content), format!("{LEAD}\n\n{expected}\n"));
+    assert_eq!(file, format!("{LEAD}\n\n{expected}\n"));
     rig.chromium.shutdown().await;
 }
 
@@ -255,14 +253,12 @@ async fn code_is_written_with_what_is_said_about_it() {
     );
     let site = Site::start(2, [("/", html(page))]).await;
     let rig = Rig::start().await;
-    let also = Some(vec![FileKind::Markdown.as_str().to_owned()]);
-    let capture = rig.render(CaptureRequest { also, ..request(&site.url("/")) }).await.unwrap();
-    let file = capture.files.iter().find(|file| file.kind == FileKind::Markdown).unwrap();
+    let file = rig.text_file(request(&site.url("/")), FileKind::Markdown).await;
     let expected = format!(
         "### A heavier anchor\n\nThis is how one is made:\n\n```\n{}\n```\n\nIt holds in sand, and in mud as well.\n",
         code.trim_end()
     );
-    assert_eq!(String::from_utf8_lossy(&file.content), expected);
+    assert_eq!(file, expected);
     rig.chromium.shutdown().await;
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use grabd_browser::{Chromium, NetworkJail, Options};
 use grabd_domain::address::Policy;
-use grabd_domain::capture::{CaptureRequest, CaptureSpec};
+use grabd_domain::capture::{CaptureRequest, CaptureSpec, FileKind};
 use grabd_domain::grabs::{Failure, FailureReason, RenderMetadata};
 use grabd_domain::ids::GrabId;
 use grabd_domain::render::{Capture, RenderError, RenderTask, Renderer, RequestSigner, SlotHold, StageReporter};
@@ -67,6 +67,14 @@ impl Rig {
 
     pub(crate) async fn render(&self, request: CaptureRequest) -> Result<Capture, RenderError> {
         self.chromium.render(task(request)).await
+    }
+
+    /// Captures a page with a file of this kind. Returns the file.
+    pub(crate) async fn text_file(&self, request: CaptureRequest, kind: FileKind) -> String {
+        let also = Some(vec![kind.as_str().to_owned()]);
+        let capture = self.render(CaptureRequest { also, ..request }).await.unwrap();
+        let file = capture.files.iter().find(|file| file.kind == kind).unwrap();
+        String::from_utf8(file.content.to_vec()).unwrap()
     }
 
     /// Captures a URL with default options.

@@ -302,23 +302,23 @@ mod tests {
             (10..13).for_each(|column| grid.mark(column, 160));
             grid
         };
-        let regions = |ignored: &[Region], min_region_px| {
+        let remaining = |ignored: &[Region], min_region_px| {
             let mut grid = marked();
             grid.apply_tolerance(&Tolerance { ignored: ignored.to_vec(), min_region_px });
             grid.regions(MAX_REGIONS)
         };
         let (small, large) = (region(0, 0, 16, 16), region(160, 160, 48, 16));
-        assert_eq!(regions(&[], 0), [large, small]);
-        assert_eq!(regions(&[], 256), [large, small], "as many pixels as needed");
-        assert_eq!(regions(&[], 257), [large]);
-        assert_eq!(regions(&[], 768), [large]);
-        assert_eq!(regions(&[], 769), []);
-        assert_eq!(regions(&[region(15, 15, 1, 1)], 0), [large], "a cell that is touched");
-        assert_eq!(regions(&[region(16, 0, 304, 160)], 0), [large, small], "beside both");
-        assert_eq!(regions(&[region(170, 170, u32::MAX, 1)], 0), [small]);
-        assert_eq!(regions(&[region(u32::MAX, u32::MAX, u32::MAX, u32::MAX)], 0), [large, small]);
+        assert_eq!(remaining(&[], 0), [large, small]);
+        assert_eq!(remaining(&[], 256), [large, small], "as many pixels as needed");
+        assert_eq!(remaining(&[], 257), [large]);
+        assert_eq!(remaining(&[], 768), [large]);
+        assert_eq!(remaining(&[], 769), []);
+        assert_eq!(remaining(&[region(15, 15, 1, 1)], 0), [large], "a cell that is touched");
+        assert_eq!(remaining(&[region(16, 0, 304, 160)], 0), [large, small], "beside both");
+        assert_eq!(remaining(&[region(170, 170, u32::MAX, 1)], 0), [small]);
+        assert_eq!(remaining(&[region(u32::MAX, u32::MAX, u32::MAX, u32::MAX)], 0), [large, small]);
         // What is left of a region counts alone.
-        assert_eq!(regions(&[region(176, 160, 1, 1)], 600), []);
+        assert_eq!(remaining(&[region(176, 160, 1, 1)], 600), []);
         let mut nothing = Grid::new(0, 0);
         nothing.apply_tolerance(&Tolerance { ignored: vec![small], min_region_px: 1 });
         assert_eq!(nothing.changed_ppm(), 0);

@@ -13,6 +13,8 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::{interval, timeout};
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
+use crate::service::built_binary;
+
 const CORES: usize = 3;
 const EDGES: usize = 2;
 /// Time limit of a start. Only reached when something is wrong.
@@ -96,7 +98,7 @@ impl Processes {
 impl Process {
     async fn start(dir: &Path, database: &str, role: &str, number: usize) -> Result<Self> {
         let path = |name: &str| dir.join(name).display().to_string();
-        let mut command = Command::new(std::env::current_exe()?.with_file_name("grabd"));
+        let mut command = Command::new(built_binary()?);
         command
             .args(["serve", "--role", role])
             .env("GRABD_DATA_DIR", path(&format!("{role}-{number}")))

@@ -18,7 +18,7 @@ use crate::service::{DataDirectory, Service};
 const SETTLE: Duration = Duration::from_secs(30);
 /// How long processor time is measured.
 const MINUTE: Duration = Duration::from_secs(60);
-/// How long after the last due time runs are waited for.
+/// How long the ends of runs are waited for after the last due time.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
 /// How often the ended runs are counted.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);

@@ -27,7 +27,7 @@ const CONCURRENCY: [usize; 3] = [1, 4, 8];
 /// Rounds per page, contender and concurrency, in turn with the other contenders.
 const ROUNDS: u32 = 3;
 /// The first heading in docs/BENCHMARKS.md after this comparison.
-const REST: &str = "\n## Start and idleness\n";
+const NEXT_HEADING: &str = "\n## Start and idleness\n";
 
 /// Options of the comparison.
 #[derive(clap::Args)]
@@ -117,8 +117,8 @@ pub(crate) async fn measure(args: Args) -> anyhow::Result<()> {
 fn write_page(text: &str) -> anyhow::Result<()> {
     let file = programs::root().join("docs/BENCHMARKS.md");
     let former = std::fs::read_to_string(&file)?;
-    let rest = former.find(REST).and_then(|at| former.get(at..));
-    let rest = rest.with_context(|| format!("{} has no section `{}`", file.display(), REST.trim()))?;
+    let rest = former.find(NEXT_HEADING).and_then(|at| former.get(at..));
+    let rest = rest.with_context(|| format!("{} has no section `{}`", file.display(), NEXT_HEADING.trim()))?;
     std::fs::write(&file, format!("{}{text}{rest}", include_str!("benchmarks.md")))?;
     Ok(())
 }

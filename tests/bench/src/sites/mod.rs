@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use sheets::Pair;
 
 use crate::other_tools::{Peers, Task};
-use crate::service::Service;
+use crate::service::{Service, built_binary};
 
 /// Times longer than this times Playwright's are listed.
 const SLOW: f64 = 1.1;
@@ -104,7 +104,7 @@ pub(crate) async fn measure(args: Args) -> anyhow::Result<()> {
     let dns = Dns::start_empty().await?;
     let binary = match &args.binary {
         Some(binary) => binary.clone(),
-        None => std::env::current_exe()?.with_file_name("grabd"),
+        None => built_binary()?,
     };
     let dns_address = dns.address.to_string();
     // The images are deleted with the service, so that it may use the last space of the disk.

@@ -11,7 +11,7 @@ use crate::page::load::navigate;
 
 /// The outcome, with a failure that names the proxy if that is the reason. A page that lost its proxy while it was
 /// loaded is not complete, so it is a failure, too.
-pub(in crate::page) fn judge(
+pub(in crate::page) fn with_proxy_failure(
     context: &CaptureContext<'_>,
     captured: Result<Capture, CaptureError>,
 ) -> Result<Capture, CaptureError> {
@@ -26,7 +26,7 @@ pub(in crate::page) fn judge(
     }
 }
 
-/// What the proxy did about the page itself.
+/// The problem of the proxy because of which the page itself was not loaded, if there is one.
 fn problem_of_page(context: &CaptureContext<'_>, failure: &Failure) -> Option<ProxyProblem> {
     match verdict::look_up(&navigate::last_url(context), navigate::unreached_reason(context)) {
         Some(Unreached::ByProxy(problem)) => Some(problem),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Tells a blocking task that its result is no longer needed when it is dropped.
+/// Stops a blocking task when this is dropped, since the result is no longer needed then.
 #[derive(Default)]
 pub(in crate::page) struct Cancel(Arc<AtomicBool>);
 

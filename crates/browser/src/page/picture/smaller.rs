@@ -1,4 +1,4 @@
-//! Makes the PNG that the browser has encoded quickly smaller.
+//! Makes PNG files smaller: the browser encodes them quickly, and large.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -52,7 +52,7 @@ pub(in crate::page) async fn png(
     work.await.map_err(|error| CaptureError::Lost(format!("the image was not made smaller: {error}")))
 }
 
-/// What the work returns. `None` if it panics: the image is there already, and must not be lost with it.
+/// What the work returns. `None` if it panics: the browser's image is kept then, and the capture succeeds.
 fn unless_it_panics<T>(work: impl FnOnce() -> Option<T>) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         tracing::error!("a PNG stays as the browser made it: the work to make it smaller panicked");

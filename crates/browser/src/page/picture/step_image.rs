@@ -15,7 +15,7 @@ use crate::page::findings::extract;
 use crate::page::load::watch::WatchState;
 use crate::page::load::{navigate, settle};
 use crate::page::picture::shot::{self, Shot};
-use crate::page::picture::{area, looks, slices, viewports};
+use crate::page::picture::{area, looks, slices, smaller, viewports};
 
 /// How long the end of a document is waited for that does not answer.
 const REPLACEMENT_WAIT: Duration = Duration::from_millis(500);
@@ -31,7 +31,7 @@ fn memory_bytes(spec: &CaptureSpec, max_bytes: u64) -> u64 {
     let count = u64::try_from(spec.secrets.image_names().len()).unwrap_or(u64::MAX);
     let images = largest.saturating_mul(count).min(max_bytes);
     let beside = viewports::memory_bytes(spec, max_bytes).saturating_add(slices::memory_bytes(spec, size, max_bytes));
-    let files = extract::memory_bytes(spec).saturating_add(beside);
+    let files = extract::memory_bytes(spec).saturating_add(beside).saturating_add(smaller::memory_bytes(spec));
     shot::base64_bytes(largest).saturating_add(images).saturating_add(files)
 }
 
@@ -120,10 +120,10 @@ mod tests {
             assert!(request.set("steps", serde_json::from_str(steps).unwrap()));
             memory_bytes(&CaptureSpec::parse(&request).unwrap(), 32 << 20)
         };
-        let one = shot::max_file_bytes((1280, 720));
-        assert_eq!(memory(r#"[{"capture": "a"}]"#, None), shot::base64_bytes(one) + one);
+        let (one, work) = (shot::max_file_bytes((1280, 720)), grabd_pixels::RECOMPRESSION_BYTES);
+        assert_eq!(memory(r#"[{"capture": "a"}]"#, None), shot::base64_bytes(one) + one + work);
         let two = r#"[{"capture": "a"}, {"press": "Tab"}, {"capture": "b"}]"#;
-        assert_eq!(memory(two, None), shot::base64_bytes(one) + 2 * one);
-        assert_eq!(memory(two, Some(true)), shot::base64_bytes(32 << 20) + (32 << 20));
+        assert_eq!(memory(two, None), shot::base64_bytes(one) + 2 * one + work);
+        assert_eq!(memory(two, Some(true)), shot::base64_bytes(32 << 20) + (32 << 20) + work);
     }
 }

@@ -15,14 +15,17 @@ use crate::page::error::CaptureError;
 use crate::page::load::settle;
 use crate::page::load::watch::Document;
 use crate::page::picture::shot::{self, Shot};
-use crate::page::picture::{area, looks};
+use crate::page::picture::{area, looks, smaller};
 
 /// The time that an image needs at least. A viewport is not begun with less.
 const LEAST_TIME: Duration = Duration::from_secs(1);
 
 /// The memory that the images in further viewports may take: all of them together, which have at most `max_bytes` as the
-/// image has, and the browser's message with the largest of them.
+/// image has, the browser's message with the largest of them, and the work to make it smaller.
 pub(in crate::page) fn memory_bytes(spec: &CaptureSpec, max_bytes: u64) -> u64 {
+    if spec.viewports.is_empty() {
+        return 0;
+    }
     let size = |viewport: &Viewport| match spec.full_page || spec.selector.is_some() || spec.clip.is_some() {
         // Known only when the page is laid out.
         true => max_bytes,
@@ -30,7 +33,7 @@ pub(in crate::page) fn memory_bytes(spec: &CaptureSpec, max_bytes: u64) -> u64 {
     };
     let all = spec.viewports.iter().map(size).fold(0, u64::saturating_add).min(max_bytes);
     let largest = spec.viewports.iter().map(size).max().unwrap_or(0);
-    all.saturating_add(shot::base64_bytes(largest))
+    all.saturating_add(shot::base64_bytes(largest)).saturating_add(smaller::memory_bytes(spec))
 }
 
 /// Takes the images, in the order of the request. The images of all viewports together have at most as many bytes as an
@@ -81,9 +84,7 @@ async fn take_one(
     let state = settle::read_state(context).await?.unwrap_or_default();
     let area = area::find(context, state).await?;
     let area = area::fit(context, area).await?;
-    let size = shot::area_size(viewport, context.spec.scale, area.clip.as_ref());
-    let needed = shot::base64_bytes(shot::max_file_bytes(size).min(context.limits.image_max_bytes));
-    let reserved = match memory.as_mut().and_then(|memory| memory.split(needed.min(memory.bytes()))) {
+    let reserved = match memory.take() {
         Some(reserved) => reserved,
         // The whole budget is smaller than what the capture may take, and this capture holds all of it.
         None => context.limits.memory.reserve(0, Duration::ZERO).await.map_err(shot::no_memory)?,
@@ -91,7 +92,9 @@ async fn take_one(
     if !looks::begin(context, area.clip.as_ref()).await? {
         return Ok(None);
     }
-    let shot = shot::take_in(context, &area, (reserved, 0)).await?;
+    // All that the image leaves of the memory is for the next one.
+    let mut shot = shot::take_in(context, &area, (reserved, u64::MAX)).await?;
+    *memory = shot.as_mut().and_then(|shot| shot.for_files.take());
     if !looks::end(context).await? {
         return Ok(None);
     }

@@ -14,7 +14,7 @@ const LINK_SIGN = /^[\s#¶§🔗⚓\u200b\uFE0F]*$/u;
 // A dollar sign of a text, until it is known whether it has to be escaped. No text has this character.
 const DOLLAR = '\uFDD0';
 const escapeInline = (text) =>
-  text.replaceAll(DOLLAR, '').replaceAll('$', DOLLAR).replace(/[\\`*\[\]<]|&(?=#?[\da-z]+;)/gi, '\\$&').replace(/(^|[^\p{L}\p{N}])_|_(?=[^\p{L}\p{N}]|$)/gu, (found) => found.replace('_', '\\_'));
+  text.replaceAll(DOLLAR, '').replaceAll(MESSAGE, '').replaceAll('$', DOLLAR).replace(/[\\`*\[\]<]|&(?=#?[\da-z]+;)/gi, '\\$&').replace(/(^|[^\p{L}\p{N}])_|_(?=[^\p{L}\p{N}]|$)/gu, (found) => found.replace('_', '\\_'));
 // The dollar signs of a line: escaped where programs would read what is between them as a formula. Such a formula neither begins nor
 // ends with a space, and no digit follows it, so that most prices are none.
 const dollarsOfLine = (line) => {

@@ -1,10 +1,10 @@
-// Discussions: messages of several authors, one below the other. They are told by what begins each of them: a name, and then a
-// time of the same kind. They are written as quotations, and answers within what they answer.
+// Discussions: messages of several authors, one below the other. Each message is found by its beginning: a name and a time of the
+// same kind, in either order. Messages are written as quotations, and answers within what they answer.
 
 const MAX_MESSAGES = 1000;
 const MAX_TIMES = 5000;
 const MAX_ANSWERS = 8;
-// Characters that one discussion has at least, and that a post has at most below which the comments are written as well.
+// The least characters of a discussion, and the most of a post below which its comments are written as well.
 const LEAST_DISCUSSION = 60;
 const MOST_POST = 1000;
 // The beginning of a message in the list of blocks, once for each level. No text has this character.
@@ -147,7 +147,7 @@ const nodesAfter = (line, unit) => {
   }
   return nodes;
 };
-// What is done with a message is no part of it.
+// Buttons and links to act on a message, such as Reply, which are no part of its text.
 const actionsIn = (nodes) => {
   const found = [];
   const isButton = (element) => TAGS_LEFT_OUT.has(localName(element)) || ROLES_LEFT_OUT.has(attribute(element, 'role') ?? '') || attribute(element, 'role') === 'button';
