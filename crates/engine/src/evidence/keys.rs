@@ -69,8 +69,8 @@ pub async fn rotate(store: &Store, vault: &Vault, now: Timestamp) -> Result<Opti
 /// # Errors
 /// When the store fails.
 pub async fn key_set(core: &Core) -> Result<Value, Error> {
-    let keys = core.store.evidence().list_keys().await?;
-    let public = keys.iter().filter_map(|key| PublicKey::of_bytes(&key.public_key));
+    let keys = core.store.evidence().list_public_keys().await?;
+    let public = keys.iter().filter_map(|key| PublicKey::of_bytes(key));
     Ok(json!({ "keys": public.map(PublicKey::to_jwk).collect::<Vec<_>>() }))
 }
 
