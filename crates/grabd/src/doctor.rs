@@ -6,6 +6,7 @@ use std::path::Path;
 
 use grabd_domain::identity::DIRECTORY_PATH;
 use grabd_domain::target::TargetHost;
+use grabd_engine::evidence::keys::can_decrypt_key;
 use grabd_engine::identity::can_decrypt_keys;
 use grabd_engine::vault::Vault;
 use grabd_engine::webhooks::can_decrypt_secrets;
@@ -45,6 +46,7 @@ pub async fn run(config: &Config, launcher: Option<&Path>) -> bool {
     findings.push(images(config).await);
     findings.push(secrets(config).await);
     findings.push(identity(config).await);
+    findings.push(evidence(config).await);
     findings.extend(environment(config));
     findings.push(pricing(config));
     findings.extend(selling(config));
@@ -225,6 +227,24 @@ async fn identity(config: &Config) -> Finding {
     .await;
     let remedy = "Restore the key file that belongs to this database, or run `grabd admin identity rotate --at-once`";
     Finding::new("identity", result.map_err(|error| format!("{error:#}")), remedy)
+}
+
+async fn evidence(config: &Config) -> Finding {
+    let result = async {
+        let missing = "the key that signs evidence is made with the first evidence".to_owned();
+        let Some((store, vault)) = stored_keys(config).await? else { return Ok(missing) };
+        let can_decrypt = can_decrypt_key(&store, vault.as_ref()).await?;
+        store.close().await;
+        let key_file = wiring::key_file(config);
+        match can_decrypt {
+            None => anyhow::Ok(missing),
+            Some(true) => Ok(format!("{} decrypts the key that signs evidence", key_file.display())),
+            Some(false) => anyhow::bail!("{} does not decrypt the key that signs evidence", key_file.display()),
+        }
+    }
+    .await;
+    let remedy = "Restore the key file that belongs to this database, or run `grabd admin evidence rotate`";
+    Finding::new("evidence", result.map_err(|error| format!("{error:#}")), remedy)
 }
 
 /// Variables that no setting is named after. They do not prevent the start, so this is a recommendation.

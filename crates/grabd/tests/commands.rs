@@ -120,6 +120,31 @@ fn keys_are_not_replaced_without_the_key_file() {
 }
 
 #[test]
+fn doctor_names_a_key_file_that_does_not_decrypt_the_key_of_evidence() {
+    let dir = open_dir();
+    let assert_says = |mark: &str, detail: &str| {
+        // Without a browser, whose checks take seconds.
+        let output =
+            grabd(dir.path()).env("GRABD_BROWSER__EXECUTABLE", "/nonexistent/browser").arg("doctor").output().unwrap();
+        let report = text(&output);
+        let line = report.lines().find(|line| line.contains("  evidence "));
+        assert!(line.is_some_and(|line| line.starts_with(mark) && line.contains(detail)), "{detail}: {report}");
+    };
+    assert_says("ok ", "made with the first evidence");
+    assert!(run(dir.path(), &["admin", "team", "create", "default"]).status.success());
+    let key_file = dir.path().join("data/secrets.key");
+    std::fs::write(&key_file, format!("{}=\n", "A".repeat(43))).unwrap();
+    let rotated = run(dir.path(), &["admin", "evidence", "rotate"]);
+    assert!(rotated.status.success(), "{}", text(&rotated));
+    assert_says("ok ", "secrets.key decrypts the key");
+    std::fs::write(&key_file, format!("B{}=\n", "A".repeat(42))).unwrap();
+    assert_says("FAIL", "run `grabd admin evidence rotate`");
+    std::fs::remove_file(&key_file).unwrap();
+    assert_says("FAIL", "secrets.key does not decrypt the key");
+    assert!(!key_file.exists());
+}
+
+#[test]
 fn root_makes_no_files_that_the_service_could_not_use() {
     if !rustix::process::geteuid().is_root() {
         return;
