@@ -120,6 +120,20 @@ fn keys_are_not_replaced_without_the_key_file() {
 }
 
 #[test]
+fn key_is_said_to_be_published_only_if_requests_are_signed() {
+    let dir = open_dir();
+    assert!(run(dir.path(), &["admin", "team", "create", "default"]).status.success());
+    std::fs::write(dir.path().join("data/secrets.key"), format!("{}=\n", "A".repeat(43))).unwrap();
+    let rotate = ["admin", "identity", "rotate", "--at-once"];
+    let unsigned = text(&run(dir.path(), &rotate));
+    assert!(unsigned.contains("no key is published") && !unsigned.contains("from now on"), "{unsigned}");
+    let mut command = grabd(dir.path());
+    command.env("GRABD_BROWSER__IDENTITY", "signed").env("GRABD_BROWSER__IDENTITY_URL", "https://grabs.example.com");
+    let signed = text(&command.args(rotate).output().unwrap());
+    assert!(signed.contains("is published from now on"), "{signed}");
+}
+
+#[test]
 fn doctor_names_a_key_file_that_does_not_decrypt_the_key_of_evidence() {
     let dir = open_dir();
     let assert_says = |mark: &str, detail: &str| {
