@@ -75,8 +75,9 @@ fn is_published(key: &StoredIdentityKey, now: Timestamp) -> bool {
 }
 
 async fn rotate(config: &Config, store: &Store, at_once: bool) -> anyhow::Result<CommandOutput> {
+    // Opening would make another one, with which the service cannot decrypt the keys.
     let key_file = wiring::key_file(config);
-    ensure!(key_file.exists(), "{} does not exist, so there is no key to replace", key_file.display());
+    ensure!(key_file.exists(), "{} does not exist: it is made by the first start of the service", key_file.display());
     let vault = wiring::open_vault(config)?;
     match identity::rotate(store, &vault, Clock::system().now(), at_once).await? {
         RotateIdentityOutcome::Rotated { used_from } => {
