@@ -7,7 +7,6 @@
 //!
 //! *Invariant:* this crate does no input or output, reads no clock and makes no random numbers.
 
-mod crc;
 mod digest;
 mod invalid;
 mod key;

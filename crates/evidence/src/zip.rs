@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use crate::crc::crc32;
 use crate::invalid::Invalid;
 
 /// The most files of an archive.
@@ -72,7 +71,7 @@ fn common(Entry { name, content }: &Entry<'_>) -> io::Result<Vec<u8>> {
     // No flags, no compression, midnight.
     head.extend([0; 6]);
     head.extend(DATE.to_le_bytes());
-    head.extend(crc32(content).to_le_bytes());
+    head.extend(crc32fast::hash(content).to_le_bytes());
     head.extend(bytes);
     head.extend(bytes);
     head.extend(name.to_le_bytes());

@@ -6,9 +6,12 @@ use std::path::Path;
 
 use grabd_domain::identity::DIRECTORY_PATH;
 use grabd_domain::target::TargetHost;
+use grabd_engine::evidence::keys::can_decrypt_key;
 use grabd_engine::identity::can_decrypt_keys;
+use grabd_engine::vault::Vault;
 use grabd_engine::webhooks::can_decrypt_secrets;
 use grabd_images::{Images, Location, SignedUploads};
+use grabd_store::Store;
 use rustix::fs::{Access, access};
 use rustix::process::geteuid;
 
@@ -43,6 +46,7 @@ pub async fn run(config: &Config, launcher: Option<&Path>) -> bool {
     findings.push(images(config).await);
     findings.push(secrets(config).await);
     findings.push(identity(config).await);
+    findings.push(evidence(config).await);
     findings.extend(environment(config));
     findings.push(pricing(config));
     findings.extend(selling(config));
@@ -181,7 +185,25 @@ async fn secrets(config: &Config) -> Finding {
     Finding::new("secrets", result.map_err(|error| format!("{error:#}")), remedy)
 }
 
-/// Does not request the directory, because the service may not run, and does not create the key file.
+/// The database, and the vault if there is a key file, for checks of stored keys. Creates neither. `None` if the database is not
+/// there or has another schema: the line `database` reports that.
+async fn stored_keys(config: &Config) -> anyhow::Result<Option<(Store, Option<Vault>)>> {
+    if commands_store::missing_file(config)?.is_some() {
+        return Ok(None);
+    }
+    let Ok(store) = wiring::open_store(config).await else { return Ok(None) };
+    if !store.schema_is_current().await? {
+        store.close().await;
+        return Ok(None);
+    }
+    let vault = match wiring::key_file(config).exists() {
+        true => Some(wiring::open_vault(config)?),
+        false => None,
+    };
+    Ok(Some((store, vault)))
+}
+
+/// Does not request the directory, because the service may not run.
 async fn identity(config: &Config) -> Finding {
     let Some(agent) = config.agent() else {
         return Finding::new("identity", Ok("requests to sites are not signed".to_owned()), "");
@@ -189,26 +211,40 @@ async fn identity(config: &Config) -> Finding {
     let signed =
         format!("requests for documents are signed; sites look up the keys at {}{DIRECTORY_PATH}", agent.as_str());
     let result = async {
-        // The line `database` reports what is missing.
-        if commands_store::missing_file(config)?.is_some() {
-            return Ok(signed);
-        }
-        let Ok(store) = wiring::open_store(config).await else { return Ok(signed) };
-        let key_file = wiring::key_file(config);
-        let can_decrypt = match (store.schema_is_current().await?, key_file.exists()) {
-            (false, _) => true,
-            (true, false) => store.identity().list_keys().await?.is_empty(),
-            (true, true) => can_decrypt_keys(&store, &wiring::open_vault(config)?).await?,
+        let Some((store, vault)) = stored_keys(config).await? else { return Ok(signed) };
+        let can_decrypt = match &vault {
+            Some(vault) => can_decrypt_keys(&store, vault).await?,
+            None => store.identity().list_keys().await?.is_empty(),
         };
         store.close().await;
         match can_decrypt {
             true => anyhow::Ok(signed),
-            false => anyhow::bail!("{} does not decrypt the keys that sign requests", key_file.display()),
+            false => {
+                anyhow::bail!("{} does not decrypt the keys that sign requests", wiring::key_file(config).display())
+            }
         }
     }
     .await;
     let remedy = "Restore the key file that belongs to this database, or run `grabd admin identity rotate --at-once`";
     Finding::new("identity", result.map_err(|error| format!("{error:#}")), remedy)
+}
+
+async fn evidence(config: &Config) -> Finding {
+    let result = async {
+        let missing = "the key that signs evidence is made with the first evidence".to_owned();
+        let Some((store, vault)) = stored_keys(config).await? else { return Ok(missing) };
+        let can_decrypt = can_decrypt_key(&store, vault.as_ref()).await?;
+        store.close().await;
+        let key_file = wiring::key_file(config);
+        match can_decrypt {
+            None => anyhow::Ok(missing),
+            Some(true) => Ok(format!("{} decrypts the key that signs evidence", key_file.display())),
+            Some(false) => anyhow::bail!("{} does not decrypt the key that signs evidence", key_file.display()),
+        }
+    }
+    .await;
+    let remedy = "Restore the key file that belongs to this database, or run `grabd admin evidence rotate`";
+    Finding::new("evidence", result.map_err(|error| format!("{error:#}")), remedy)
 }
 
 /// Variables that no setting is named after. They do not prevent the start, so this is a recommendation.

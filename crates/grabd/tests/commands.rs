@@ -120,6 +120,45 @@ fn keys_are_not_replaced_without_the_key_file() {
 }
 
 #[test]
+fn key_is_said_to_be_published_only_if_requests_are_signed() {
+    let dir = open_dir();
+    assert!(run(dir.path(), &["admin", "team", "create", "default"]).status.success());
+    std::fs::write(dir.path().join("data/secrets.key"), format!("{}=\n", "A".repeat(43))).unwrap();
+    let rotate = ["admin", "identity", "rotate", "--at-once"];
+    let unsigned = text(&run(dir.path(), &rotate));
+    assert!(unsigned.contains("no key is published") && !unsigned.contains("from now on"), "{unsigned}");
+    let mut command = grabd(dir.path());
+    command.env("GRABD_BROWSER__IDENTITY", "signed").env("GRABD_BROWSER__IDENTITY_URL", "https://grabs.example.com");
+    let signed = text(&command.args(rotate).output().unwrap());
+    assert!(signed.contains("is published from now on"), "{signed}");
+}
+
+#[test]
+fn doctor_names_a_key_file_that_does_not_decrypt_the_key_of_evidence() {
+    let dir = open_dir();
+    let assert_says = |mark: &str, detail: &str| {
+        // Without a browser, whose checks take seconds.
+        let output =
+            grabd(dir.path()).env("GRABD_BROWSER__EXECUTABLE", "/nonexistent/browser").arg("doctor").output().unwrap();
+        let report = text(&output);
+        let line = report.lines().find(|line| line.contains("  evidence "));
+        assert!(line.is_some_and(|line| line.starts_with(mark) && line.contains(detail)), "{detail}: {report}");
+    };
+    assert_says("ok ", "made with the first evidence");
+    assert!(run(dir.path(), &["admin", "team", "create", "default"]).status.success());
+    let key_file = dir.path().join("data/secrets.key");
+    std::fs::write(&key_file, format!("{}=\n", "A".repeat(43))).unwrap();
+    let rotated = run(dir.path(), &["admin", "evidence", "rotate"]);
+    assert!(rotated.status.success(), "{}", text(&rotated));
+    assert_says("ok ", "secrets.key decrypts the key");
+    std::fs::write(&key_file, format!("B{}=\n", "A".repeat(42))).unwrap();
+    assert_says("FAIL", "run `grabd admin evidence rotate`");
+    std::fs::remove_file(&key_file).unwrap();
+    assert_says("FAIL", "secrets.key does not decrypt the key");
+    assert!(!key_file.exists());
+}
+
+#[test]
 fn root_makes_no_files_that_the_service_could_not_use() {
     if !rustix::process::geteuid().is_root() {
         return;

@@ -42,7 +42,7 @@ use tonic::codegen::{Body as HttpBody, Bytes, StdError};
 use crate::convert::stage_to_proto;
 use crate::direct_uploads::DirectUploads;
 use crate::renderer_report::{AttemptReport, Uploaded, report, to_wire};
-use crate::renderer_service::PROTOCOL;
+use crate::renderer_service::{ASSIGNMENT_VERSION, PROTOCOL};
 use crate::slot_offers::{CoreMessage, SlotOffers};
 
 /// Delay between attempts to connect to a core.
@@ -89,7 +89,8 @@ impl SlotSource {
         };
         let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Hello { slots: count(slots), protocol: PROTOCOL, version, cores: count(cores) }
+        let (protocol, assignment_version) = (PROTOCOL, ASSIGNMENT_VERSION);
+        Hello { slots: count(slots), protocol, version, cores: count(cores), assignment_version }
     }
 
     const fn slots(&self) -> usize {

@@ -45,6 +45,9 @@ pub struct RendererSessions(pub(crate) Core);
 
 /// The version of the protocol between cores and renderers.
 pub(crate) const PROTOCOL: i32 = 1;
+/// The version of assignments. It is raised when a renderer that ignores a new field would make a wrong capture. This is not
+/// [`PROTOCOL`], because renderers are replaced before cores, and cores of the version before must accept the new renderers.
+pub(crate) const ASSIGNMENT_VERSION: i32 = 1;
 /// How long a slot that a renderer offers to several cores may stay idle before it is returned: this long, and less
 /// than twice.
 const RETURN_AFTER: Duration = Duration::from_secs(2);
@@ -377,13 +380,19 @@ fn renderer_status(reported: WireCondition) -> RendererStatus {
 
 /// The slots of a new session.
 fn session_slots(hello: &Hello) -> Result<SessionSlots, Status> {
-    let Hello { slots: all, protocol, version, cores } = hello;
+    let Hello { slots: all, protocol, version, cores, assignment_version } = hello;
+    let own = env!("CARGO_PKG_VERSION");
+    let version = shortened(version.clone(), STATUS_BYTES);
     if *protocol != PROTOCOL {
-        let own = env!("CARGO_PKG_VERSION");
-        let version = shortened(version.clone(), STATUS_BYTES);
         return Err(Status::failed_precondition(format!(
             "this core (grabd {own}) speaks version {PROTOCOL} of the renderer protocol, the renderer (grabd {version}) \
              version {protocol}; install the same version of grabd on both"
+        )));
+    }
+    if *assignment_version < ASSIGNMENT_VERSION {
+        return Err(Status::failed_precondition(format!(
+            "this core (grabd {own}) sends assignments of version {ASSIGNMENT_VERSION}, the renderer (grabd {version}) \
+             reads version {assignment_version}; install the same version of grabd on both"
         )));
     }
     let all = slots(*all)?;
@@ -441,8 +450,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hello_of_another_protocol_is_refused_with_both_versions() {
-        let hello = |protocol, cores| Hello { slots: 3, protocol, version: "9.8.7".into(), cores };
+    fn hello_of_another_protocol_or_of_earlier_assignments_is_refused_with_both_versions() {
+        let hello = |protocol, cores| {
+            let (version, assignment_version) = ("9.8.7".into(), ASSIGNMENT_VERSION);
+            Hello { slots: 3, protocol, version, cores, assignment_version }
+        };
         assert_eq!(session_slots(&hello(PROTOCOL, 0)).unwrap(), SessionSlots::Own(3));
         assert_eq!(session_slots(&hello(PROTOCOL, 2)).unwrap(), SessionSlots::Offered { all: 3, cores: 2 });
         for protocol in [0, PROTOCOL + 1] {
@@ -452,6 +464,13 @@ mod tests {
             assert!(message.contains("grabd 9.8.7") && message.contains(env!("CARGO_PKG_VERSION")), "{message}");
         }
         assert!(session_slots(&hello(PROTOCOL, -1)).is_err());
+        // Renderers are replaced before cores, so later ones are accepted.
+        let later = Hello { assignment_version: ASSIGNMENT_VERSION + 1, ..hello(PROTOCOL, 0) };
+        assert_eq!(session_slots(&later).unwrap(), SessionSlots::Own(3));
+        let earlier = Hello { assignment_version: ASSIGNMENT_VERSION - 1, ..hello(PROTOCOL, 0) };
+        let refused = session_slots(&earlier).unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::FailedPrecondition);
+        assert!(refused.message().contains("grabd 9.8.7"), "{}", refused.message());
     }
 
     #[test]

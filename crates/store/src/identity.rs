@@ -39,7 +39,7 @@ pub struct NewIdentityKey {
     pub now: Timestamp,
     /// From when on requests are signed with it, unless it is the first key, which is used at once.
     pub used_from: Timestamp,
-    /// From when on those before it are not published any more. Those of which nothing is published now are deleted.
+    /// From when on the keys before it are not published any more. Keys that are not published now are deleted.
     pub others_removed_at: Timestamp,
 }
 
@@ -77,7 +77,8 @@ struct Reseal {
 }
 
 impl Identity<'_> {
-    /// All keys, in the order in which they were made. There are three at most, of which one was removed.
+    /// All keys, in the order in which they were made: the current one, during a rotation another one, and until the next purge
+    /// one that is not published any more.
     ///
     /// # Errors
     /// Database errors only.

@@ -52,6 +52,15 @@ fn unseal(vault: &Vault, key: &EvidenceKey) -> Result<SigningKey, KeyError> {
     }
 }
 
+/// Whether the key that signs can be decrypted. `None` if there is none yet.
+///
+/// # Errors
+/// Database errors only.
+pub async fn can_decrypt_key(store: &Store, vault: Option<&Vault>) -> Result<Option<bool>, grabd_store::Error> {
+    let key = store.evidence().current_key().await?;
+    Ok(key.map(|key| vault.is_some_and(|vault| unseal(vault, &key).is_ok())))
+}
+
 /// Puts a new key in the place of the one that signs, whose private key is deleted. `None` if the service has had as many keys
 /// as it may have.
 ///
@@ -69,8 +78,8 @@ pub async fn rotate(store: &Store, vault: &Vault, now: Timestamp) -> Result<Opti
 /// # Errors
 /// When the store fails.
 pub async fn key_set(core: &Core) -> Result<Value, Error> {
-    let keys = core.store.evidence().list_keys().await?;
-    let public = keys.iter().filter_map(|key| PublicKey::of_bytes(&key.public_key));
+    let keys = core.store.evidence().list_public_keys().await?;
+    let public = keys.iter().filter_map(|key| PublicKey::of_bytes(key));
     Ok(json!({ "keys": public.map(PublicKey::to_jwk).collect::<Vec<_>>() }))
 }
 
@@ -104,7 +113,13 @@ mod tests {
 
     #[tokio::test]
     async fn key_of_another_vault_or_id_is_refused() {
-        let key = store().await.evidence().ensure_key(generate(&Vault::new([7; 32]), NOW).unwrap()).await.unwrap();
+        let store = store().await;
+        let usable =
+            async |vault: Option<[u8; 32]>| can_decrypt_key(&store, vault.map(Vault::new).as_ref()).await.unwrap();
+        assert_eq!(usable(Some([7; 32])).await, None);
+        let key = store.evidence().ensure_key(generate(&Vault::new([7; 32]), NOW).unwrap()).await.unwrap();
+        assert_eq!((usable(Some([7; 32])).await, usable(Some([8; 32])).await), (Some(true), Some(false)));
+        assert_eq!(usable(None).await, Some(false));
         assert!(matches!(unseal(&Vault::new([8; 32]), &key), Err(KeyError::Decrypt(_))));
         let other = EvidenceKey { id: "another".to_owned(), ..key };
         assert!(matches!(unseal(&Vault::new([7; 32]), &other), Err(KeyError::Decrypt(_))));

@@ -9,7 +9,7 @@ use grabd_evidence::{InvalidTimestamp, MAX_TIMESTAMP_BYTES, check_timestamp, tim
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT};
 use http::response::Parts;
 use http::{Request, StatusCode};
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 
 use crate::outgoing::RequestError;
@@ -25,10 +25,8 @@ const LIMIT: Duration = Duration::from_secs(5);
 enum Error {
     #[error("HTTP {0}")]
     Status(StatusCode),
-    #[error("the response broke off")]
-    Broken(#[source] hyper::Error),
-    #[error("the response has more than 64 kB")]
-    TooLarge,
+    #[error("the response broke off, or has more than 64 kB")]
+    Body(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
     Request(#[from] RequestError),
     #[error(transparent)]
@@ -63,24 +61,12 @@ async fn request(core: &Core, url: &TargetUrl, manifest: &[u8]) -> Result<Vec<u8
     let body = Full::new(Bytes::from(query));
     let reply = core.outgoing.send(&core.guard, url, request, body, LIMIT, read).await??;
     check_timestamp(&reply, manifest)?;
-    Ok(reply)
+    Ok(reply.to_vec())
 }
 
-async fn read(head: Parts, mut body: Incoming) -> Result<Vec<u8>, Error> {
+async fn read(head: Parts, body: Incoming) -> Result<Bytes, Error> {
     if head.status != StatusCode::OK {
         return Err(Error::Status(head.status));
     }
-    let mut reply = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(Error::Broken)?;
-        let part: &[u8] = match frame.data_ref() {
-            Some(data) => data,
-            None => &[],
-        };
-        if reply.len() + part.len() > MAX_TIMESTAMP_BYTES {
-            return Err(Error::TooLarge);
-        }
-        reply.extend_from_slice(part);
-    }
-    Ok(reply)
+    Ok(Limited::new(body, MAX_TIMESTAMP_BYTES).collect().await.map_err(Error::Body)?.to_bytes())
 }

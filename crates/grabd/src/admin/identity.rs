@@ -75,14 +75,21 @@ fn is_published(key: &StoredIdentityKey, now: Timestamp) -> bool {
 }
 
 async fn rotate(config: &Config, store: &Store, at_once: bool) -> anyhow::Result<CommandOutput> {
+    // Opening would make another one, with which the service cannot decrypt the keys.
     let key_file = wiring::key_file(config);
-    ensure!(key_file.exists(), "{} does not exist, so there is no key to replace", key_file.display());
+    ensure!(key_file.exists(), "{} does not exist: it is made by the first start of the service", key_file.display());
     let vault = wiring::open_vault(config)?;
     match identity::rotate(store, &vault, Clock::system().now(), at_once).await? {
-        RotateIdentityOutcome::Rotated { used_from } => Ok(CommandOutput::ok(
-            format!("The new key is published from now on, and used from {used_from}."),
-            json!({ "used_from": used_from.to_string() }),
-        )),
+        RotateIdentityOutcome::Rotated { used_from } => {
+            let text = match config.agent() {
+                Some(_) => format!("The new key is published from now on, and used from {used_from}."),
+                None => format!(
+                    "The new key is stored. Requests are not signed, and no key is published, because browser.identity is \
+                     \"none\". With \"signed\", the new key is used from {used_from}."
+                ),
+            };
+            Ok(CommandOutput::ok(text, json!({ "used_from": used_from.to_string() })))
+        }
         RotateIdentityOutcome::UnderWay { until } => {
             bail!(
                 "the former key is published until {until}; wait, or use --at-once if the current one is known to others"

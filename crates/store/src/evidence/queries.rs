@@ -27,6 +27,23 @@ impl Evidence<'_> {
         self.store.database.write(EnsureKey(new)).await
     }
 
+    /// The public keys of all keys that were ever in use, newest first.
+    ///
+    /// # Errors
+    /// Database errors only.
+    pub async fn list_public_keys(self) -> Result<Vec<Vec<u8>>> {
+        let keys = evidence_key::Entity::find()
+            .select_only()
+            .column(evidence_key::Column::PublicKey)
+            .order_by_desc(evidence_key::Column::CreatedAt)
+            .order_by_desc(evidence_key::Column::Id)
+            .limit(MAX_EVIDENCE_KEYS)
+            .into_tuple::<Vec<u8>>()
+            .all(self.store.database.reader())
+            .await?;
+        Ok(keys)
+    }
+
     /// All keys that were ever in use, newest first.
     ///
     /// # Errors

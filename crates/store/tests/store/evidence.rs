@@ -29,6 +29,7 @@ on_both! {
         let RotateKeyOutcome::Rotated { new, former } = rotated else { panic!("{rotated:?}") };
         assert_eq!(former.as_ref(), Some(&first.id));
         let retired = EvidenceKey { sealed: None, retired_at: Some(later), ..first };
+        assert_eq!(keys.list_public_keys().await.unwrap(), [&new, &retired].map(|key| key.public_key.clone()));
         assert_eq!(keys.list_keys().await.unwrap(), [new.clone(), retired]);
         assert_eq!(keys.current_key().await.unwrap(), Some(new.clone()));
         assert_eq!(keys.ensure_key(new_key(3)).await.unwrap(), new);

@@ -160,7 +160,7 @@ impl HeldSession {
     /// the core.
     pub(super) async fn attach_as(channel: Channel, cores: i32) -> Result<Self, Status> {
         let (outbox, requests) = mpsc::channel(2);
-        let hello = Hello { slots: 1, protocol: 1, version: "test".into(), cores };
+        let hello = Hello { slots: 1, protocol: 1, version: "test".into(), cores, assignment_version: 1 };
         let offer = (cores > 0).then_some(Request::Ready(Ready { slots: 1 }));
         for message in std::iter::once(Request::Hello(hello)).chain(offer) {
             let message = AttachRequest { message: Some(message) };
