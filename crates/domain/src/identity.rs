@@ -28,11 +28,23 @@ const LABEL: &str = "sig1";
 /// The header fields of a signed request: names and values.
 pub type SignatureFields = [(&'static str, String); 3];
 
+/// How `Signature-Agent` names the agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AgentForm {
+    /// As the member of a dictionary that has the label of the signature, as draft-meunier-webbotauth-httpsig-protocol demands.
+    #[default]
+    Member,
+    /// As one text, as in draft-meunier-web-bot-auth-architecture. Verifiers of that draft do not know parameters of covered
+    /// fields, and take a signature with them for a wrong one.
+    Text,
+}
+
 /// The https origin under which the directory is published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentUrl {
     origin: String,
     authority: String,
+    form: AgentForm,
 }
 
 impl AgentUrl {
@@ -46,7 +58,18 @@ impl AgentUrl {
         if url.scheme() != "https" || has_rest {
             return None;
         }
-        Some(Self { origin: url.origin().ascii_serialization(), authority: authority(&url)? })
+        Some(Self { origin: url.origin().ascii_serialization(), authority: authority(&url)?, form: AgentForm::Member })
+    }
+
+    /// The same origin, in the given form.
+    #[must_use]
+    pub fn in_form(self, form: AgentForm) -> Self {
+        Self { form, ..self }
+    }
+
+    /// How requests name it.
+    pub const fn form(&self) -> AgentForm {
+        self.form
     }
 
     /// The origin, without a trailing slash.
@@ -144,14 +167,17 @@ impl SigningIdentity {
         let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         let (authority, agent) = (authority(&url)?, format!("\"{}\"", self.agent.origin));
         let (created, expires) = validity(now, REQUEST_VALID);
-        let member = format!("\"signature-agent\";key=\"{LABEL}\"");
-        let components = [("\"@authority\"", authority.as_str()), (member.as_str(), agent.as_str())];
+        let (field, covered) = match self.agent.form {
+            AgentForm::Member => (format!("{LABEL}={agent}"), format!("\"signature-agent\";key=\"{LABEL}\"")),
+            AgentForm::Text => (agent.clone(), "\"signature-agent\"".to_owned()),
+        };
+        let components = [("\"@authority\"", authority.as_str()), (covered.as_str(), agent.as_str())];
         let parameters = format!(
             ";created={created};expires={expires};keyid=\"{}\";alg=\"ed25519\";nonce=\"{nonce}\";tag=\"web-bot-auth\"",
             self.key.id
         );
         let MessageSignature { input, signature } = self.key.sign_message(LABEL, &components, &parameters);
-        Some([("Signature-Agent", format!("{LABEL}={agent}")), ("Signature-Input", input), ("Signature", signature)])
+        Some([("Signature-Agent", field), ("Signature-Input", input), ("Signature", signature)])
     }
 }
 
@@ -297,6 +323,23 @@ mod tests {
         for url in ["about:blank", "data:text/html,x", "ftp://shop.example/", ""] {
             assert_eq!(identity.sign_request(url, now, "once"), None, "{url}");
         }
+    }
+
+    #[test]
+    fn request_names_the_agent_as_a_text_for_verifiers_of_the_former_draft() {
+        let agent = AgentUrl::parse("https://grabs.example.com").unwrap().in_form(AgentForm::Text);
+        let identity = SigningIdentity { agent, key: Arc::new(test_key()) };
+        let now = Timestamp::from_ms(1_795_206_774_120);
+        let [agent, input, signature] = identity.sign_request("https://shop.example/", now, "once").unwrap();
+        assert_eq!(agent, ("Signature-Agent", "\"https://grabs.example.com\"".to_owned()));
+        let covered = input.1.strip_prefix("sig1=").unwrap();
+        assert!(covered.starts_with("(\"@authority\" \"signature-agent\");created="), "{covered}");
+        let base = format!(
+            "\"@authority\": shop.example\n\"signature-agent\": \"https://grabs.example.com\"\n\"@signature-params\": {covered}"
+        );
+        let sent = signature.1.strip_prefix("sig1=:").and_then(|rest| rest.strip_suffix(':')).unwrap();
+        let public_key = UnparsedPublicKey::new(&ED25519, URL_SAFE_NO_PAD.decode(test_key().public_key()).unwrap());
+        public_key.verify(base.as_bytes(), &STANDARD.decode(sent).unwrap()).unwrap();
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::domains::DomainRules;
 use grabd_domain::grabs::Stages;
-use grabd_domain::identity::{AgentUrl, SigningIdentity, SigningKey};
+use grabd_domain::identity::{AgentForm, AgentUrl, SigningIdentity, SigningKey};
 use grabd_domain::limits::LEASE_MARGIN;
 use grabd_domain::proxies::{ProxyLogin, ProxyRoute, ProxyUrl};
 use grabd_domain::render::{Capture, RenderTask, Renderer, RendererStatus, RequestSigner, SlotHold, StageReporter};
@@ -355,8 +355,9 @@ impl SessionSettings {
         if let Some(WireRules { deny, allow }) = assignment.domain_rules.take() {
             self.domains = Arc::new(DomainRules::restore(deny, allow));
         }
-        if let Some(WireIdentity { agent, seed }) = assignment.signing_identity.take() {
-            match AgentUrl::parse(&agent).zip(SigningKey::from_seed(&seed)) {
+        if let Some(WireIdentity { agent, seed, is_text }) = assignment.signing_identity.take() {
+            let form = if is_text { AgentForm::Text } else { AgentForm::Member };
+            match AgentUrl::parse(&agent).map(|agent| agent.in_form(form)).zip(SigningKey::from_seed(&seed)) {
                 Some((agent, key)) => {
                     let identity = Arc::new(SigningIdentity { agent, key: Arc::new(key) });
                     self.signer = identity::signer(Some(identity), Clock::system());
@@ -516,7 +517,7 @@ mod tests {
     use super::*;
 
     fn with_key(agent: &str, seed: &'static [u8]) -> Assignment {
-        let identity = WireIdentity { agent: agent.to_owned(), seed: Bytes::from_static(seed) };
+        let identity = WireIdentity { agent: agent.to_owned(), seed: Bytes::from_static(seed), is_text: false };
         Assignment { signing_identity: Some(identity), ..Assignment::default() }
     }
 

@@ -8,7 +8,7 @@ use futures::{Stream, StreamExt};
 use grabd_domain::capture::CaptureRequest;
 use grabd_domain::domains::{DomainRule, DomainRules};
 use grabd_domain::grabs::{Failure, FailureReason, SlicePlace, StepImage, ViewportSize};
-use grabd_domain::identity::SigningIdentity;
+use grabd_domain::identity::{AgentForm, SigningIdentity};
 use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
 use grabd_domain::limits::shortened;
 use grabd_domain::proxies::ProxyRoute;
@@ -267,8 +267,9 @@ impl SentSettings {
             return None;
         }
         let (agent, seed) = (current.agent.as_str().to_owned(), current.key.seed().to_vec());
+        let is_text = current.agent.form() == AgentForm::Text;
         self.identity = Some(current);
-        Some(WireIdentity { agent, seed: seed.into() })
+        Some(WireIdentity { agent, seed: seed.into(), is_text })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use grabd_browser::{FrameMode, NetworkJail};
-use grabd_domain::identity::AgentUrl;
+use grabd_domain::identity::{AgentForm, AgentUrl};
 use serde::Deserialize;
 
 use super::Problems;
@@ -19,6 +19,8 @@ pub enum RequestIdentity {
     None,
     /// By signatures of requests for documents.
     Signed,
+    /// The same, as verifiers of the former draft expect it.
+    SignedText,
 }
 
 /// Section `browser`.
@@ -52,6 +54,7 @@ impl Browser {
         match self.identity {
             RequestIdentity::None => None,
             RequestIdentity::Signed => AgentUrl::parse(url),
+            RequestIdentity::SignedText => AgentUrl::parse(url).map(|agent| agent.in_form(AgentForm::Text)),
         }
     }
 
@@ -83,9 +86,10 @@ impl Browser {
         let url = &self.identity_url;
         if !url.is_empty() && AgentUrl::parse(url).is_none() {
             problems.add("browser.identity_url", url, AgentUrl::ALLOWED);
-        } else if self.identity == RequestIdentity::Signed && self.agent(public_url).is_none() {
+        } else if self.identity != RequestIdentity::None && self.agent(public_url).is_none() {
             let allowed = format!("none, unless browser.identity_url or http.public_url is {}", AgentUrl::ALLOWED);
-            problems.add("browser.identity", "signed", &allowed);
+            let seen = if self.identity == RequestIdentity::Signed { "signed" } else { "signed_text" };
+            problems.add("browser.identity", seen, &allowed);
         }
     }
 }

@@ -67,6 +67,7 @@ fn invalid_settings_are_reported_with_their_key() {
         ("browser.user_agent", "a\tb", "browser.user_agent"),
         ("browser.identity", "hidden", "identity"),
         ("browser.identity", "signed", "`browser.identity` must be none, unless"),
+        ("browser.identity", "signed_text", "`browser.identity` must be none, unless"),
         ("browser.identity_url", "http://a.example", "browser.identity_url"),
         ("browser.identity_url", "https://a.example/path", "browser.identity_url"),
         ("capture.full_page_max_height_px", "20000", "capture.full_page_max_height_px"),
