@@ -5,7 +5,6 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::faults::{Code, Field};
 use grabd_domain::ids::ProxyId;
 use grabd_domain::proxies::{MAX_PROXIES, NewProxy, Proxy, ProxyChange, ProxyRequest, ProxyUrl};
-use grabd_store::Store;
 use grabd_store::proxies::{CreateProxyOutcome, NewProxyRow, ProxyRef, ProxyUpdate};
 
 use super::login;
@@ -29,7 +28,7 @@ pub async fn create(core: &Core, caller: Caller, request: &ProxyRequest) -> Resu
     let login = login.map(|login| login::seal(&core.vault, id, login)).transpose()?;
     let Caller { team, environment, principal } = caller;
     let new = NewProxyRow { id, team, environment, creator: principal, name, url, login, now };
-    match store_of(core, caller).proxies().create(new).await? {
+    match core.store_for(caller).proxies().create(new).await? {
         CreateProxyOutcome::Created(proxy) => Ok(*proxy),
         CreateProxyOutcome::TooMany => {
             let allowed = format!("at most {MAX_PROXIES} for the team in this environment");
@@ -84,7 +83,7 @@ pub async fn change(core: &Core, caller: Caller, id: ProxyId, request: &ProxyReq
         false => None,
     };
     let update = ProxyUpdate { target, name: change.name, url: change.url, login, now: core.clock.now() };
-    let changed = store_of(core, caller).proxies().change(update).await;
+    let changed = core.store_for(caller).proxies().change(update).await;
     Ok(changed?.ok_or_else(not_found)?)
 }
 
@@ -95,7 +94,7 @@ pub async fn change(core: &Core, caller: Caller, id: ProxyId, request: &ProxyReq
 #[tracing::instrument(name = "proxies.delete", skip_all)]
 pub async fn remove(core: &Core, caller: Caller, id: ProxyId) -> Result<(), Error> {
     check_enabled(core)?;
-    match store_of(core, caller).proxies().remove(proxy_of(caller, id)).await? {
+    match core.store_for(caller).proxies().remove(proxy_of(caller, id)).await? {
         true => Ok(()),
         false => Err(not_found().into()),
     }
@@ -152,14 +151,6 @@ fn count_refused<T>(core: &Core, parsed: Result<T, Fault>) -> Result<T, Fault> {
             core.guard.record_refused_url();
         }
     })
-}
-
-/// The store for changes by a caller. Those of users are recorded in the audit trail.
-fn store_of(core: &Core, caller: Caller) -> Store {
-    match caller.principal.user() {
-        Some(user) => core.store_as(user),
-        None => core.store.clone(),
-    }
 }
 
 const fn proxy_of(caller: Caller, proxy: ProxyId) -> ProxyRef {
