@@ -68,6 +68,12 @@ impl ProxyChange {
         self.username.is_some() || self.password.is_some()
     }
 
+    /// Whether nothing of the former user name and password stays: they are removed, or both are replaced.
+    pub fn replaces_login(&self) -> bool {
+        let is_removed = self.username.as_deref() == Some("");
+        is_removed || (self.username.is_some() && self.password.is_some())
+    }
+
     /// The user name and password after this change of these. A new user name keeps the password, unless there is a new
     /// one.
     ///

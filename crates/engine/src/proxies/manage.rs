@@ -103,8 +103,7 @@ pub async fn remove(core: &Core, caller: Caller, id: ProxyId) -> Result<(), Erro
 /// The encrypted login after a change.
 async fn login_after(core: &Core, target: ProxyRef, change: &ProxyChange) -> Result<Option<Vec<u8>>, Error> {
     // A login that is removed, or replaced as a whole, need not be readable any more.
-    let is_removed = change.username.as_deref() == Some("");
-    let before = match is_removed || (change.username.is_some() && change.password.is_some()) {
+    let before = match change.replaces_login() {
         true => None,
         false => {
             let sealed = core.store.proxies().find_login(target).await?.ok_or_else(not_found)?;
@@ -126,9 +125,7 @@ fn check_enabled(core: &Core) -> Result<(), Fault> {
 
 /// Refuses to send a stored login to another server: whoever may change a proxy could read its password there.
 fn check_login_stays(current: &Proxy, url: &ProxyUrl, change: &ProxyChange) -> Result<(), Fault> {
-    let is_removed = change.username.as_deref() == Some("");
-    let is_replaced = change.username.is_some() && change.password.is_some();
-    if *url == current.url || !current.has_login || is_removed || is_replaced {
+    if *url == current.url || !current.has_login || change.replaces_login() {
         return Ok(());
     }
     let allowed = "the current one, unless user name and password are given again or removed: stored ones are not sent to another server";
