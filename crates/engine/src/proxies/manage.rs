@@ -8,6 +8,7 @@ use grabd_domain::proxies::{MAX_PROXIES, NewProxy, Proxy, ProxyChange, ProxyRequ
 use grabd_store::proxies::{ChangeProxyOutcome, CreateProxyOutcome, NewProxyRow, ProxyRef, ProxyUpdate};
 
 use super::login;
+use super::route::turned_off;
 use crate::error::Error;
 use crate::random;
 use crate::service::Core;
@@ -148,10 +149,7 @@ fn login_after(
 fn check_enabled(core: &Core) -> Result<(), Fault> {
     match core.has_proxies() {
         true => Ok(()),
-        false => {
-            let allowed = "left out, because the operator of this service has turned proxies off";
-            Err(Fault::BadRequest(Field::new("proxies", "", allowed)))
-        }
+        false => Err(turned_off("proxies", "")),
     }
 }
 

@@ -33,8 +33,7 @@ pub(crate) enum RouteError {
 pub(crate) async fn check(core: &Core, caller: Caller, spec: &CaptureSpec) -> Result<(), Error> {
     let Some(id) = spec.proxy else { return Ok(()) };
     if !core.has_proxies() {
-        let allowed = "left out, because the operator of this service has turned proxies off";
-        return Err(Fault::BadRequest(Field::new("proxy", &format!("\"{id}\""), allowed)).into());
+        return Err(turned_off("proxy", &format!("\"{id}\"")).into());
     }
     let Caller { team, environment, principal } = caller;
     let target = ProxyRef { team, environment, grant: principal.grant(), proxy: id };
@@ -42,6 +41,12 @@ pub(crate) async fn check(core: &Core, caller: Caller, spec: &CaptureSpec) -> Re
         Some(_) => Ok(()),
         None => Err(unknown(id).into()),
     }
+}
+
+/// The fault of a request that names proxies while the service has none.
+pub(super) fn turned_off(field: &'static str, seen: &str) -> Fault {
+    let allowed = "left out, because the operator of this service has turned proxies off";
+    Fault::BadRequest(Field::new(field, seen, allowed))
 }
 
 /// The fault of a capture whose proxy does not exist, or is not the caller's.
