@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn login_in_the_url_is_refused_and_not_shown() {
         let fault = ProxyUrl::parse("http://me:hidden@proxy.example.com:3128").unwrap_err();
-        assert!(!fault.to_string().contains("hidden@") && fault.to_string().contains("username"), "{fault}");
+        assert!(!fault.to_string().contains("hidden") && fault.to_string().contains("username"), "{fault}");
     }
 
     #[test]

@@ -153,7 +153,7 @@ mod tests {
             ("name=Office&url=http://proxy.example.com:3128&username=a:hidden", "username", "without colons"),
         ] {
             let (actual, message) = error(query).unwrap();
-            assert!(actual == field && message.contains(part) && !message.contains("hidden@"), "{query}: {message}");
+            assert!(actual == field && message.contains(part) && !message.contains("hidden"), "{query}: {message}");
         }
         assert_eq!(error("name=Office&url=http://proxy.example.com:3128&username=&password="), None);
     }
