@@ -142,7 +142,7 @@ async fn page_with_its_parts_redirects_and_sockets_is_loaded_through_the_proxy()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn proxy_is_spoken_to_over_tls() -> Result<()> {
+async fn https_proxy_is_reached_over_tls() -> Result<()> {
     let server = ProxyServer::start(ALLOWED, Behaviour::Forward).await?;
     let front = TlsFront::start(server.address()).await?;
     let directory = tempfile::tempdir()?;

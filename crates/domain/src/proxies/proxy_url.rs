@@ -19,7 +19,7 @@ const MAX_BYTES: usize = 300;
 /// Maximum number of digits of a port, as in the OpenAPI document.
 const PORT_DIGITS: usize = 5;
 
-/// How a proxy is spoken to.
+/// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProxyScheme {
     /// HTTP CONNECT over TCP.
@@ -65,7 +65,7 @@ impl ProxyUrl {
         Self::restore(text).ok_or_else(|| Fault::BadRequest(Field::new("url", &format!("\"{text}\""), ALLOWED)))
     }
 
-    /// Reads a URL that was parsed before. `None` if it is none.
+    /// Reads a stored URL. `None` if it is not a valid one.
     pub fn restore(text: &str) -> Option<Self> {
         if text.len() > MAX_BYTES || text.bytes().any(|byte| byte <= 0x20 || byte == 0x7f || byte == b'\\') {
             return None;
@@ -115,7 +115,7 @@ impl ProxyUrl {
         Fault::SsrfDetected(Field::new("url", &format!("\"{}\"", self.host), "a URL whose host is a public address"))
     }
 
-    /// How the proxy is spoken to.
+    /// The protocol of the proxy.
     pub const fn scheme(&self) -> ProxyScheme {
         self.scheme
     }

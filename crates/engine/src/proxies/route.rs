@@ -55,8 +55,8 @@ fn unknown(id: ProxyId) -> Fault {
     Fault::BadRequest(Field::new("proxy", &format!("\"{id}\""), allowed))
 }
 
-/// What the renderer of a capture needs to use its proxy. `None` without a proxy. Read for each attempt, and kept by
-/// none.
+/// What the renderer of a capture needs to use its proxy. `None` without a proxy. Read for each attempt, and
+/// not kept.
 ///
 /// # Errors
 /// When the proxy cannot be used now.

@@ -61,7 +61,7 @@ fn text_field(
     field.with_errors(errors)
 }
 
-/// What a form asks for: the members that it has.
+/// The request of a form. Members that the form does not have are left out.
 pub(super) fn request(input: &Form) -> ProxyRequest {
     let member = |name: &str| input.has(name).then(|| input.get(name).to_owned());
     ProxyRequest {
