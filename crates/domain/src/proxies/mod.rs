@@ -10,7 +10,7 @@ mod registration;
 use std::fmt;
 
 pub use problem::ProxyProblem;
-pub use proxy_url::{ProxyScheme, ProxyUrl};
+pub use proxy_url::{ProxyScheme, ProxyUrl, URL_BYTES};
 pub use registration::{NewProxy, ProxyChange, ProxyRequest};
 
 use crate::Timestamp;

@@ -13,8 +13,8 @@ use crate::target::{TargetHost, is_local_name, is_localhost, is_well_formed_name
 /// What is accepted, as the end of "must be …".
 pub(super) const ALLOWED: &str = "http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT with a public host";
 
-/// Maximum length in bytes: a host name has at most 253.
-const MAX_BYTES: usize = 300;
+/// Maximum length of a URL in bytes: a host name has at most 253.
+pub const URL_BYTES: usize = 300;
 
 /// Maximum number of digits of a port, as in the OpenAPI document.
 const PORT_DIGITS: usize = 5;
@@ -67,7 +67,7 @@ impl ProxyUrl {
 
     /// Reads a stored URL. `None` if it is not a valid one.
     pub fn restore(text: &str) -> Option<Self> {
-        if text.len() > MAX_BYTES || text.bytes().any(|byte| byte <= 0x20 || byte == 0x7f || byte == b'\\') {
+        if text.len() > URL_BYTES || text.bytes().any(|byte| byte <= 0x20 || byte == 0x7f || byte == b'\\') {
             return None;
         }
         let (scheme, rest) = text.split_once("://")?;
