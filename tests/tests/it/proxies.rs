@@ -189,6 +189,10 @@ async fn failures_of_the_proxy_are_uncharged_and_name_it_only() -> Result<()> {
         let (_, proxy) = call(&app, app.live(), Method::GET, &path, None).await?;
         assert_eq!(proxy["last_error"], problem, "{proxy}");
         assert!(proxy["last_error_at"].is_string() && !proxy.to_string().contains(REPLY), "{proxy}");
+        // The failure stays when only the name is changed.
+        let renamed = json!({ "name": "Vienna", "url": proxy["url"] });
+        let (_, renamed) = call(&app, app.live(), Method::PATCH, &path, Some(renamed)).await?;
+        assert_eq!((&renamed["name"], &renamed["last_error"]), (&json!("Vienna"), &json!(problem)), "{renamed}");
     }
     assert_eq!(credits(&app).await?, (9, 0));
     app.finish().await

@@ -94,7 +94,9 @@ async fn try_change(
     let target = proxy_of(caller, id);
     let found = core.store.proxies().find_with_login(target).await?;
     let Some((current, current_login)) = found else { return Ok(ChangeProxyOutcome::NotFound) };
-    let change = count_refused(core, ProxyChange::parse(request, core.guard.policy()))?;
+    let mut change = count_refused(core, ProxyChange::parse(request, core.guard.policy()))?;
+    // Forms repeat the current URL when only the name is changed.
+    change.url = change.url.filter(|url| *url != current.url);
     if let Some(url) = &change.url {
         check_login_stays(&current, url, &change)?;
         check_host(core, url).await?;
@@ -153,9 +155,9 @@ fn check_enabled(core: &Core) -> Result<(), Fault> {
     }
 }
 
-/// Refuses to send a stored login to another server: whoever may change a proxy could read its password there.
+/// Refuses to send a stored login to the server of a new URL: whoever may change a proxy could read its password there.
 fn check_login_stays(current: &Proxy, url: &ProxyUrl, change: &ProxyChange) -> Result<(), Fault> {
-    if *url == current.url || !current.has_login || change.replaces_login() {
+    if !current.has_login || change.replaces_login() {
         return Ok(());
     }
     let allowed = "the current one, unless user name and password are given again or removed: stored ones are not sent to another server";
