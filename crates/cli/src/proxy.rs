@@ -97,13 +97,12 @@ fn print_list(json: bool, body: &Value) -> Result<Exit, Failure> {
 }
 
 fn cells(proxy: &Proxy<'_>) -> Vec<String> {
-    let or_none = |text: Option<&str>| text.unwrap_or("-").to_owned();
     vec![
         proxy.id.to_string(),
         proxy.url.to_string(),
         yes_no(proxy.has_login).to_owned(),
-        or_none(proxy.last_used_at.as_deref()),
-        or_none(proxy.last_error.as_deref()),
+        output::or_dash(proxy.last_used_at.as_deref()),
+        output::or_dash(proxy.last_error.as_deref()),
         proxy.name.to_string(),
     ]
 }
@@ -120,7 +119,7 @@ fn print(proxy: &Proxy<'_>) -> Result<(), Failure> {
         ("login", yes_no(proxy.has_login).to_owned()),
         ("created", proxy.created_at.to_string()),
         ("updated", proxy.updated_at.to_string()),
-        ("last used", proxy.last_used_at.as_deref().unwrap_or("-").to_owned()),
+        ("last used", output::or_dash(proxy.last_used_at.as_deref())),
         ("last error", last_error),
     ];
     lines.iter().try_for_each(|(name, value)| output::line(&format!("{name:12} {value}")))
