@@ -101,7 +101,7 @@ fn cells(proxy: &Proxy<'_>) -> Vec<String> {
         proxy.id.to_string(),
         proxy.url.to_string(),
         yes_no(proxy.has_login).to_owned(),
-        output::or_dash(proxy.last_used_at.as_deref()),
+        output::or_dash(proxy.last_used_at.as_deref().map(output::moment)),
         output::or_dash(proxy.last_error.as_deref()),
         proxy.name.to_string(),
     ]
@@ -109,7 +109,7 @@ fn cells(proxy: &Proxy<'_>) -> Vec<String> {
 
 fn print(proxy: &Proxy<'_>) -> Result<(), Failure> {
     let last_error = match (&proxy.last_error, &proxy.last_error_at) {
-        (Some(problem), Some(at)) => format!("{problem} at {at}"),
+        (Some(problem), Some(at)) => format!("{problem} at {}", output::moment(at)),
         (_, _) => "-".to_owned(),
     };
     let lines = [
@@ -117,9 +117,9 @@ fn print(proxy: &Proxy<'_>) -> Result<(), Failure> {
         ("name", proxy.name.to_string()),
         ("url", proxy.url.to_string()),
         ("login", yes_no(proxy.has_login).to_owned()),
-        ("created", proxy.created_at.to_string()),
-        ("updated", proxy.updated_at.to_string()),
-        ("last used", output::or_dash(proxy.last_used_at.as_deref())),
+        ("created", output::moment(&proxy.created_at)),
+        ("updated", output::moment(&proxy.updated_at)),
+        ("last used", output::or_dash(proxy.last_used_at.as_deref().map(output::moment))),
         ("last error", last_error),
     ];
     lines.iter().try_for_each(|(name, value)| output::line(&format!("{name:12} {value}")))
