@@ -5,13 +5,13 @@ use std::io::Read;
 use grabd_api::{Proxy, ProxyList};
 use reqwest::Method;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::api::Api;
 use crate::failure::{Exit, Failure};
 use crate::login::Credential;
 use crate::proxy_args::{LoginArgs, ProxyCommand};
-use crate::{list, output};
+use crate::{list, output, values};
 
 /// The longest password that is read, in bytes. The service accepts fewer.
 const MAX_PASSWORD_BYTES: u64 = 4096;
@@ -29,19 +29,19 @@ pub(crate) async fn run(api: &Api, json: bool, command: &ProxyCommand) -> Result
             eprintln!("Deleted the proxy {id}.");
             return Ok(Exit::Done);
         }
-        ProxyCommand::Create { url, name, login } => {
-            let body = members([("name", Some(name.clone())), ("url", Some(url.clone()))], login)?;
-            api.call(Method::POST, "proxies").body(Value::Object(body))
+        ProxyCommand::Create { url, name, login: LoginArgs { username, password_stdin } } => {
+            let body = members(Some(name.as_str()), Some(url.as_str()), username.as_deref(), *password_stdin)?;
+            api.call(Method::POST, "proxies").body(body)
         }
         ProxyCommand::Show { id } => api.call(Method::GET, &path(id)?),
-        ProxyCommand::Update { id, name, url, login, no_login } => {
-            let mut body = members([("name", name.clone()), ("url", url.clone())], login)?;
-            body.extend(no_login.then(|| ("username".to_owned(), json!(""))));
-            if body.is_empty() {
+        ProxyCommand::Update { id, name, url, login: LoginArgs { username, password_stdin }, no_login } => {
+            let username = if *no_login { Some("") } else { username.as_deref() };
+            let body = members(name.as_deref(), url.as_deref(), username, *password_stdin)?;
+            if body == json!({}) {
                 let why = "nothing to change; `grab proxy update --help` lists the options";
                 return Err(Failure::Usage(why.to_owned()));
             }
-            api.call(Method::PATCH, &path(id)?).body(Value::Object(body))
+            api.call(Method::PATCH, &path(id)?).body(body)
         }
     };
     let body = call.send().await?.body;
@@ -59,17 +59,22 @@ pub(crate) async fn run(api: &Api, json: bool, command: &ProxyCommand) -> Result
 }
 
 /// The request body. Members that are not given are left out.
-fn members<const N: usize>(
-    given: [(&str, Option<String>); N],
-    login: &LoginArgs,
-) -> Result<Map<String, Value>, Failure> {
-    let LoginArgs { username, password_stdin } = login;
-    let password = match password_stdin {
+fn members(
+    name: Option<&str>,
+    url: Option<&str>,
+    username: Option<&str>,
+    has_password: bool,
+) -> Result<Value, Failure> {
+    let password = match has_password {
         true => Some(read_password()?),
         false => None,
     };
-    let all = given.into_iter().chain([("username", username.clone()), ("password", password)]);
-    Ok(all.filter_map(|(name, value)| Some((name.to_owned(), json!(value?)))).collect())
+    Ok(values::members([
+        ("name", name.map(Value::from)),
+        ("url", url.map(Value::from)),
+        ("username", username.map(Value::from)),
+        ("password", password.map(Value::from)),
+    ]))
 }
 
 /// Reads a password without the end of its line.
@@ -97,20 +102,19 @@ fn print_list(json: bool, body: &Value) -> Result<Exit, Failure> {
 }
 
 fn cells(proxy: &Proxy<'_>) -> Vec<String> {
-    let or_none = |text: Option<&str>| text.unwrap_or("-").to_owned();
     vec![
         proxy.id.to_string(),
         proxy.url.to_string(),
         yes_no(proxy.has_login).to_owned(),
-        or_none(proxy.last_used_at.as_deref()),
-        or_none(proxy.last_error.as_deref()),
+        output::or_dash(proxy.last_used_at.as_deref().map(output::moment)),
+        output::or_dash(proxy.last_error.as_deref()),
         proxy.name.to_string(),
     ]
 }
 
 fn print(proxy: &Proxy<'_>) -> Result<(), Failure> {
     let last_error = match (&proxy.last_error, &proxy.last_error_at) {
-        (Some(problem), Some(at)) => format!("{problem} at {at}"),
+        (Some(problem), Some(at)) => format!("{problem} at {}", output::moment(at)),
         (_, _) => "-".to_owned(),
     };
     let lines = [
@@ -118,9 +122,9 @@ fn print(proxy: &Proxy<'_>) -> Result<(), Failure> {
         ("name", proxy.name.to_string()),
         ("url", proxy.url.to_string()),
         ("login", yes_no(proxy.has_login).to_owned()),
-        ("created", proxy.created_at.to_string()),
-        ("updated", proxy.updated_at.to_string()),
-        ("last used", proxy.last_used_at.as_deref().unwrap_or("-").to_owned()),
+        ("created", output::moment(&proxy.created_at)),
+        ("updated", output::moment(&proxy.updated_at)),
+        ("last used", output::or_dash(proxy.last_used_at.as_deref().map(output::moment))),
         ("last error", last_error),
     ];
     lines.iter().try_for_each(|(name, value)| output::line(&format!("{name:12} {value}")))

@@ -32,7 +32,7 @@ pub enum EgressError {
     /// The lookup or the connection timed out.
     #[error("timed out")]
     TimedOut,
-    /// The target is allowed, but the proxy that the connection was to go through did not make it.
+    /// The target is allowed, but no connection to it could be made through the proxy.
     #[error("the proxy failed: {}", .0.as_str())]
     Proxy(ProxyProblem),
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use grabd_domain::capture::BlockedContent;
 use grabd_domain::contact_link::{ContactLink, ServiceLinks};
+use grabd_domain::credentials::Caller;
 use grabd_domain::domains::{Domain, DomainRule};
 use grabd_domain::identity::{AgentUrl, SigningIdentity};
 use grabd_domain::ids::{TeamId, UserId};
@@ -422,6 +423,14 @@ impl Core {
     pub(crate) fn store_as(&self, user: UserId) -> Store {
         let (name, address) = (format!("user:{user}"), client_address::address());
         self.store.acting_as(Actor { name, address, now: self.clock.now() })
+    }
+
+    /// The store for changes by a caller. Those of users are recorded in the audit trail.
+    pub(crate) fn store_for(&self, caller: Caller) -> Store {
+        match caller.principal.user() {
+            Some(user) => self.store_as(user),
+            None => self.store.clone(),
+        }
     }
 
     /// Spawns a task that [`Core::stop`] waits for.

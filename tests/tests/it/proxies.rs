@@ -142,7 +142,7 @@ async fn page_with_its_parts_redirects_and_sockets_is_loaded_through_the_proxy()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn proxy_is_spoken_to_over_tls() -> Result<()> {
+async fn https_proxy_is_reached_over_tls() -> Result<()> {
     let server = ProxyServer::start(ALLOWED, Behaviour::Forward).await?;
     let front = TlsFront::start(server.address()).await?;
     let directory = tempfile::tempdir()?;
@@ -189,6 +189,10 @@ async fn failures_of_the_proxy_are_uncharged_and_name_it_only() -> Result<()> {
         let (_, proxy) = call(&app, app.live(), Method::GET, &path, None).await?;
         assert_eq!(proxy["last_error"], problem, "{proxy}");
         assert!(proxy["last_error_at"].is_string() && !proxy.to_string().contains(REPLY), "{proxy}");
+        // The failure stays when only the name is changed.
+        let renamed = json!({ "name": "Vienna", "url": proxy["url"] });
+        let (_, renamed) = call(&app, app.live(), Method::PATCH, &path, Some(renamed)).await?;
+        assert_eq!((&renamed["name"], &renamed["last_error"]), (&json!("Vienna"), &json!(problem)), "{renamed}");
     }
     assert_eq!(credits(&app).await?, (9, 0));
     app.finish().await

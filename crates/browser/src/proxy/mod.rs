@@ -8,7 +8,7 @@
 //! connection, whose requests share a `session`. `plain` forwards http, `tunnel` answers CONNECT. `target` parses the
 //! request target. `headers` selects the fields to forward. `unreached` records failed targets. `meter` counts bytes up
 //! to the `limits`. `crate::blocklists` can refuse further hosts, for one grab. All connections of a grab can go
-//! through a proxy of its team, which the listener knows and no other.
+//! through a proxy of its team, which is set for the listener of that grab alone.
 //!
 //! *Invariant:* nothing here resolves a name or connects without the guard, follows a redirect, or returns a page of
 //! its own: a request that is not forwarded ends as a network error.

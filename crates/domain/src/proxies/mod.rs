@@ -10,7 +10,7 @@ mod registration;
 use std::fmt;
 
 pub use problem::ProxyProblem;
-pub use proxy_url::{ProxyScheme, ProxyUrl};
+pub use proxy_url::{ProxyScheme, ProxyUrl, URL_BYTES};
 pub use registration::{NewProxy, ProxyChange, ProxyRequest};
 
 use crate::Timestamp;
@@ -24,7 +24,7 @@ pub const NAME_CHARS: usize = 60;
 /// Maximum length of a user name and of a password in bytes: what SOCKS5 can transfer (RFC 1929).
 pub const LOGIN_BYTES: usize = 255;
 
-/// A proxy, as callers see it. Its user name and password are never among it.
+/// A proxy as callers see it: without its user name and password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proxy {
     /// Its id.

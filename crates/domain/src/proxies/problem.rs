@@ -18,7 +18,7 @@ pub enum ProxyProblem {
     Tls,
     /// The answer is not that of such a proxy.
     NotAProxy,
-    /// The proxy wants another user name and password, or any.
+    /// The proxy did not accept the user name and password, or requires them.
     Login,
     /// The proxy refused to connect to the site.
     Refused,
@@ -81,7 +81,7 @@ impl ProxyProblem {
     }
 
     /// Whether the proxy certainly does not work for any site. Otherwise the site that was asked for may be the reason:
-    /// many proxies do not answer, or close the connection, where they cannot connect to a site.
+    /// many proxies do not answer, or close the connection, when they cannot connect to a site.
     pub const fn is_of_proxy(self) -> bool {
         match self {
             Self::NotPublic | Self::Unresolved | Self::Unreachable | Self::Tls | Self::NotAProxy | Self::Login => true,

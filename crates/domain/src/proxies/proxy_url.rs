@@ -13,13 +13,13 @@ use crate::target::{TargetHost, is_local_name, is_localhost, is_well_formed_name
 /// What is accepted, as the end of "must be …".
 pub(super) const ALLOWED: &str = "http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT with a public host";
 
-/// Maximum length in bytes: a host name has at most 253.
-const MAX_BYTES: usize = 300;
+/// Maximum length of a URL in bytes: a host name has at most 253.
+pub const URL_BYTES: usize = 300;
 
 /// Maximum number of digits of a port, as in the OpenAPI document.
 const PORT_DIGITS: usize = 5;
 
-/// How a proxy is spoken to.
+/// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProxyScheme {
     /// HTTP CONNECT over TCP.
@@ -65,9 +65,9 @@ impl ProxyUrl {
         Self::restore(text).ok_or_else(|| Fault::BadRequest(Field::new("url", &format!("\"{text}\""), ALLOWED)))
     }
 
-    /// Reads a URL that was parsed before. `None` if it is none.
+    /// Reads a stored URL. `None` if it is not a valid one.
     pub fn restore(text: &str) -> Option<Self> {
-        if text.len() > MAX_BYTES || text.bytes().any(|byte| byte <= 0x20 || byte == 0x7f || byte == b'\\') {
+        if text.len() > URL_BYTES || text.bytes().any(|byte| byte <= 0x20 || byte == 0x7f || byte == b'\\') {
             return None;
         }
         let (scheme, rest) = text.split_once("://")?;
@@ -115,7 +115,7 @@ impl ProxyUrl {
         Fault::SsrfDetected(Field::new("url", &format!("\"{}\"", self.host), "a URL whose host is a public address"))
     }
 
-    /// How the proxy is spoken to.
+    /// The protocol of the proxy.
     pub const fn scheme(&self) -> ProxyScheme {
         self.scheme
     }
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn login_in_the_url_is_refused_and_not_shown() {
         let fault = ProxyUrl::parse("http://me:hidden@proxy.example.com:3128").unwrap_err();
-        assert!(!fault.to_string().contains("hidden@") && fault.to_string().contains("username"), "{fault}");
+        assert!(!fault.to_string().contains("hidden") && fault.to_string().contains("username"), "{fault}");
     }
 
     #[test]

@@ -68,6 +68,12 @@ impl ProxyChange {
         self.username.is_some() || self.password.is_some()
     }
 
+    /// Whether nothing of the former user name and password stays: they are removed, or both are replaced.
+    pub fn replaces_login(&self) -> bool {
+        let is_removed = self.username.as_deref() == Some("");
+        is_removed || (self.username.is_some() && self.password.is_some())
+    }
+
     /// The user name and password after this change of these. A new user name keeps the password, unless there is a new
     /// one.
     ///
@@ -194,13 +200,18 @@ mod tests {
         ] {
             let fault = NewProxy::parse(&request(members), &policy).unwrap_err();
             assert_eq!(fault.field().unwrap().name, name, "{fault}");
-            assert!(!fault.to_string().contains("hidden:") && !fault.to_string().contains("\"hidden"), "{fault}");
+            assert!(!fault.to_string().contains("hidden"), "{fault}");
         }
         for name in ["body", "name", "url", "username", "password"] {
+            let is_secret = ["url", "username", "password"].contains(&name);
             let unparsed = vec![(name.to_owned(), "hidden".to_owned())];
             let request = ProxyRequest { unparsed, ..request([Some("Office"), URL, None, None]) };
-            assert_eq!(NewProxy::parse(&request, &policy).unwrap_err().field().unwrap().name, name);
-            assert_eq!(ProxyChange::parse(&request, &policy).err().unwrap().field().unwrap().name, name);
+            let create = NewProxy::parse(&request, &policy).unwrap_err();
+            let change = ProxyChange::parse(&request, &policy).err().unwrap();
+            for fault in [create, change] {
+                assert_eq!(fault.field().unwrap().name, name);
+                assert!(!(is_secret && fault.to_string().contains("hidden")), "{fault}");
+            }
         }
     }
 

@@ -153,7 +153,7 @@ async fn name_of_the_proxy_is_resolved_and_checked_at_each_connection() {
 }
 
 #[tokio::test]
-async fn failures_of_the_proxy_are_told_apart() {
+async fn each_failure_of_the_proxy_has_its_problem() {
     let guard = literal_guard(&["127.0.0.2/32"]);
     for (answer, problem) in [
         ("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", ProxyProblem::Login),

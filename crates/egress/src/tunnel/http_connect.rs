@@ -27,7 +27,7 @@ where
         Some(200..=299) => Ok(()),
         Some(401 | 407) => Err(ProxyProblem::Login),
         Some(502..=504) => Err(ProxyProblem::SiteUnreached),
-        // What web servers answer that are no proxies.
+        // The usual answers of web servers that are not proxies.
         Some(400 | 405 | 501) | None => Err(ProxyProblem::NotAProxy),
         Some(_) => Err(ProxyProblem::Refused),
     }

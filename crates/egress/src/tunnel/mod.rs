@@ -1,7 +1,7 @@
 //! Connections through the proxy of a team.
 //!
-//! `http_connect` and `socks5` ask the proxy for a connection, and `stream` is what results. What a proxy answers
-//! becomes a [`ProxyProblem`], and nothing else of it is kept.
+//! `http_connect` and `socks5` ask the proxy for a connection, and `stream` is what results. A failure becomes
+//! a [`ProxyProblem`], and nothing that the proxy has sent is kept.
 //!
 //! *Invariant:* the proxy's own address is checked like that of a page, at each connection. The target's name is
 //! resolved and checked before the proxy is asked, and the proxy gets the checked address in place of the name, so that
@@ -36,7 +36,7 @@ const MAX_TARGETS: usize = 2;
 pub struct Tunnel<'a> {
     /// The proxy.
     pub route: &'a ProxyRoute,
-    /// For proxies that are spoken to over TLS.
+    /// For proxies with `https` URLs.
     pub tls: &'a ClientTls,
     /// An address that is never connected to: that of the caller's own server.
     pub own: IpAddr,
@@ -46,7 +46,7 @@ impl Tunnel<'_> {
     /// Connects to `host` through the proxy, after `guard` has resolved and checked it.
     ///
     /// # Errors
-    /// Any [`EgressError`]. Those but [`EgressError::Proxy`] are about the target, and the proxy was not asked.
+    /// Any [`EgressError`]. All but [`EgressError::Proxy`] are about the target, and the proxy was not asked.
     pub async fn connect(self, guard: &Guard, host: &TargetHost, port: u16) -> Result<EgressStream, EgressError> {
         let addresses = guard.check_target(host, port).await?;
         if addresses.contains(&self.own) {

@@ -77,7 +77,7 @@ fn request(target: SocketAddr) -> Vec<u8> {
     message
 }
 
-/// Reads the address and the port that the proxy connects from, which nobody needs.
+/// Reads and ignores the address and the port that the proxy connects from.
 async fn skip_address<S: AsyncRead + Unpin + Send>(stream: &mut S, kind: u8) -> Result<(), ProxyProblem> {
     let length = match kind {
         IPV4 => 4,
@@ -97,7 +97,7 @@ async fn send<S: AsyncWrite + Unpin + Send>(stream: &mut S, message: &[u8]) -> R
 
 async fn receive<S: AsyncRead + Unpin + Send, const N: usize>(stream: &mut S) -> Result<[u8; N], ProxyProblem> {
     let mut message = [0; N];
-    // The first byte tells whether it is such a proxy, and another server may send no more.
+    // The first byte shows whether it is a SOCKS proxy. Another server may send no second one.
     message[0] = stream.read_u8().await.map_err(|_| ProxyProblem::Broken)?;
     if message[0] != VERSION && message[0] != LOGIN_VERSION {
         return Err(ProxyProblem::NotAProxy);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn failures_are_told_apart() {
+    async fn each_failure_has_its_problem() {
         use ProxyProblem::{Broken, Login, NotAProxy, Refused, SiteUnreached};
         for (answers, problem) in [
             (&[5, 255][..], Login),

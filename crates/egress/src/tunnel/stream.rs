@@ -11,9 +11,9 @@ use tokio_rustls::client::TlsStream;
 /// Bytes to and from a target. With a proxy, they pass through it.
 #[derive(Debug)]
 pub enum EgressStream {
-    /// To the target, or to a proxy that is spoken to without TLS.
+    /// To the target, or to a proxy without TLS.
     Plain(TcpStream),
-    /// To a proxy that is spoken to over TLS.
+    /// To a proxy over TLS.
     Tls(Box<TlsStream<TcpStream>>),
 }
 

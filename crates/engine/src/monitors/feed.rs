@@ -5,7 +5,7 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::ids::MonitorId;
 use grabd_domain::monitor::{Monitor, Run};
 
-use super::manage::{monitor_of, not_found, store_of};
+use super::manage::{monitor_of, not_found};
 use crate::error::Error;
 use crate::service::Core;
 use crate::{digest, random};
@@ -44,7 +44,7 @@ pub struct Feed {
 pub async fn open_feed(core: &Core, caller: Caller, id: MonitorId) -> Result<FeedAddresses, Error> {
     let secret = random::secret_text();
     let hash = digest::of(&secret);
-    if !store_of(core, caller).monitors().set_feed(monitor_of(caller, id), Some(hash)).await? {
+    if !core.store_for(caller).monitors().set_feed(monitor_of(caller, id), Some(hash)).await? {
         return Err(not_found().into());
     }
     let base = format!("{}/feeds/{secret}", core.public_url());
@@ -57,7 +57,7 @@ pub async fn open_feed(core: &Core, caller: Caller, id: MonitorId) -> Result<Fee
 /// [`NotFound`](grabd_domain::Fault::NotFound).
 #[tracing::instrument(name = "monitors.close_feed", skip_all)]
 pub async fn close_feed(core: &Core, caller: Caller, id: MonitorId) -> Result<(), Error> {
-    match store_of(core, caller).monitors().set_feed(monitor_of(caller, id), None).await? {
+    match core.store_for(caller).monitors().set_feed(monitor_of(caller, id), None).await? {
         true => Ok(()),
         false => Err(not_found().into()),
     }

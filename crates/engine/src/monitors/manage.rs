@@ -6,7 +6,6 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::ids::{GrabId, MonitorId};
 use grabd_domain::monitor::{MAX_CAPTURE_BYTES, Monitor, MonitorChange, MonitorRequest, MonitorSpec, Phase};
-use grabd_store::Store;
 use grabd_store::monitors::{
     AcceptOutcome, ChangeOutcome, CreateMonitorOutcome, MonitorPage, MonitorRef, MonitorUpdate, NewMonitor,
 };
@@ -57,7 +56,7 @@ pub async fn create(core: &Core, caller: Caller, request: &MonitorRequest) -> Re
     };
     check_size(&new.spec.capture, new.secrets.as_deref())?;
     let new_keep = new.spec.keep;
-    match store_of(core, caller).monitors().create(new).await? {
+    match core.store_for(caller).monitors().create(new).await? {
         CreateMonitorOutcome::Created(monitor) => {
             core.monitors.notify();
             Ok(*monitor)
@@ -118,7 +117,7 @@ pub async fn change(core: &Core, caller: Caller, id: MonitorId, request: &Monito
     let new_keep = change.keep.unwrap_or(current.spec.keep);
     let kept_limit = core.settings.operations.monitors.kept_runs();
     let update = MonitorUpdate { target: monitor_of(caller, id), change, secrets, kept_limit, now: core.clock.now() };
-    match store_of(core, caller).monitors().change(update).await? {
+    match core.store_for(caller).monitors().change(update).await? {
         ChangeOutcome::Changed(monitor) => Ok(*monitor),
         ChangeOutcome::NotFound => Err(not_found().into()),
         ChangeOutcome::TooManyRuns { left } => Err(too_many_runs(new_keep, left).into()),
@@ -148,7 +147,7 @@ pub async fn accept(core: &Core, caller: Caller, id: MonitorId, grab: Option<&st
             }
         },
     };
-    match store_of(core, caller).monitors().accept(target, parsed, core.clock.now()).await? {
+    match core.store_for(caller).monitors().accept(target, parsed, core.clock.now()).await? {
         AcceptOutcome::Accepted(monitor) => Ok(*monitor),
         AcceptOutcome::NotFound => Err(not_found().into()),
         AcceptOutcome::NoCapture => Err(refused().into()),
@@ -161,7 +160,7 @@ pub async fn accept(core: &Core, caller: Caller, id: MonitorId, grab: Option<&st
 /// [`Fault::NotFound`].
 #[tracing::instrument(name = "monitors.delete", skip_all)]
 pub async fn remove(core: &Core, caller: Caller, id: MonitorId) -> Result<(), Error> {
-    match store_of(core, caller).monitors().remove(monitor_of(caller, id)).await? {
+    match core.store_for(caller).monitors().remove(monitor_of(caller, id)).await? {
         true => Ok(()),
         false => Err(not_found().into()),
     }
@@ -193,14 +192,6 @@ async fn check_capture(core: &Core, caller: Caller, capture: &CaptureSpec) -> Re
     targets::check_page_url(core, &capture.url)?;
     targets::check_host(core, &capture.url).await?;
     Ok(())
-}
-
-/// The store for changes by a caller. Those of users are recorded in the audit trail.
-pub(super) fn store_of(core: &Core, caller: Caller) -> Store {
-    match caller.principal.user() {
-        Some(user) => core.store_as(user),
-        None => core.store.clone(),
-    }
 }
 
 pub(super) const fn monitor_of(caller: Caller, monitor: MonitorId) -> MonitorRef {

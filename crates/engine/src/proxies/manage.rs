@@ -5,14 +5,17 @@ use grabd_domain::credentials::Caller;
 use grabd_domain::faults::{Code, Field};
 use grabd_domain::ids::ProxyId;
 use grabd_domain::proxies::{MAX_PROXIES, NewProxy, Proxy, ProxyChange, ProxyRequest, ProxyUrl};
-use grabd_store::Store;
-use grabd_store::proxies::{CreateProxyOutcome, NewProxyRow, ProxyRef, ProxyUpdate};
+use grabd_store::proxies::{ChangeProxyOutcome, CreateProxyOutcome, NewProxyRow, ProxyRef, ProxyUpdate};
 
 use super::login;
+use super::route::turned_off;
 use crate::error::Error;
 use crate::random;
 use crate::service::Core;
 use crate::targets;
+
+/// Maximum number of attempts of a change, each of which fails if the URL or the login is changed in the meantime.
+const CHANGE_ATTEMPTS: usize = 5;
 
 /// Creates a proxy. One of an app is deleted with its grant.
 ///
@@ -29,7 +32,7 @@ pub async fn create(core: &Core, caller: Caller, request: &ProxyRequest) -> Resu
     let login = login.map(|login| login::seal(&core.vault, id, login)).transpose()?;
     let Caller { team, environment, principal } = caller;
     let new = NewProxyRow { id, team, environment, creator: principal, name, url, login, now };
-    match store_of(core, caller).proxies().create(new).await? {
+    match core.store_for(caller).proxies().create(new).await? {
         CreateProxyOutcome::Created(proxy) => Ok(*proxy),
         CreateProxyOutcome::TooMany => {
             let allowed = format!("at most {MAX_PROXIES} for the team in this environment");
@@ -66,26 +69,55 @@ pub async fn list(core: &Core, caller: Caller) -> Result<Vec<Proxy>, Error> {
 /// Changes the given members of a proxy.
 ///
 /// # Errors
-/// [`Fault::NotFound`], then the same as [`create`].
+/// [`Fault::NotFound`], then the same as [`create`]. [`Fault::InternalError`] when others have changed the URL or the
+/// login during each of several attempts.
 #[tracing::instrument(name = "proxies.update", skip_all)]
 pub async fn change(core: &Core, caller: Caller, id: ProxyId, request: &ProxyRequest) -> Result<Proxy, Error> {
-    let current = get(core, caller, id).await?;
-    let change = count_refused(core, ProxyChange::parse(request, core.guard.policy()))?;
+    check_enabled(core)?;
+    for _ in 0..CHANGE_ATTEMPTS {
+        match try_change(core, caller, id, request).await? {
+            ChangeProxyOutcome::Changed(proxy) => return Ok(*proxy),
+            ChangeProxyOutcome::NotFound => return Err(not_found().into()),
+            ChangeProxyOutcome::Outdated => {}
+        }
+    }
+    Err(Fault::InternalError.into())
+}
+
+/// Checks a change against the current proxy, and makes it unless the URL or the login is changed in the meantime.
+async fn try_change(
+    core: &Core,
+    caller: Caller,
+    id: ProxyId,
+    request: &ProxyRequest,
+) -> Result<ChangeProxyOutcome, Error> {
+    let target = proxy_of(caller, id);
+    let found = core.store.proxies().find_with_login(target).await?;
+    let Some((current, current_login)) = found else { return Ok(ChangeProxyOutcome::NotFound) };
+    let mut change = count_refused(core, ProxyChange::parse(request, core.guard.policy()))?;
+    // Forms repeat the current URL when only the name is changed.
+    change.url = change.url.filter(|url| *url != current.url);
     if let Some(url) = &change.url {
         check_login_stays(&current, url, &change)?;
         check_host(core, url).await?;
     }
     if change == ProxyChange::default() {
-        return Ok(current);
+        return Ok(ChangeProxyOutcome::Changed(Box::new(current)));
     }
-    let target = proxy_of(caller, id);
     let login = match change.has_login() {
-        true => Some(login_after(core, target, &change).await?),
+        true => Some(login_after(core, id, current_login.as_deref(), &change)?),
         false => None,
     };
-    let update = ProxyUpdate { target, name: change.name, url: change.url, login, now: core.clock.now() };
-    let changed = store_of(core, caller).proxies().change(update).await;
-    Ok(changed?.ok_or_else(not_found)?)
+    let update = ProxyUpdate {
+        target,
+        current_url: current.url,
+        current_login,
+        name: change.name,
+        url: change.url,
+        login,
+        now: core.clock.now(),
+    };
+    Ok(core.store_for(caller).proxies().change(update).await?)
 }
 
 /// Deletes a proxy. Captures that name it fail uncharged from then on.
@@ -95,41 +127,37 @@ pub async fn change(core: &Core, caller: Caller, id: ProxyId, request: &ProxyReq
 #[tracing::instrument(name = "proxies.delete", skip_all)]
 pub async fn remove(core: &Core, caller: Caller, id: ProxyId) -> Result<(), Error> {
     check_enabled(core)?;
-    match store_of(core, caller).proxies().remove(proxy_of(caller, id)).await? {
+    match core.store_for(caller).proxies().remove(proxy_of(caller, id)).await? {
         true => Ok(()),
         false => Err(not_found().into()),
     }
 }
 
 /// The encrypted login after a change.
-async fn login_after(core: &Core, target: ProxyRef, change: &ProxyChange) -> Result<Option<Vec<u8>>, Error> {
+fn login_after(
+    core: &Core,
+    id: ProxyId,
+    current: Option<&[u8]>,
+    change: &ProxyChange,
+) -> Result<Option<Vec<u8>>, Error> {
     // A login that is removed, or replaced as a whole, need not be readable any more.
-    let is_removed = change.username.as_deref() == Some("");
-    let before = match is_removed || (change.username.is_some() && change.password.is_some()) {
+    let before = match change.replaces_login() {
         true => None,
-        false => {
-            let sealed = core.store.proxies().find_login(target).await?.ok_or_else(not_found)?;
-            sealed.map(|sealed| login::unseal(&core.vault, target.proxy, &sealed)).transpose()?
-        }
+        false => current.map(|sealed| login::unseal(&core.vault, id, sealed)).transpose()?,
     };
-    change.login_after(before)?.map(|login| login::seal(&core.vault, target.proxy, login)).transpose()
+    change.login_after(before)?.map(|login| login::seal(&core.vault, id, login)).transpose()
 }
 
 fn check_enabled(core: &Core) -> Result<(), Fault> {
     match core.has_proxies() {
         true => Ok(()),
-        false => {
-            let allowed = "left out, because the operator of this service has turned proxies off";
-            Err(Fault::BadRequest(Field::new("proxies", "", allowed)))
-        }
+        false => Err(turned_off("proxies", "")),
     }
 }
 
-/// Refuses to send a stored login to another server: whoever may change a proxy could read its password there.
+/// Refuses to send a stored login to the server of a new URL: whoever may change a proxy could read its password there.
 fn check_login_stays(current: &Proxy, url: &ProxyUrl, change: &ProxyChange) -> Result<(), Fault> {
-    let is_removed = change.username.as_deref() == Some("");
-    let is_replaced = change.username.is_some() && change.password.is_some();
-    if *url == current.url || !current.has_login || is_removed || is_replaced {
+    if !current.has_login || change.replaces_login() {
         return Ok(());
     }
     let allowed = "the current one, unless user name and password are given again or removed: stored ones are not sent to another server";
@@ -152,14 +180,6 @@ fn count_refused<T>(core: &Core, parsed: Result<T, Fault>) -> Result<T, Fault> {
             core.guard.record_refused_url();
         }
     })
-}
-
-/// The store for changes by a caller. Those of users are recorded in the audit trail.
-fn store_of(core: &Core, caller: Caller) -> Store {
-    match caller.principal.user() {
-        Some(user) => core.store_as(user),
-        None => core.store.clone(),
-    }
 }
 
 const fn proxy_of(caller: Caller, proxy: ProxyId) -> ProxyRef {

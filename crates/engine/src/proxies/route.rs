@@ -33,8 +33,7 @@ pub(crate) enum RouteError {
 pub(crate) async fn check(core: &Core, caller: Caller, spec: &CaptureSpec) -> Result<(), Error> {
     let Some(id) = spec.proxy else { return Ok(()) };
     if !core.has_proxies() {
-        let allowed = "left out, because the operator of this service has turned proxies off";
-        return Err(Fault::BadRequest(Field::new("proxy", &format!("\"{id}\""), allowed)).into());
+        return Err(turned_off("proxy", &format!("\"{id}\"")).into());
     }
     let Caller { team, environment, principal } = caller;
     let target = ProxyRef { team, environment, grant: principal.grant(), proxy: id };
@@ -44,14 +43,20 @@ pub(crate) async fn check(core: &Core, caller: Caller, spec: &CaptureSpec) -> Re
     }
 }
 
+/// The fault of a request that names proxies while the service has none.
+pub(super) fn turned_off(field: &'static str, seen: &str) -> Fault {
+    let allowed = "left out, because the operator of this service has turned proxies off";
+    Fault::BadRequest(Field::new(field, seen, allowed))
+}
+
 /// The fault of a capture whose proxy does not exist, or is not the caller's.
 fn unknown(id: ProxyId) -> Fault {
     let allowed = "the id of a proxy of the same team and environment";
     Fault::BadRequest(Field::new("proxy", &format!("\"{id}\""), allowed))
 }
 
-/// What the renderer of a capture needs to use its proxy. `None` without a proxy. Read for each attempt, and kept by
-/// none.
+/// What the renderer of a capture needs to use its proxy. `None` without a proxy. Read for each attempt, and
+/// not kept.
 ///
 /// # Errors
 /// When the proxy cannot be used now.

@@ -7,7 +7,6 @@ use grabd_domain::faults::Field;
 use grabd_domain::ids::SiteId;
 use grabd_domain::monitor::MAX_CAPTURE_BYTES;
 use grabd_domain::site::{Site, SiteRequest, SiteSpec, Source};
-use grabd_store::Store;
 use grabd_store::sites::{CreateSiteOutcome, NewSite, SiteList, SiteRef};
 
 use super::finish::report;
@@ -40,7 +39,7 @@ pub async fn create(core: &Core, caller: Caller, request: &SiteRequest) -> Resul
     check_size(&spec.capture, secrets.as_deref())?;
     let open_limit = limits.open_per_team.into();
     let new = NewSite { id, team, environment, creator: principal, spec, secrets, open_limit, now };
-    match store_of(core, caller).sites().create(new).await? {
+    match core.store_for(caller).sites().create(new).await? {
         CreateSiteOutcome::Created(site) => {
             core.sites.notify();
             Ok(*site)
@@ -87,7 +86,7 @@ pub async fn list(core: &Core, caller: Caller, request: &ListRequest) -> Result<
 #[tracing::instrument(name = "sites.cancel", skip_all)]
 pub async fn cancel(core: &Core, caller: Caller, id: SiteId) -> Result<Site, Error> {
     let target = site_of(caller, id);
-    let canceled = store_of(core, caller).sites().cancel(target, core.clock.now(), site_message).await?;
+    let canceled = core.store_for(caller).sites().cancel(target, core.clock.now(), site_message).await?;
     let (site, finished) = canceled.ok_or_else(not_found)?;
     report(core, finished.as_ref());
     Ok(site)
@@ -99,7 +98,7 @@ pub async fn cancel(core: &Core, caller: Caller, id: SiteId) -> Result<Site, Err
 /// [`Fault::NotFound`].
 #[tracing::instrument(name = "sites.delete", skip_all)]
 pub async fn remove(core: &Core, caller: Caller, id: SiteId) -> Result<(), Error> {
-    match store_of(core, caller).sites().remove(site_of(caller, id)).await? {
+    match core.store_for(caller).sites().remove(site_of(caller, id)).await? {
         true => Ok(()),
         false => Err(not_found().into()),
     }
@@ -129,14 +128,6 @@ async fn check_source(core: &Core, source: &Source) -> Result<(), Fault> {
     };
     targets::check_page_url(core, source.address()).map_err(in_member)?;
     targets::check_host(core, source.address()).await.map_err(in_member)
-}
-
-/// The store for changes by a caller. Those of users are recorded in the audit trail.
-fn store_of(core: &Core, caller: Caller) -> Store {
-    match caller.principal.user() {
-        Some(user) => core.store_as(user),
-        None => core.store.clone(),
-    }
 }
 
 const fn site_of(caller: Caller, site: SiteId) -> SiteRef {

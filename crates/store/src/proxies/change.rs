@@ -17,6 +17,10 @@ use crate::entities::proxy;
 pub struct ProxyUpdate {
     /// The proxy.
     pub target: ProxyRef,
+    /// The URL that the change was checked against.
+    pub current_url: ProxyUrl,
+    /// The encrypted user name and password that the new ones were made from.
+    pub current_login: Option<Vec<u8>>,
     /// Its new name.
     pub name: Option<String>,
     /// Where it is now.
@@ -27,20 +31,33 @@ pub struct ProxyUpdate {
     pub now: Timestamp,
 }
 
+/// Outcome of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangeProxyOutcome {
+    /// The changed proxy.
+    Changed(Box<Proxy>),
+    /// The caller has no such proxy.
+    NotFound,
+    /// Nothing was changed: the URL or the login has been changed in the meantime.
+    Outdated,
+}
+
 struct RemoveProxy {
     target: ProxyRef,
 }
 
 impl Proxies<'_> {
-    /// Changes a proxy and returns it. `None` when the caller has no such proxy. Its last failure is forgotten, since
-    /// it may work now.
+    /// Changes a proxy and returns it. A new URL or login clears the last failure, since the proxy may work now. Neither
+    /// is saved if the URL or the login is not the current one any more, so that no login reaches a server that it was
+    /// not given for, and no concurrent change is lost.
     ///
     /// # Errors
-    /// Database errors only.
-    pub async fn change(self, update: ProxyUpdate) -> Result<Option<Proxy>> {
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn change(self, update: ProxyUpdate) -> Result<ChangeProxyOutcome> {
         let action = if update.login.is_some() { "proxy.password" } else { "proxy.change" };
         let event = AuditEvent::new(action, &update.target.proxy, Some(update.target.team));
-        self.store.write_audited(update, event, Option::is_some).await
+        let changed = |outcome: &ChangeProxyOutcome| matches!(outcome, ChangeProxyOutcome::Changed(_));
+        self.store.write_audited(update, event, changed).await
     }
 
     /// Deletes a proxy. `false` when the caller has no such proxy.
@@ -54,11 +71,15 @@ impl Proxies<'_> {
 }
 
 impl Transaction for ProxyUpdate {
-    type Outcome = Option<Proxy>;
+    type Outcome = ChangeProxyOutcome;
     const KEEPS_ACCESS: bool = true;
 
-    async fn apply(&self, tx: &Tx) -> Result<Option<Proxy>> {
-        let Some(row) = self.target.lock(tx).await? else { return Ok(None) };
+    async fn apply(&self, tx: &Tx) -> Result<ChangeProxyOutcome> {
+        let Some(row) = self.target.lock(tx).await? else { return Ok(ChangeProxyOutcome::NotFound) };
+        let changes_connection = self.login.is_some() || self.url.is_some();
+        if changes_connection && (proxy::read_url(&row)? != self.current_url || row.login != self.current_login) {
+            return Ok(ChangeProxyOutcome::Outdated);
+        }
         let mut changed = proxy::ActiveModel {
             id: Unchanged(row.id),
             name: set(self.name.clone()),
@@ -69,11 +90,12 @@ impl Transaction for ProxyUpdate {
         if let Some(login) = &self.login {
             changed.login = Set(login.clone());
         }
-        if self.login.is_some() || self.url.is_some() {
+        if changes_connection {
             changed.last_error = Set(None);
             changed.last_error_at = Set(None);
         }
-        proxy::read(&changed.update(tx).await?).map(Some)
+        let changed = proxy::read(&changed.update(tx).await?)?;
+        Ok(ChangeProxyOutcome::Changed(Box::new(changed)))
     }
 }
 

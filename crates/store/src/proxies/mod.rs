@@ -9,7 +9,7 @@ mod proxy_ref;
 mod queries;
 mod usage;
 
-pub use change::ProxyUpdate;
+pub use change::{ChangeProxyOutcome, ProxyUpdate};
 pub use create::{CreateProxyOutcome, NewProxyRow};
 pub use proxy_ref::ProxyRef;
 pub use usage::SealedRoute;

@@ -19,12 +19,13 @@ impl Proxies<'_> {
         target.query().one(self.store.database.reader()).await?.as_ref().map(proxy::read).transpose()
     }
 
-    /// The encrypted user name and password of a proxy of a caller. The inner `None`: there are none.
+    /// Finds a proxy of a caller, with its encrypted user name and password.
     ///
     /// # Errors
     /// Database errors only.
-    pub async fn find_login(self, target: ProxyRef) -> Result<Option<Option<Vec<u8>>>> {
-        Ok(target.query().one(self.store.database.reader()).await?.map(|row| row.login))
+    pub async fn find_with_login(self, target: ProxyRef) -> Result<Option<(Proxy, Option<Vec<u8>>)>> {
+        let Some(row) = target.query().one(self.store.database.reader()).await? else { return Ok(None) };
+        Ok(Some((proxy::read(&row)?, row.login)))
     }
 
     /// All proxies of a team, or those that an app has created with its grant, newest first.

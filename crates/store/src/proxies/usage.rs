@@ -39,8 +39,8 @@ struct RecordError {
 }
 
 impl Proxies<'_> {
-    /// What a capture of the team needs of its proxy, and records the use. `None` when the team has no such proxy any
-    /// more.
+    /// Returns what a capture of the team needs to use its proxy, and records the use. `None` when the team has no such
+    /// proxy any more.
     ///
     /// # Errors
     /// Database errors only.

@@ -3,7 +3,7 @@
 use grabd_domain::Fault;
 use grabd_domain::capture::HIDDEN;
 use grabd_domain::faults;
-use grabd_domain::proxies::{LOGIN_BYTES, NAME_CHARS, ProxyRequest};
+use grabd_domain::proxies::{LOGIN_BYTES, NAME_CHARS, ProxyRequest, URL_BYTES};
 
 use crate::environments::ENVIRONMENT;
 use crate::form::{Field, FieldError, Form};
@@ -13,38 +13,30 @@ pub(super) const URL: &str = "url";
 pub(super) const USERNAME: &str = "username";
 pub(super) const PASSWORD: &str = "password";
 
-/// The longest URL that is accepted.
-const URL_CHARS: u32 = 300;
-
 pub(super) fn name_field(value: &str, errors: &[FieldError]) -> Field {
     let hint = "For you: messages of failed captures have it.";
-    let max_length = u32::try_from(NAME_CHARS).unwrap_or(u32::MAX);
-    text_field(NAME, "Name", hint, max_length, value, errors)
+    text_field(NAME, "Name", hint, NAME_CHARS, value, errors)
 }
 
 pub(super) fn url_field(value: &str, errors: &[FieldError]) -> Field {
     let hint = "Scheme, host and port: http, https or socks5, such as http://proxy.example.com:3128.";
-    text_field(URL, "URL", hint, URL_CHARS, value, errors)
+    text_field(URL, "URL", hint, URL_BYTES, value, errors)
 }
 
 pub(super) fn username_field(hint: &'static str, value: &str, errors: &[FieldError]) -> Field {
-    text_field(USERNAME, "User name", hint, login_chars(), value, errors)
+    text_field(USERNAME, "User name", hint, LOGIN_BYTES, value, errors)
 }
 
 pub(super) fn password_field(hint: &'static str, errors: &[FieldError]) -> Field {
-    let field = text_field(PASSWORD, "Password", hint, login_chars(), "", errors);
+    let field = text_field(PASSWORD, "Password", hint, LOGIN_BYTES, "", errors);
     Field { kind: "password", ..field }
-}
-
-fn login_chars() -> u32 {
-    u32::try_from(LOGIN_BYTES).unwrap_or(u32::MAX)
 }
 
 fn text_field(
     name: &'static str,
     label: &'static str,
     hint: &'static str,
-    max_length: u32,
+    max_length: usize,
     value: &str,
     errors: &[FieldError],
 ) -> Field {
@@ -53,7 +45,7 @@ fn text_field(
         label,
         kind: "text",
         autocomplete: "off",
-        max_length,
+        max_length: u32::try_from(max_length).unwrap_or(u32::MAX),
         hint,
         value: value.to_owned(),
         error: None,
@@ -61,7 +53,7 @@ fn text_field(
     field.with_errors(errors)
 }
 
-/// What a form asks for: the members that it has.
+/// The request of a form. Members that the form does not have are left out.
 pub(super) fn request(input: &Form) -> ProxyRequest {
     let member = |name: &str| input.has(name).then(|| input.get(name).to_owned());
     ProxyRequest {
@@ -153,7 +145,7 @@ mod tests {
             ("name=Office&url=http://proxy.example.com:3128&username=a:hidden", "username", "without colons"),
         ] {
             let (actual, message) = error(query).unwrap();
-            assert!(actual == field && message.contains(part) && !message.contains("hidden@"), "{query}: {message}");
+            assert!(actual == field && message.contains(part) && !message.contains("hidden"), "{query}: {message}");
         }
         assert_eq!(error("name=Office&url=http://proxy.example.com:3128&username=&password="), None);
     }

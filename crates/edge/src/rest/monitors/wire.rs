@@ -8,10 +8,9 @@ use grabd_api::{
 };
 use grabd_options::TABLE;
 use grabd_proto::{options, v1};
-use prost_types::Timestamp;
 use serde_json::{Map, Value};
 
-use super::super::wire::{Rfc3339, borrowed};
+use super::super::wire::{borrowed, time};
 
 /// Converts a monitor. `None` if a required field is missing.
 pub(crate) fn monitor(monitor: &v1::Monitor) -> Option<Monitor<'_>> {
@@ -166,8 +165,4 @@ fn capture_members(capture: &v1::CaptureOptions) -> Map<String, Value> {
         Some((option.name.to_owned(), value))
     });
     members.collect()
-}
-
-fn time(at: &Timestamp) -> Option<Cow<'static, str>> {
-    Some(Rfc3339::from_proto(at)?.to_string().into())
 }

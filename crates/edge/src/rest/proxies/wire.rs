@@ -1,12 +1,9 @@
 //! JSON representation of proxies: see `grabd_api`.
 
-use std::borrow::Cow;
-
 use grabd_api::Proxy;
 use grabd_proto::v1;
-use prost_types::Timestamp;
 
-use super::super::wire::{Rfc3339, borrowed};
+use super::super::wire::{borrowed, time};
 
 /// Converts a proxy. `None` if a required field is missing.
 pub(super) fn proxy(proxy: &v1::Proxy) -> Option<Proxy<'_>> {
@@ -22,8 +19,4 @@ pub(super) fn proxy(proxy: &v1::Proxy) -> Option<Proxy<'_>> {
         last_error: borrowed(last_error),
         last_error_at: last_error_at.as_ref().and_then(time),
     })
-}
-
-fn time(at: &Timestamp) -> Option<Cow<'static, str>> {
-    Some(Rfc3339::from_proto(at)?.to_string().into())
 }

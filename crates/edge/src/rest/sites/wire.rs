@@ -5,10 +5,9 @@ use std::borrow::Cow;
 use grabd_api::{Site, SiteError, SitePage, SitePages};
 use grabd_options::TABLE;
 use grabd_proto::{options, v1};
-use prost_types::Timestamp;
 use serde_json::{Map, Value};
 
-use super::super::wire::{Rfc3339, borrowed, shown_url};
+use super::super::wire::{borrowed, shown_url, time};
 
 /// Converts a job. `None` if a required field is missing.
 pub(super) fn site(site: &v1::Site) -> Option<Site<'_>> {
@@ -97,8 +96,4 @@ fn capture_members(capture: &v1::CaptureOptions) -> Map<String, Value> {
 
 fn count(number: i32) -> Option<u32> {
     u32::try_from(number).ok()
-}
-
-fn time(at: &Timestamp) -> Option<Cow<'static, str>> {
-    Some(Rfc3339::from_proto(at)?.to_string().into())
 }

@@ -78,7 +78,7 @@ pub(crate) fn grab(grab: &v1::Grab) -> Option<Grab<'_>> {
     Some(Grab {
         id: id.into(),
         status: status_name(grab.status())?.into(),
-        created_at: Rfc3339::from_proto(created_at.as_ref()?)?.to_string().into(),
+        created_at: time(created_at.as_ref()?)?,
         target_url: target_url.into(),
         image_url: image_url.as_deref().map(|url| shown_url(url, *live).into()),
         width: *width,
@@ -169,6 +169,11 @@ fn open_graph(properties: &v1::OpenGraph) -> OpenGraph<'_> {
 /// A text that may be missing, without a copy of it.
 pub(super) fn borrowed(text: &Option<String>) -> Option<Cow<'_, str>> {
     text.as_deref().map(Cow::from)
+}
+
+/// The text of a time. `None` if it is out of range.
+pub(super) fn time(at: &Timestamp) -> Option<Cow<'static, str>> {
+    Some(Rfc3339::from_proto(at)?.to_string().into())
 }
 
 /// Parses the name of a status.
