@@ -268,7 +268,7 @@ async fn refused(
     match Refusal::of(code) {
         Refusal::Passing => {
             tracing::info!(site.id = %site.id, code = code.as_str(), "a page of a site is captured later");
-            end(core, later, PageEnd::Delayed).await
+            end(core, later, PageEnd::Delayed(error)).await
         }
         Refusal::Unknown => core.store.sites().delay(site.id, later.paced_until).await,
         Refusal::NoCredits => stop(core, site.id, SiteStop::OutOfCredits(error)).await,
