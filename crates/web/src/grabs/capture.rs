@@ -17,7 +17,7 @@ use super::no_credits::NoCredits;
 use super::options::{self, Input, Options, PROXY};
 use super::result::{self, PART_FIELD, RESULT, Refusal};
 use super::snippets::{self, Snippet};
-use crate::environments::{ENVIRONMENT, ENVIRONMENTS};
+use crate::environments::{ENVIRONMENT, chosen_environment};
 use crate::extract::{QueryForm, TeamForm, TeamPage};
 use crate::form::{FieldError, Form};
 use crate::number::grouped;
@@ -215,7 +215,7 @@ fn chosen(input: &Form) -> Option<Environment> {
     if input.get(TEST_MODE) == "true" || input.has(USE_TEST_MODE) {
         return Some(Environment::Test);
     }
-    ENVIRONMENTS.into_iter().find(|environment| environment.as_str() == input.get(ENVIRONMENT))
+    chosen_environment(input)
 }
 
 async fn form(

@@ -97,11 +97,6 @@ fn options(input: &Form, errors: &[FieldError]) -> Options {
     options
 }
 
-/// The environment that a form or link selects.
-pub(super) fn chosen(input: &Form) -> Option<Environment> {
-    ENVIRONMENTS.into_iter().find(|environment| environment.as_str() == input.get(ENVIRONMENT))
-}
-
 fn environments(chosen: Environment) -> Vec<EnvironmentChoice> {
     let choice = |environment: Environment| EnvironmentChoice {
         value: environment.as_str(),

@@ -11,7 +11,7 @@ use http::StatusCode;
 
 use super::PAGE;
 use super::fields::{self, DEFAULTS, Fields, LINKS, SITEMAP, SOURCE};
-use crate::environments::{ENVIRONMENT, ENVIRONMENTS, environment_name};
+use crate::environments::{ENVIRONMENT, ENVIRONMENTS, chosen_environment, environment_name};
 use crate::extract::{QueryForm, TeamForm, TeamPage};
 use crate::form::{FieldError, Form};
 use crate::grabs::options::{Input, Options};
@@ -64,7 +64,7 @@ pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
     TeamForm { at, form: input }: TeamForm,
 ) -> Result<Response, Problem> {
-    let error = match (chosen(&input), [LINKS, SITEMAP].contains(&input.get(SOURCE))) {
+    let error = match (chosen_environment(&input), [LINKS, SITEMAP].contains(&input.get(SOURCE))) {
         (None, _) => FieldError { field: ENVIRONMENT, message: "Choose an environment.".to_owned() },
         (Some(_), false) => FieldError { field: SOURCE, message: "Choose how pages are found.".to_owned() },
         (Some(environment), true) => {
@@ -87,7 +87,7 @@ fn form(web: &Web, at: &TeamContext, status: StatusCode, input: &Form, errors: &
         sources: sources(input),
         source_error: fields::error_of(SOURCE, errors),
         fields: Fields::of(input, errors),
-        environments: environments(chosen(input).unwrap_or(Environment::Live)),
+        environments: environments(chosen_environment(input).unwrap_or(Environment::Live)),
         environment_error: fields::error_of(ENVIRONMENT, errors),
         options: options(input, errors),
         errors,
@@ -105,11 +105,6 @@ fn options(input: &Form, errors: &[FieldError]) -> Options {
     }
     options.more.retain(|group| !group.fields.is_empty());
     options
-}
-
-/// The environment that a form or link selects.
-fn chosen(input: &Form) -> Option<Environment> {
-    ENVIRONMENTS.into_iter().find(|environment| environment.as_str() == input.get(ENVIRONMENT))
 }
 
 fn sources(input: &Form) -> Vec<Choice> {
