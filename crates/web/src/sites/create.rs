@@ -21,9 +21,6 @@ use crate::response::see_other;
 use crate::state::Web;
 use crate::team::TeamContext;
 
-/// Options that do not fit a job, which makes a new image of each page.
-const LEFT_OUT: [&str; 3] = ["compare_to", "max_age", "upload_url"];
-
 #[derive(Template)]
 #[template(path = "site_form.html")]
 struct FormPage<'a> {
@@ -97,13 +94,8 @@ fn form(web: &Web, at: &TeamContext, status: StatusCode, input: &Form, errors: &
 
 /// The options that fit a job.
 fn options(input: &Form, errors: &[FieldError]) -> Options {
-    let mut options = Options::of(input, errors, &[]);
+    let mut options = Options::of_repeated(input, errors);
     options.url.label = "Start page or sitemap";
-    for group in &mut options.more {
-        group.fields.retain(|field| !LEFT_OUT.contains(&field.name) || field.error.is_some());
-        group.contents = group.fields.iter().map(|field| field.label).collect::<Vec<_>>().join(", ");
-    }
-    options.more.retain(|group| !group.fields.is_empty());
     options
 }
 
