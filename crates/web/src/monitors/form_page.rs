@@ -9,6 +9,7 @@ use super::fields::Fields;
 use crate::environments::{ENVIRONMENT, ENVIRONMENTS, environment_name};
 use crate::form::{FieldError, Form};
 use crate::grabs::options::{Input, Options};
+use crate::grabs::unavailable::unavailable_options;
 use crate::page::{Layout, page};
 use crate::state::Web;
 use crate::team::TeamContext;
@@ -73,7 +74,7 @@ pub(super) fn form_page(
         action,
         back,
         fields: Fields::of(input, errors),
-        options: has_options.then(|| Options::of_repeated(input, errors)),
+        options: has_options.then(|| Options::of_repeated(input, errors, &unavailable_options(web))),
         environments: environment.map(environments).unwrap_or_default(),
         environment_error: own.map(|field_error| field_error.message.clone()),
         omitted,

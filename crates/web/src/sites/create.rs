@@ -15,6 +15,7 @@ use crate::environments::{ENVIRONMENT, ENVIRONMENTS, chosen_environment, environ
 use crate::extract::{QueryForm, TeamForm, TeamPage};
 use crate::form::{FieldError, Form};
 use crate::grabs::options::{Input, Options};
+use crate::grabs::unavailable::unavailable_options;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
 use crate::response::see_other;
@@ -86,15 +87,15 @@ fn form(web: &Web, at: &TeamContext, status: StatusCode, input: &Form, errors: &
         fields: Fields::of(input, errors),
         environments: environments(chosen_environment(input).unwrap_or(Environment::Live)),
         environment_error: fields::error_of(ENVIRONMENT, errors),
-        options: options(input, errors),
+        options: options(web, input, errors),
         errors,
     };
     page(status, &template)
 }
 
 /// The options that fit a job.
-fn options(input: &Form, errors: &[FieldError]) -> Options {
-    let mut options = Options::of_repeated(input, errors);
+fn options(web: &Web, input: &Form, errors: &[FieldError]) -> Options {
+    let mut options = Options::of_repeated(input, errors, &unavailable_options(web));
     options.url.label = "Start page or sitemap";
     options
 }

@@ -164,8 +164,8 @@ impl Options {
 
     /// The fields of a monitor or a site job, whose captures are made repeatedly. An option that does not fit them is shown if it has
     /// an error.
-    pub(crate) fn of_repeated(input: &Form, errors: &[FieldError]) -> Self {
-        let mut options = Self::of(input, errors, &[]);
+    pub(crate) fn of_repeated(input: &Form, errors: &[FieldError], unavailable: &[&str]) -> Self {
+        let mut options = Self::of(input, errors, unavailable);
         for group in &mut options.more {
             group.fields.retain(|field| !NOT_REPEATED.contains(&field.name) || field.error.is_some());
             group.contents = group.fields.iter().map(|field| field.label).collect::<Vec<_>>().join(", ");
