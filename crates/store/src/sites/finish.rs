@@ -32,7 +32,7 @@ pub struct FinishedSite {
 /// Why a job stops before all pages were captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SiteStop {
-    /// It cannot be read.
+    /// Its sitemap, or the robots.txt of its start page, cannot be read.
     Failed(SiteError),
     /// The team has no credits.
     OutOfCredits(SiteError),
@@ -45,7 +45,7 @@ pub enum SiteStop {
 pub struct StoppedSite {
     /// The job, if it has ended with this.
     pub finished: Option<FinishedSite>,
-    /// Whether the team has run out of credits, and its name.
+    /// The job and the name of its team, if that has run out of credits.
     pub out_of_credits: Option<(Site, String)>,
     /// Who gets mail about it.
     pub recipients: Vec<Email>,
