@@ -56,7 +56,7 @@ pub struct Site<'a> {
     /// When the last of its captures ended, after which nothing changes any more. Null before.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub finished_at: Option<Cow<'a, str>>,
-    /// Why it failed, or that there are no credits. Null otherwise.
+    /// Why it failed, that there are no credits, or why the next capture of an open job waits. Null otherwise.
     #[schema(inline)]
     pub error: Option<SiteError<'a>>,
     /// How many of its pages are in which state.
@@ -64,7 +64,7 @@ pub struct Site<'a> {
     pub pages: SitePages,
 }
 
-/// Why a job or a page failed, or what is to be said of a page that was captured.
+/// Why a job or a page failed, why an open job waits, or what is to be said of a page that was captured.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SiteError<'a> {
     /// A code of the errors of this API, `no_pages` or `other_site`.

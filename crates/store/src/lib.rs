@@ -50,6 +50,7 @@ mod set_aside;
 mod shared_reads;
 mod store;
 mod team_lock;
+mod team_name;
 mod transfer;
 
 pub use actor::Actor;

@@ -39,6 +39,8 @@ pub(crate) async fn cancel_sites(tx: &Tx, teams: &[Uuid], now: Timestamp) -> Res
         .await?;
     site::Entity::update_many()
         .col_expr(site::Column::State, Expr::value(site::state(SiteState::Canceled)))
+        .col_expr(site::Column::ErrorCode, Expr::value(Option::<String>::None))
+        .col_expr(site::Column::ErrorMessage, Expr::value(Option::<String>::None))
         .col_expr(site::Column::UpdatedAt, Expr::value(now.as_ms()))
         .col_expr(site::Column::NextAt, Expr::value(now.as_ms()))
         .filter(site::Column::Id.is_in(padded(open)))

@@ -1555,7 +1555,7 @@ export interface ProxyList {
   has_more: boolean;
 }
 
-/** Why a job or a page failed, or what is to be said of a page that was captured. */
+/** Why a job or a page failed, why an open job waits, or what is to be said of a page that was captured. */
 export interface SitePageError {
   /** A code of the errors of this API, `no_pages` or `other_site`. */
   code: string;
@@ -1590,7 +1590,7 @@ export interface SitePage {
   error?: SitePageError | null | undefined;
 }
 
-/** Why a job or a page failed, or what is to be said of a page that was captured. */
+/** Why a job or a page failed, why an open job waits, or what is to be said of a page that was captured. */
 export interface SiteError {
   /** A code of the errors of this API, `no_pages` or `other_site`. */
   code: string;
@@ -1648,7 +1648,7 @@ export interface Site {
   updated_at: string;
   /** When the last of its captures ended, after which nothing changes any more. Null before. RFC 3339. */
   finished_at?: string | null | undefined;
-  /** Why it failed, or that there are no credits. Null otherwise. */
+  /** Why it failed, that there are no credits, or why the next capture of an open job waits. Null otherwise. */
   error?: SiteError | null | undefined;
   /** How many of its pages are in which state. */
   pages: SitePageCounts;

@@ -58,6 +58,12 @@ pub(super) fn reason(page: &Value) -> Option<String> {
     })
 }
 
+/// Why the next capture of an open job waits, as far as the service says so.
+pub(super) fn waiting_because(site: &Value) -> Option<&Value> {
+    let is_open = matches!(site["state"].as_str(), Some("discovering" | "capturing"));
+    site.get("error").filter(|error| is_open && error.is_object())
+}
+
 /// The members of a job that are shown, with their names.
 pub(super) fn members(site: &Value) -> [(&'static str, Option<String>); 8] {
     let pages = &site["pages"];
@@ -78,7 +84,10 @@ pub(super) fn members(site: &Value) -> [(&'static str, Option<String>); 8] {
         ("pages", Some(counts)),
         ("created", Some(moment(&site["created_at"]))),
         ("finished", site["finished_at"].as_str().map(|_| moment(&site["finished_at"]))),
-        ("error", site["error"]["message"].as_str().map(str::to_owned)),
+        (
+            if waiting_because(site).is_some() { "waiting" } else { "error" },
+            site["error"]["message"].as_str().map(str::to_owned),
+        ),
     ]
 }
 
@@ -108,5 +117,14 @@ mod tests {
         assert_eq!(members[2], ("start page", Some("https://a.example/".to_owned())));
         assert_eq!(members[4].1.as_deref(), Some("9 found, 5 captured, 1 failed, 2 skipped, 1 waiting"));
         assert_eq!(site(&job)[3], "5 of 9");
+    }
+
+    #[test]
+    fn error_of_an_open_job_is_why_it_waits() {
+        for (state, name) in [("discovering", "waiting"), ("capturing", "waiting"), ("failed", "error")] {
+            let job = json!({ "state": state, "error": { "code": "queue_limit_exceeded", "message": "A limit." } });
+            assert_eq!(members(&job)[7], (name, Some("A limit.".to_owned())), "{state}");
+        }
+        assert_eq!(waiting_because(&json!({ "state": "capturing", "error": null })), None);
     }
 }

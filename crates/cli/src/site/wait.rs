@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use reqwest::Method;
 use serde_json::Value;
 
+use super::rows;
 use crate::api::Api;
 use crate::failure::Failure;
 use crate::list;
@@ -23,9 +24,9 @@ const TICK: Duration = Duration::from_millis(100);
 pub(super) async fn until_finished(api: &Api, is_quiet: bool, site: Value) -> Result<Value, Failure> {
     let path = list::path("sites", &text(&site["id"]))?;
     let progress = Progress::start(is_quiet);
-    let (mut site, mut pause, mut state) = (site, FIRST_PAUSE, String::new());
+    let (mut site, mut pause, mut shown) = (site, FIRST_PAUSE, Shown::default());
     loop {
-        progress.show(&site, &mut state);
+        progress.show(&site, &mut shown);
         if has_ended(&site) {
             progress.bar.finish_and_clear();
             return Ok(site);
@@ -42,7 +43,15 @@ fn has_ended(site: &Value) -> bool {
     site["finished_at"].is_string()
 }
 
-/// A bar if stderr is a terminal, and otherwise a line for each state.
+/// What was shown last, so that each line is printed once.
+#[derive(Default)]
+struct Shown {
+    state: String,
+    /// The code of the error that says why the job waits. Its message may count seconds.
+    waiting: Option<String>,
+}
+
+/// A bar if stderr is a terminal, and otherwise a line for each state. Both have a line about why the job waits.
 struct Progress {
     bar: ProgressBar,
     has_lines: bool,
@@ -58,7 +67,7 @@ impl Progress {
         Self { bar, has_lines: !is_terminal && !is_quiet }
     }
 
-    fn show(&self, site: &Value, shown: &mut String) {
+    fn show(&self, site: &Value, shown: &mut Shown) {
         let count = |name: &str| site["pages"][name].as_u64().unwrap_or(0);
         let (captured, failed) = (count("captured"), count("failed"));
         self.bar.set_length(count("found").saturating_sub(count("skipped")));
@@ -66,9 +75,25 @@ impl Progress {
         let state = text(&site["state"]);
         let failures = if failed > 0 { format!(", {failed} failed") } else { String::new() };
         self.bar.set_message(format!("{state}{failures}"));
-        if self.has_lines && *shown != state {
+        if self.has_lines && shown.state != state {
             eprintln!("{state:11} {captured} of {} pages", count("found"));
         }
-        *shown = state;
+        let error = rows::waiting_because(site);
+        let waiting = error.map(|error| text(&error["code"]));
+        if let Some(error) = error
+            && shown.waiting != waiting
+        {
+            self.line(&format!("waiting     {}", text(&error["message"])));
+        }
+        *shown = Shown { state, waiting };
+    }
+
+    /// Prints a line, above the bar if there is one.
+    fn line(&self, line: &str) {
+        if self.has_lines {
+            eprintln!("{line}");
+        } else {
+            self.bar.println(line);
+        }
     }
 }

@@ -113,7 +113,7 @@ impl PageCounts {
     }
 }
 
-/// Why a job or a page failed, or what is to be said of a page that was captured.
+/// Why a job or a page failed, why an open job waits, or what is to be said of a page that was captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteError {
     /// A code of the API's errors, `no_pages` or `other_site`.
@@ -151,7 +151,7 @@ pub struct Site {
     pub spec: SiteSpec,
     /// The state.
     pub state: SiteState,
-    /// Why it failed.
+    /// Why it failed, that there are no credits, or why the next capture of an open job waits.
     pub error: Option<SiteError>,
     /// Its pages.
     pub pages: PageCounts,

@@ -118,8 +118,7 @@ const PATTERNS: &str =
     "an array of at most 20 patterns of 1 to 200 characters, which begin with `/` or `*`, such as \"/blog/*\"";
 
 impl SiteSpec {
-    /// Validates a request. A job captures at most `most_pages` pages, and whether it may leave robots.txt aside is the operator's
-    /// choice.
+    /// Validates a request. The operator decides how many pages a job may capture at most, and whether it may ignore robots.txt.
     ///
     /// # Errors
     /// The first invalid member.

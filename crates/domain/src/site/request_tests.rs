@@ -94,7 +94,7 @@ fn first_invalid_member_is_named() {
 }
 
 #[test]
-fn robots_are_left_aside_only_if_the_operator_allows_it() {
+fn robots_txt_is_ignored_only_if_the_operator_allows_it() {
     let request = with(|request| request.robots = Some(false));
     assert!(!SiteSpec::parse(&request, MAX_PAGES, true).unwrap().robots);
 }

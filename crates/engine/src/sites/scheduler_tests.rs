@@ -4,14 +4,16 @@
 use futures::StreamExt;
 use grabd_domain::Timestamp;
 use grabd_domain::address::Policy;
+use grabd_domain::capture::{CaptureRequest, OptionValue, Secret};
 use grabd_domain::credentials::{Caller, Environment, Principal};
 use grabd_domain::ids::{KeyId, SiteId, TeamId};
-use grabd_domain::site::{PageState, Site, SiteRequest, SiteState};
+use grabd_domain::site::{MAX_PAGES, PageState, Site, SiteRequest, SiteSpec, SiteState};
 use grabd_egress::Guard;
 use grabd_images::Images;
 use grabd_memory::MemoryBudget;
 use grabd_store::Store;
 use grabd_store::accounts::NewTeam;
+use grabd_store::sites::{CreateSiteOutcome, NewSite};
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -169,6 +171,31 @@ async fn two_processes_capture_each_page_once() {
     assert_eq!(grabs(&one).await, 6);
     one.core.stop().await;
     other.core.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_fail_at_once_if_the_secret_options_cannot_be_decrypted() {
+    let (store, clock) = (store().await, clock());
+    let headers = Secret([("X-Token".to_owned(), OptionValue::Text("a".to_owned()))].into());
+    let capture = CaptureRequest { headers: Some(headers), ..CaptureRequest::default() };
+    let with_headers = SiteRequest { capture: Some(capture), ..request() };
+    let new = NewSite {
+        id: SiteId(Uuid::from_u128(3)),
+        team: TEAM,
+        environment: Environment::Test,
+        creator: CALLER.principal,
+        spec: SiteSpec::parse(&with_headers, MAX_PAGES, false).unwrap(),
+        secrets: Some(b"of another key".to_vec()),
+        open_limit: 1,
+        now: clock.now(),
+    };
+    let CreateSiteOutcome::Created(site) = store.sites().create(new).await.unwrap() else { panic!("not created") };
+    let test = start(&store, &clock, "").await;
+    let ended = finished(&[&test], site.id).await;
+    assert_eq!((ended.state, ended.pages.failed), (SiteState::Failed, 3));
+    assert!(ended.error.is_some_and(|error| error.message.contains("cannot be decrypted")));
+    assert_eq!(grabs(&test).await, 0);
+    test.core.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,7 +16,7 @@ pub struct SiteLimits {
     pub open_per_team: u32,
     /// The largest number of pages that a job may capture.
     pub max_pages: u32,
-    /// Whether a job may leave the robots.txt of a site aside.
+    /// Whether a job may ignore the robots.txt of a site.
     pub ignore_robots: bool,
 }
 

@@ -184,6 +184,12 @@ async fn capture(core: &Core, turn: &SiteTurn, page: &PageToCapture) -> Result<(
         PageAttempt { site: site.id, number, now, paced_until: now + after }
     };
     let now = core.clock.now();
+    let Some(create) = request(core, turn, page) else {
+        tracing::error!(site.id = %site.id, "the secret options of a job cannot be decrypted: is it the right key file?");
+        let message = "The headers, cookies or passwords of this job cannot be decrypted. Create another job.";
+        let error = SiteError::new(Code::InternalError.as_str(), &message);
+        return end(core, attempt(now, Duration::ZERO), PageEnd::Failed(error)).await;
+    };
     let delay = match page.started_at {
         // After the key has expired, there may be a grab that cannot be found, and no second one is created.
         Some(started_at) if now + LEASE >= started_at + LIFE => {
@@ -201,11 +207,7 @@ async fn capture(core: &Core, turn: &SiteTurn, page: &PageToCapture) -> Result<(
         },
     };
     failpoints::reach(core, Step::PageStarted, None).await?;
-    let created = match request(core, turn, page) {
-        Some(request) => grabs::create(core, caller(site), &request).await.map_err(crate::Error::into_fault),
-        // The key file was replaced without a rotation, which the operator must fix.
-        None => Err(Fault::InternalError),
-    };
+    let created = grabs::create(core, caller(site), &create).await.map_err(crate::Error::into_fault);
     let now = core.clock.now();
     match created {
         Ok(created) => {
@@ -266,7 +268,7 @@ async fn refused(
     match Refusal::of(code) {
         Refusal::Passing => {
             tracing::info!(site.id = %site.id, code = code.as_str(), "a page of a site is captured later");
-            end(core, later, PageEnd::Delayed).await
+            end(core, later, PageEnd::Delayed(error)).await
         }
         Refusal::Unknown => core.store.sites().delay(site.id, later.paced_until).await,
         Refusal::NoCredits => stop(core, site.id, SiteStop::OutOfCredits(error)).await,

@@ -40,6 +40,7 @@ pub(crate) struct Model {
     pub(crate) robots: i16,
     pub(crate) requests_per_minute: i16,
     pub(crate) state: i16,
+    /// Why it has stopped, or why it waits while it is open.
     pub(crate) error_code: Option<String>,
     pub(crate) error_message: Option<String>,
     /// The addresses of sitemaps as JSON.

@@ -2,16 +2,15 @@
 
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
-use grabd_domain::ids::{DeliveryId, EndpointId, GrantId, TeamId};
+use grabd_domain::ids::{DeliveryId, EndpointId, GrantId};
 use grabd_domain::monitor::{Monitor, Run};
 use grabd_domain::webhooks::Event;
-use sea_orm::EntityTrait;
 use uuid::Uuid;
 
 use crate::Result;
 use crate::database::Tx;
-use crate::entities::team;
 use crate::low_balance::find_recipients;
+use crate::team_name::team_name;
 use crate::webhooks::enqueue::enqueue_for_team;
 
 /// An alert about a monitor.
@@ -70,10 +69,4 @@ async fn enqueue(tx: &Tx, alert: &MonitorAlert, text: AlertText, now: Timestamp)
     let creator = alert.monitor.creator.grant();
     let may_get = |app: Option<GrantId>| app.is_none() || app == creator;
     enqueue_for_team(tx, alert.monitor.team, alert.event, may_get, message, now).await
-}
-
-/// The name of a team.
-pub(super) async fn team_name(tx: &Tx, team: TeamId) -> Result<String> {
-    let found = team::Entity::find_by_id(team.0).one(tx).await?;
-    Ok(found.map(|row| row.name).unwrap_or_default())
 }

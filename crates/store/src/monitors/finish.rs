@@ -13,7 +13,7 @@ use sea_orm::ActiveValue::{Set, Unchanged};
 use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder};
 use uuid::Uuid;
 
-use super::alerts::{self, AlertText, MonitorAlert, Sent, team_name};
+use super::alerts::{self, AlertText, MonitorAlert, Sent};
 use super::claim::usable_baseline;
 use super::held::Held;
 use super::keep::delete_old_runs;
@@ -25,6 +25,7 @@ use crate::codes::{DONE, FAILED};
 use crate::database::{Transaction, Tx};
 use crate::entities::{grab, monitor, monitor_run};
 use crate::low_balance::find_recipients;
+use crate::team_name::team_name;
 
 /// What ends a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -35,8 +35,8 @@ pub enum PageEnd {
     Failed(SiteError),
     /// It is not captured.
     Skipped(SkipReason),
-    /// It waits again: a limit refuses its grab for now.
-    Delayed,
+    /// It waits again: a limit refuses its grab for now. The job has this error until a grab is created.
+    Delayed(SiteError),
 }
 
 struct StartPage(PageAttempt);
@@ -141,6 +141,7 @@ impl Transaction for AttachGrab {
         let changed =
             site_page::ActiveModel { id: Unchanged(page.id), grab_id: Set(Some(self.grab.0)), ..Default::default() };
         changed.update(tx).await?;
+        set_refusal(tx, &site, None).await?;
         let at = self.attempt.paced_until.as_ms();
         set_due(tx, &site, at, at).await?;
         Ok(true)
@@ -154,11 +155,15 @@ impl Transaction for EndPage {
     async fn apply(&self, tx: &Tx) -> Result<Option<FinishedSite>> {
         let open = [PageState::Waiting, PageState::Capturing];
         let Some((site, page)) = lock_page(tx, self.attempt, &open).await? else { return Ok(None) };
+        let mut refusal = None;
         let (state, skipped, error) = match &self.end {
             PageEnd::Failed(error) => (PageState::Failed, None, Some(error)),
             PageEnd::Skipped(reason) => (PageState::Skipped, Some(*reason), None),
-            PageEnd::Delayed => match reason_of_end(site::read_state(site.state)?) {
-                None => (PageState::Waiting, None, None),
+            PageEnd::Delayed(error) => match reason_of_end(site::read_state(site.state)?) {
+                None => {
+                    refusal = Some(error);
+                    (PageState::Waiting, None, None)
+                }
                 Some(reason) => (PageState::Skipped, Some(reason), None),
             },
         };
@@ -172,10 +177,27 @@ impl Transaction for EndPage {
             ..Default::default()
         };
         changed.update(tx).await?;
+        set_refusal(tx, &site, refusal).await?;
         let at = self.attempt.paced_until.as_ms();
         set_due(tx, &site, at, at).await?;
         settle(tx, &site, self.attempt.now, self.text).await
     }
+}
+
+/// Sets why an open job waits. The error of one that was stopped says why, and stays.
+async fn set_refusal(tx: &Tx, row: &site::Model, refusal: Option<&SiteError>) -> Result<()> {
+    let is_unset = row.error_code.is_none() && refusal.is_none();
+    if is_unset || !site::read_state(row.state)?.is_open() {
+        return Ok(());
+    }
+    let changed = site::ActiveModel {
+        id: Unchanged(row.id),
+        error_code: Set(refusal.map(|error| error.code.clone())),
+        error_message: Set(refusal.map(|error| error.message.clone())),
+        ..Default::default()
+    };
+    changed.update(tx).await?;
+    Ok(())
 }
 
 /// Why a page is not captured whose job has ended. `None` if it has not.

@@ -3,7 +3,7 @@
 use grabd_domain::Timestamp;
 use grabd_domain::accounts::Email;
 use grabd_domain::credentials::Environment;
-use grabd_domain::ids::{DeliveryId, EndpointId, GrantId, SiteId, TeamId};
+use grabd_domain::ids::{DeliveryId, EndpointId, GrantId, SiteId};
 use grabd_domain::site::{PageState, Site, SiteError, SiteState, SkipReason};
 use grabd_domain::webhooks::Event;
 use sea_orm::ActiveValue::{Set, Unchanged};
@@ -15,8 +15,9 @@ use super::site_ref::{lock_site, read, states};
 use crate::Result;
 use crate::areas::Sites;
 use crate::database::{Transaction, Tx};
-use crate::entities::{site, site_page, team};
+use crate::entities::{site, site_page};
 use crate::low_balance::find_recipients;
+use crate::team_name::team_name;
 use crate::webhooks::enqueue::enqueue_for_team;
 
 /// Composes the webhook message about a job that has ended.
@@ -32,7 +33,7 @@ pub struct FinishedSite {
 /// Why a job stops before all pages were captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SiteStop {
-    /// It cannot be read.
+    /// Its sitemap, or the robots.txt of its start page, cannot be read.
     Failed(SiteError),
     /// The team has no credits.
     OutOfCredits(SiteError),
@@ -45,7 +46,7 @@ pub enum SiteStop {
 pub struct StoppedSite {
     /// The job, if it has ended with this.
     pub finished: Option<FinishedSite>,
-    /// Whether the team has run out of credits, and its name.
+    /// The job and the name of its team, if that has run out of credits.
     pub out_of_credits: Option<(Site, String)>,
     /// Who gets mail about it.
     pub recipients: Vec<Email>,
@@ -246,9 +247,4 @@ async fn enqueue(tx: &Tx, site: &Site, now: Timestamp, text: SiteText) -> Result
     let creator = site.creator.grant();
     let may_get = |app: Option<GrantId>| app.is_none() || app == creator;
     enqueue_for_team(tx, site.team, Event::SiteFinished, may_get, message, now).await
-}
-
-async fn team_name(tx: &Tx, team: TeamId) -> Result<String> {
-    let found = team::Entity::find_by_id(team.0).one(tx).await?;
-    Ok(found.map(|row| row.name).unwrap_or_default())
 }

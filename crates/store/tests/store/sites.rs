@@ -334,7 +334,10 @@ on_both! {
         assert!(db.store.sites().start_page(attempt(&site, page.number, NOW)).await.unwrap());
         let later = NOW + Duration::from_secs(15);
         let delayed = PageAttempt { paced_until: later, ..attempt(&site, page.number, NOW) };
-        assert_eq!(db.store.sites().end_page(delayed, PageEnd::Delayed, text).await.unwrap(), None);
+        let refusal = SiteError::new("queue_limit_exceeded", &"Too many are open.");
+        let refused = PageEnd::Delayed(refusal.clone());
+        assert_eq!(db.store.sites().end_page(delayed, refused, text).await.unwrap(), None);
+        assert_eq!(find(db, &site).await.error, Some(refusal));
         assert_eq!(lease(db, &site, NOW).await, None);
         assert_eq!(next_page(db, &site, later).await, page, "no page is lost");
         let failed = PageEnd::Failed(SiteError::new("bad_request", &"It is refused."));
@@ -342,7 +345,18 @@ on_both! {
         let skipped = PageEnd::Skipped(SkipReason::Robots);
         let finished = db.store.sites().end_page(attempt(&site, 3, later), skipped, text).await.unwrap().unwrap();
         assert_eq!(finished.site.pages, PageCounts { found: 3, skipped: 1, captured: 1, failed: 1, waiting: 0 });
-        assert_eq!(finished.site.state, SiteState::Done);
+        assert_eq!((finished.site.state, finished.site.error), (SiteState::Done, None));
+    }
+
+    async fn open_job_says_why_it_waits_until_a_grab_is_created(db) {
+        let site = created(db, db.team(9).await, &request()).await;
+        let refused = PageEnd::Delayed(SiteError::new("queue_limit_exceeded", &"Too many are open."));
+        db.store.sites().end_page(attempt(&site, 1, NOW), refused, text).await.unwrap();
+        let waiting = find(db, &site).await;
+        assert_eq!(waiting.error.map(|error| error.code).as_deref(), Some("queue_limit_exceeded"));
+        assert_eq!((waiting.state, waiting.pages.waiting), (SiteState::Discovering, 1));
+        begin(db, &site, NOW).await;
+        assert_eq!(find(db, &site).await.error, None);
     }
 
     async fn open_jobs_are_limited_and_old_ones_are_deleted(db) {
@@ -376,8 +390,11 @@ on_both! {
     async fn deleted_team_has_no_jobs(db) {
         let team = db.team(9).await;
         let site = created(db, team, &request()).await;
+        let refused = PageEnd::Delayed(SiteError::new("queue_limit_exceeded", &"Too many are open."));
+        db.store.sites().end_page(attempt(&site, 1, NOW), refused, text).await.unwrap();
         db.store.retention().delete_team(team, None, NOW).await.unwrap().unwrap();
-        assert_eq!(find(db, &site).await.state, SiteState::Canceled);
+        let canceled = find(db, &site).await;
+        assert_eq!((canceled.state, canceled.error), (SiteState::Canceled, None), "it does not wait any more");
         assert!(!db.store.retention().erase_team(team, NOW, 100).await.unwrap());
         assert_eq!(db.store.sites().find(target(&site)).await.unwrap(), None);
         assert_eq!(db.store.sites().due(NOW, 9).await.unwrap(), []);

@@ -6,7 +6,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::Fault;
-use grabd_domain::capture::{BlockedContent, Tolerance};
+use grabd_domain::capture::Tolerance;
 use grabd_domain::credentials::Environment;
 use grabd_domain::grabs::{Class, Grab};
 use grabd_engine::grabs::{self, CreateRequest, CreateResult};
@@ -14,10 +14,11 @@ use grabd_engine::{accounts, random};
 use http::StatusCode;
 
 use super::no_credits::NoCredits;
-use super::options::{self, Input, Options, PROXY};
+use super::options::{self, Input, Options};
 use super::result::{self, PART_FIELD, RESULT, Refusal};
 use super::snippets::{self, Snippet};
-use crate::environments::{ENVIRONMENT, ENVIRONMENTS};
+use super::unavailable::unavailable_options;
+use crate::environments::{ENVIRONMENT, chosen_environment};
 use crate::extract::{QueryForm, TeamForm, TeamPage};
 use crate::form::{FieldError, Form};
 use crate::number::grouped;
@@ -215,7 +216,7 @@ fn chosen(input: &Form) -> Option<Environment> {
     if input.get(TEST_MODE) == "true" || input.has(USE_TEST_MODE) {
         return Some(Environment::Test);
     }
-    ENVIRONMENTS.into_iter().find(|environment| environment.as_str() == input.get(ENVIRONMENT))
+    chosen_environment(input)
 }
 
 async fn form(
@@ -241,7 +242,7 @@ async fn form(
         notice: if input.has(VERIFIED) { welcome(live_credits) } else { String::new() },
         action: at.path("capture"),
         once: random::secret_text(),
-        options: Options::of(input, errors, &unavailable(web)),
+        options: Options::of(input, errors, &unavailable_options(web)),
         presets: presets(input),
         omitted: options::omitted_labels(input).join(", "),
         is_test: chosen == Environment::Test,
@@ -272,15 +273,6 @@ async fn live_credits(web: &Web, at: &TeamContext) -> Result<u32, Problem> {
     let teams = accounts::list_memberships(&web.core, at.team_member.user).await?;
     let here = teams.into_iter().find(|membership| membership.team == at.team_member.team);
     Ok(here.map_or(0, |membership| membership.live_credits))
-}
-
-/// The content that this service cannot leave out, because it has no filter list for it, and the option for proxies if
-/// it has none.
-fn unavailable(web: &Web) -> Vec<&'static str> {
-    let listed = web.core.listed_contents();
-    let lacks = |of: &BlockedContent| of.needs_list() && !listed.contains(of);
-    let contents = BlockedContent::ALL.into_iter().filter(lacks).map(BlockedContent::as_str);
-    contents.chain((!web.core.has_proxies()).then_some(PROXY)).collect()
 }
 
 /// The hint of the switch.

@@ -24,6 +24,7 @@ pub(crate) mod show;
 pub(crate) mod snippets;
 mod stages;
 pub(crate) mod thumbnail;
+pub(crate) mod unavailable;
 pub(crate) mod view;
 
 use grabd_domain::Fault;

@@ -10,8 +10,8 @@ use http::StatusCode;
 
 use super::PAGE;
 use super::fields::{self, DEFAULTS};
-use super::form_page::{Purpose, chosen, form_page};
-use crate::environments::ENVIRONMENT;
+use super::form_page::{Purpose, form_page};
+use crate::environments::{ENVIRONMENT, chosen_environment};
 use crate::extract::{QueryForm, TeamForm, TeamPage};
 use crate::form::{FieldError, Form};
 use crate::grabs::options::omitted_labels;
@@ -36,7 +36,7 @@ pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
     TeamForm { at, form: input }: TeamForm,
 ) -> Result<Response, Problem> {
-    let error = match (chosen(&input), fields::comparison_error(&input)) {
+    let error = match (chosen_environment(&input), fields::comparison_error(&input)) {
         (None, _) => FieldError { field: ENVIRONMENT, message: "Choose an environment.".to_owned() },
         (Some(_), Some(error)) => error,
         (Some(environment), None) => {
@@ -56,7 +56,7 @@ fn form(web: &Web, at: &TeamContext, status: StatusCode, input: &Form, errors: &
         button: "Create monitor",
         action: at.path("monitors/new"),
         back: at.path(PAGE),
-        environment: Some(chosen(input).unwrap_or(Environment::Live)),
+        environment: Some(chosen_environment(input).unwrap_or(Environment::Live)),
         has_options: true,
         omitted: omitted_labels(input).join(", "),
     };

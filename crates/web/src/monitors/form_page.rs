@@ -9,12 +9,10 @@ use super::fields::Fields;
 use crate::environments::{ENVIRONMENT, ENVIRONMENTS, environment_name};
 use crate::form::{FieldError, Form};
 use crate::grabs::options::{Input, Options};
+use crate::grabs::unavailable::unavailable_options;
 use crate::page::{Layout, page};
 use crate::state::Web;
 use crate::team::TeamContext;
-
-/// Options that do not fit a monitor: each run is a new capture, which is compared with the baseline of the monitor.
-const LEFT_OUT: [&str; 3] = ["compare_to", "max_age", "upload_url"];
 
 #[derive(Template)]
 #[template(path = "monitor_form.html")]
@@ -76,7 +74,7 @@ pub(super) fn form_page(
         action,
         back,
         fields: Fields::of(input, errors),
-        options: has_options.then(|| options(input, errors)),
+        options: has_options.then(|| Options::of_repeated(input, errors, &unavailable_options(web))),
         environments: environment.map(environments).unwrap_or_default(),
         environment_error: own.map(|field_error| field_error.message.clone()),
         omitted,
@@ -84,22 +82,6 @@ pub(super) fn form_page(
         errors,
     };
     page(status, &template)
-}
-
-/// The options that fit a monitor.
-fn options(input: &Form, errors: &[FieldError]) -> Options {
-    let mut options = Options::of(input, errors, &[]);
-    for group in &mut options.more {
-        group.fields.retain(|field| !LEFT_OUT.contains(&field.name) || field.error.is_some());
-        group.contents = group.fields.iter().map(|field| field.label).collect::<Vec<_>>().join(", ");
-    }
-    options.more.retain(|group| !group.fields.is_empty());
-    options
-}
-
-/// The environment that a form or link selects.
-pub(super) fn chosen(input: &Form) -> Option<Environment> {
-    ENVIRONMENTS.into_iter().find(|environment| environment.as_str() == input.get(ENVIRONMENT))
 }
 
 fn environments(chosen: Environment) -> Vec<EnvironmentChoice> {

@@ -11,7 +11,7 @@ use http::StatusCode;
 
 use super::fields::{self, NAME, URL, USERNAME};
 use super::{PAGE, check_enabled};
-use crate::environments::{ENVIRONMENT, ENVIRONMENTS, environment_name};
+use crate::environments::{ENVIRONMENT, ENVIRONMENTS, chosen_environment, environment_name};
 use crate::extract::{TeamForm, TeamPage};
 use crate::form::{Field, FieldError, Form};
 use crate::page::{Layout, page};
@@ -56,7 +56,7 @@ pub(crate) async fn submit(
     TeamForm { at, form: input }: TeamForm,
 ) -> Result<Response, Problem> {
     check_enabled(&web)?;
-    let environment = ENVIRONMENTS.into_iter().find(|known| known.as_str() == input.get(ENVIRONMENT));
+    let environment = chosen_environment(&input);
     let field_error = match environment {
         None => FieldError { field: ENVIRONMENT, message: "Choose an environment.".to_owned() },
         Some(environment) => {

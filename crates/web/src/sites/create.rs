@@ -11,18 +11,16 @@ use http::StatusCode;
 
 use super::PAGE;
 use super::fields::{self, DEFAULTS, Fields, LINKS, SITEMAP, SOURCE};
-use crate::environments::{ENVIRONMENT, ENVIRONMENTS, environment_name};
+use crate::environments::{ENVIRONMENT, ENVIRONMENTS, chosen_environment, environment_name};
 use crate::extract::{QueryForm, TeamForm, TeamPage};
 use crate::form::{FieldError, Form};
 use crate::grabs::options::{Input, Options};
+use crate::grabs::unavailable::unavailable_options;
 use crate::page::{Layout, page};
 use crate::problem::Problem;
 use crate::response::see_other;
 use crate::state::Web;
 use crate::team::TeamContext;
-
-/// Options that do not fit a job, which makes a new image of each page.
-const LEFT_OUT: [&str; 3] = ["compare_to", "max_age", "upload_url"];
 
 #[derive(Template)]
 #[template(path = "site_form.html")]
@@ -64,7 +62,7 @@ pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
     TeamForm { at, form: input }: TeamForm,
 ) -> Result<Response, Problem> {
-    let error = match (chosen(&input), [LINKS, SITEMAP].contains(&input.get(SOURCE))) {
+    let error = match (chosen_environment(&input), [LINKS, SITEMAP].contains(&input.get(SOURCE))) {
         (None, _) => FieldError { field: ENVIRONMENT, message: "Choose an environment.".to_owned() },
         (Some(_), false) => FieldError { field: SOURCE, message: "Choose how pages are found.".to_owned() },
         (Some(environment), true) => {
@@ -87,29 +85,19 @@ fn form(web: &Web, at: &TeamContext, status: StatusCode, input: &Form, errors: &
         sources: sources(input),
         source_error: fields::error_of(SOURCE, errors),
         fields: Fields::of(input, errors),
-        environments: environments(chosen(input).unwrap_or(Environment::Live)),
+        environments: environments(chosen_environment(input).unwrap_or(Environment::Live)),
         environment_error: fields::error_of(ENVIRONMENT, errors),
-        options: options(input, errors),
+        options: options(web, input, errors),
         errors,
     };
     page(status, &template)
 }
 
 /// The options that fit a job.
-fn options(input: &Form, errors: &[FieldError]) -> Options {
-    let mut options = Options::of(input, errors, &[]);
+fn options(web: &Web, input: &Form, errors: &[FieldError]) -> Options {
+    let mut options = Options::of_repeated(input, errors, &unavailable_options(web));
     options.url.label = "Start page or sitemap";
-    for group in &mut options.more {
-        group.fields.retain(|field| !LEFT_OUT.contains(&field.name) || field.error.is_some());
-        group.contents = group.fields.iter().map(|field| field.label).collect::<Vec<_>>().join(", ");
-    }
-    options.more.retain(|group| !group.fields.is_empty());
     options
-}
-
-/// The environment that a form or link selects.
-fn chosen(input: &Form) -> Option<Environment> {
-    ENVIRONMENTS.into_iter().find(|environment| environment.as_str() == input.get(ENVIRONMENT))
 }
 
 fn sources(input: &Form) -> Vec<Choice> {

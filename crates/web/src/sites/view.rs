@@ -131,6 +131,11 @@ const fn state_name(state: SiteState) -> (&'static str, &'static str) {
 }
 
 fn sentence(site: &Site) -> String {
+    if site.state.is_open()
+        && let Some(error) = &site.error
+    {
+        return format!("The next capture waits: {}", error.message);
+    }
     let sentence = match (site.state, site.environment) {
         (SiteState::Discovering, Environment::Live) => {
             "Pages are found and captured. Each capture costs 1 credit if it succeeds."

@@ -11,9 +11,9 @@ use http::StatusCode;
 use super::change::{EnvironmentChoice, FormPage};
 use super::fields::{self, Fields};
 use super::{PAGE, secret};
-use crate::environments::{ENVIRONMENT, ENVIRONMENTS, environment_name};
+use crate::environments::{ENVIRONMENT, ENVIRONMENTS, chosen_environment, environment_name};
 use crate::extract::{TeamForm, TeamPage};
-use crate::form::{FieldError, Form};
+use crate::form::FieldError;
 use crate::page::page;
 use crate::problem::Problem;
 use crate::state::Web;
@@ -29,7 +29,7 @@ pub(crate) async fn submit(
     State(web): State<Arc<Web>>,
     TeamForm { at, form: input }: TeamForm,
 ) -> Result<Response, Problem> {
-    let environment = chosen(&input);
+    let environment = chosen_environment(&input);
     let field_error = match environment {
         None => FieldError { field: ENVIRONMENT, message: "Choose an environment.".to_owned() },
         Some(environment) => {
@@ -42,10 +42,6 @@ pub(crate) async fn submit(
     };
     let errors = [field_error];
     Ok(form(&web, &at, StatusCode::UNPROCESSABLE_ENTITY, Fields::of(&input, &errors), environment, &errors))
-}
-
-fn chosen(input: &Form) -> Option<Environment> {
-    ENVIRONMENTS.into_iter().find(|environment| environment.as_str() == input.get(ENVIRONMENT))
 }
 
 fn form(

@@ -1856,7 +1856,7 @@ class ProxyList(Model):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SitePageError(Model):
-    """Why a job or a page failed, or what is to be said of a page that was captured."""
+    """Why a job or a page failed, why an open job waits, or what is to be said of a page that was captured."""
 
     code: str
     """A code of the errors of this API, `no_pages` or `other_site`."""
@@ -1897,7 +1897,7 @@ class SitePage(Model):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SiteError(Model):
-    """Why a job or a page failed, or what is to be said of a page that was captured."""
+    """Why a job or a page failed, why an open job waits, or what is to be said of a page that was captured."""
 
     code: str
     """A code of the errors of this API, `no_pages` or `other_site`."""
@@ -1959,7 +1959,7 @@ class Site(Model):
     finished_at: str | None = None
     """When the last of its captures ended, after which nothing changes any more. Null before. RFC 3339."""
     error: SiteError | None = None
-    """Why it failed, or that there are no credits. Null otherwise."""
+    """Why it failed, that there are no credits, or why the next capture of an open job waits. Null otherwise."""
     pages: SitePageCounts
     """How many of its pages are in which state."""
 

@@ -87,7 +87,10 @@ async fn pages_without_proxies_hide_them() -> Result<()> {
     let team = team_of(&app, "ada@example.com", 0).await?;
     let list = format!("/teams/{team}/proxies");
     assert!(!ada.get(&format!("/teams/{team}/settings")).await?.body.contains(&list));
-    assert!(!ada.get(&format!("/teams/{team}/capture")).await?.body.contains("name=\"proxy\""));
+    for form in ["capture", "monitors/new", "sites/new"] {
+        let page = ada.get(&format!("/teams/{team}/{form}")).await?;
+        assert!(page.status == 200 && !page.body.contains("name=\"proxy\""), "{form}: {}", page.body);
+    }
     let unknown = format!("{list}/01993e1c-7b1a-7000-8000-0123456789ab/login");
     for path in [list.clone(), format!("{list}/new"), unknown] {
         assert_eq!(ada.get(&path).await?.status, 404, "{path}");

@@ -16,7 +16,7 @@ pub(in super::super) fn create_operation() -> OperationBuilder {
     let about = "Captures many pages of one site. Their addresses come from the links of its pages, beginning with `url`, or from a \
                  `sitemap`. Each capture is an asynchronous grab: it spends one credit if it ends as `done`. At most five of a job \
                  are open at a time, the site is asked at the rate of `requests_per_minute`, and its robots.txt is followed. Read \
-                 the job until `finished_at` is there, or get the webhook `site.finished`.";
+                 the job until `finished_at` is set, or get the webhook `site.finished`.";
     let codes = [ErrorCode::BadRequest, ErrorCode::InvalidViewport, ErrorCode::SsrfDetected];
     let example =
         json!({ "url": "https://example.com/docs/", "include": ["/docs/*"], "capture": { "full_page": true } });

@@ -112,6 +112,9 @@ const RECTANGLE_CHARS: usize = 64;
 /// Options that the form does not have: a document of a megabyte is for programs.
 const NOT_IN_FORM: [&str; 2] = ["html", "base_url"];
 
+/// Options that do not fit captures which are made repeatedly: each is a new image, which a monitor compares with its baseline.
+const NOT_REPEATED: [&str; 3] = ["compare_to", "max_age", "upload_url"];
+
 /// The option for content that is left out.
 const BLOCK: &str = "block";
 
@@ -157,6 +160,18 @@ impl Options {
             main: main.into_iter().map(field_of).collect(),
             more: groups.filter(|group| !group.fields.is_empty()).collect(),
         }
+    }
+
+    /// The fields of a monitor or a site job, whose captures are made repeatedly. An option that does not fit them is shown if it has
+    /// an error.
+    pub(crate) fn of_repeated(input: &Form, errors: &[FieldError], unavailable: &[&str]) -> Self {
+        let mut options = Self::of(input, errors, unavailable);
+        for group in &mut options.more {
+            group.fields.retain(|field| !NOT_REPEATED.contains(&field.name) || field.error.is_some());
+            group.contents = group.fields.iter().map(|field| field.label).collect::<Vec<_>>().join(", ");
+        }
+        options.more.retain(|group| !group.fields.is_empty());
+        options
     }
 }
 
