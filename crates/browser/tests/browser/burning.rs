@@ -129,11 +129,12 @@ async fn browser_of_a_page_with_too_many_workers_ends_at_once() {
     let site = Site::start(2, pages()).await;
     let rig = Rig::with(&[2], |options| options.slots = 1).await;
     let burning = rig.chromium.health().pids[0];
-    rig.fails_with(&site.url("/swarm"), RenderFailed, "workers").await;
-    until(Duration::from_secs(2), "the browser did not end", || tasks(burning) == 0).await;
     let began = Instant::now();
+    rig.fails_with(&site.url("/swarm"), RenderFailed, "workers").await;
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    // Far below the 25 s after which the capture would have ended anyway, since other tests keep the processors busy.
+    until(Duration::from_secs(8), "the browser did not end", || tasks(burning) == 0).await;
     assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "lime");
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     assert_eq!(rig.chromium.health().restarts, [("excess", 1)].into());
     rig.chromium.shutdown().await;
 }

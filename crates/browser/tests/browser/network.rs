@@ -229,7 +229,7 @@ async fn page_of_another_origin_gets_no_headers_while_a_navigation_to_the_target
         location.href = own + '/slow'; ask(); setInterval(ask, 20);</script>";
     let open = "Content-Type: text/plain\r\nAccess-Control-Allow-Origin: *\r\nAccess-Control-Allow-Headers: *";
     let other = Site::start(3, [("/asks", html(asks)), ("/stolen", answer("200 OK", "", ""))]).await;
-    let slow = html("<!doctype html><body style='background:lime'><p>own</p><img src=/own>").after(600);
+    let slow = html("<!doctype html><body style='background:lime'><p>own</p><img src=/own>").once_requested("/api", 12);
     let site =
         Site::start(2, [("/slow", slow), ("/api", answer("200 OK", open, "secret")), ("/own", svg("lime"))]).await;
     let rig = Rig::with(&[2, 3], |_| {}).await;

@@ -23,8 +23,8 @@ pub(crate) struct Site {
 /// The response for a path.
 #[derive(Clone)]
 pub(crate) enum Reply {
-    /// A response, after a delay.
-    Answer { after: Duration, head: String, body: Vec<u8> },
+    /// A response, after a delay, and after a path has been requested this often.
+    Answer { after: Duration, awaits: Option<(&'static str, usize)>, head: String, body: Vec<u8> },
     /// Closes the connection.
     Close,
     /// Never responds.
@@ -39,7 +39,8 @@ pub(crate) fn html(body: impl Into<String>) -> Reply {
 /// A response with any status, header lines, and body.
 pub(crate) fn answer(status: &str, headers: &str, body: impl Into<Vec<u8>>) -> Reply {
     let headers = if headers.is_empty() { String::new() } else { format!("{headers}\r\n") };
-    Reply::Answer { after: Duration::ZERO, head: format!("HTTP/1.1 {status}\r\n{headers}"), body: body.into() }
+    let head = format!("HTTP/1.1 {status}\r\n{headers}");
+    Reply::Answer { after: Duration::ZERO, awaits: None, head, body: body.into() }
 }
 
 /// An SVG image of one colour.
@@ -52,11 +53,19 @@ pub(crate) fn svg(colour: &str) -> Reply {
 
 impl Reply {
     /// The same response after a delay.
-    pub(crate) fn after(self, delay_ms: u64) -> Self {
-        match self {
-            Self::Answer { head, body, .. } => Self::Answer { after: Duration::from_millis(delay_ms), head, body },
-            Self::Close | Self::Silence => self,
+    pub(crate) fn after(mut self, delay_ms: u64) -> Self {
+        if let Self::Answer { after, .. } = &mut self {
+            *after = Duration::from_millis(delay_ms);
         }
+        self
+    }
+
+    /// The same response when `path` has been requested `count` times.
+    pub(crate) fn once_requested(mut self, path: &'static str, count: usize) -> Self {
+        if let Self::Answer { awaits, .. } = &mut self {
+            *awaits = Some((path, count));
+        }
+        self
     }
 }
 
@@ -118,13 +127,18 @@ impl Site {
 
     /// Waits for a request for a path, other than those that earlier calls waited for.
     pub(crate) async fn wait_for_request(&self, path: &str) {
+        let expected = {
+            let mut awaited = self.awaited.lock().unwrap();
+            let expected = awaited.entry(path.to_owned()).or_default();
+            *expected += 1;
+            *expected
+        };
+        self.wait_for_hits(path, expected).await;
+    }
+
+    /// Waits until a path has been requested this often.
+    async fn wait_for_hits(&self, path: &str, expected: usize) {
         let wait = async {
-            let expected = {
-                let mut awaited = self.awaited.lock().unwrap();
-                let expected = awaited.entry(path.to_owned()).or_default();
-                *expected += 1;
-                *expected
-            };
             loop {
                 let arrived = self.arrived.notified();
                 if self.hits(path) >= expected {
@@ -164,9 +178,12 @@ impl Site {
                     .unwrap_or_else(|| answer("404 Not Found", "Content-Type: text/html", "none")),
             };
             match found {
-                Reply::Answer { after, head, body } => {
+                Reply::Answer { after, awaits, head, body } => {
                     // The delay is the purpose of such a page. It ends with the test's runtime.
                     tokio::time::sleep(after).await;
+                    if let Some((path, count)) = awaits {
+                        self.wait_for_hits(path, count).await;
+                    }
                     let origin = self.url("");
                     let body = match String::from_utf8(body) {
                         Ok(text) => text.replace("{site}", &origin).replace("{query}", query).into_bytes(),
