@@ -11,6 +11,7 @@ mod creator;
 mod delete;
 pub(crate) mod derived;
 mod evidence;
+pub(crate) mod file_pair;
 pub(crate) mod finish;
 mod get;
 mod idempotency;
