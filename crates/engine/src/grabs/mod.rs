@@ -50,6 +50,7 @@ pub use batch::{Batch, CreateError, MAX_BATCH, create_batch};
 pub(crate) use cached::fingerprint_of;
 pub use capture::{CaptureState, CaptureStream, capture};
 pub use compare::existing::{CompareError, compare_existing};
+pub use compare::texts::{TextComparison, compare_texts};
 pub use create::create;
 pub(crate) use create::{perform, validate};
 pub use creator::creator;
