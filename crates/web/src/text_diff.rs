@@ -49,7 +49,7 @@ impl RowView {
                 is_moved: false,
                 before: None,
                 after: None,
-                left_out: Some(format!("{lines} equal lines")),
+                left_out: Some(format!("{lines} equal lines are not shown")),
             },
         }
     }
@@ -109,7 +109,7 @@ mod tests {
         let equal = "same 1\nsame 2\nsame 3\nsame 4\nsame 5\nsame 6\n";
         let diff = TextCompare::default().diff(&format!("{equal}5 €"), &format!("{equal}6 €"), &|| false).unwrap();
         let rows = RowView::of(&diff);
-        assert_eq!(rows[0].left_out.as_deref(), Some("3 equal lines"));
+        assert_eq!(rows[0].left_out.as_deref(), Some("3 equal lines are not shown"));
         let classes: Vec<&str> = rows.iter().map(|row| row.class).collect();
         assert_eq!(classes, ["left-out", "equal", "equal", "equal", "differs"]);
         let before = rows[4].before.as_ref().unwrap();
