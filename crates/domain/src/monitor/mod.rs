@@ -2,11 +2,10 @@
 //!
 //! `schedule` and `cron` say when a monitor runs, `quiet` when it sends no alerts, `compare` what counts as a change, `text`,
 //! `text_changes` and `element_changes` what that is for texts and elements, and `decision` what follows from a run. `text_diff`,
-//! `align` and `changed_words` prepare two texts for people who look at both. `request` and `compare_request` parse what callers
+//! `align` and `word_changes` prepare two texts for people who look at both. `request` and `compare_request` parse what callers
 //! send, and `record` has the monitor and its runs, which end with an `outcome`.
 
 mod align;
-mod changed_words;
 mod compare;
 mod compare_request;
 mod cron;
@@ -21,8 +20,8 @@ mod schedule;
 mod text;
 mod text_changes;
 mod text_diff;
+mod word_changes;
 
-pub use self::changed_words::{TextPiece, changed_words};
 pub use self::compare::{Baseline, Change, Compare, Compared, ImageCompare, THRESHOLD_PPM};
 pub use self::compare_request::{
     CompareRequest, ImageCompareRequest, MAX_IGNORED_AREAS, MAX_REGION_PX, TextCompareRequest,
@@ -39,6 +38,7 @@ pub use self::schedule::{Every, EveryUnit, LocalCron, Phase, Schedule};
 pub use self::text::{MAX_PATTERNS, PATTERN_CHARS, TextCompare};
 pub use self::text_changes::{MAX_TEXT_CHANGES, TEXT_CHANGE_CHARS, TextChange};
 pub use self::text_diff::{MAX_TEXT_ROWS, TextCounts, TextDiff, TextLine, TextRow, TextRowKind};
+pub use self::word_changes::{TextPiece, changed_words};
 
 /// Monitors that a team may have in each environment, unless the operator sets another number.
 pub const MAX_MONITORS: u32 = 50;

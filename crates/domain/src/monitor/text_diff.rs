@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::align::align;
-use super::changed_words::{TextPiece, changed_words};
 use super::text_changes::{TextChange, cut};
+use super::word_changes::{TextPiece, changed_words};
 
 /// The most rows of two texts side by side.
 pub const MAX_TEXT_ROWS: usize = 300;
@@ -108,12 +108,12 @@ impl TextDiff {
         let mut end = (0, 0);
         let blocks = blocks(&pairs, (before.len(), after.len()));
         for (at, (old, new)) in blocks.iter().enumerate() {
-            rows.add_equal(end.0..old.start, end.1, (at > 0, true));
-            rows.add_block(old.clone(), new.clone());
+            rows.add_equal(&(end.0..old.start), end.1, (at > 0, true));
+            rows.add_block(old, new);
             end = (old.end, new.end);
         }
         if !blocks.is_empty() {
-            rows.add_equal(end.0..before.len(), end.1, (true, false));
+            rows.add_equal(&(end.0..before.len()), end.1, (true, false));
         }
         Some(rows.diff)
     }
@@ -185,10 +185,11 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Adds equal lines. Those that are not near a change `is_near` before or after them are left out, if they are several.
-    fn add_equal(&mut self, old: Range<usize>, new_from: usize, (is_near_start, is_near_end): (bool, bool)) {
+    /// Adds equal lines, with a change before the first one, after the last one, or both. Those that are not near it are left
+    /// out, if they are several.
+    fn add_equal(&mut self, old: &Range<usize>, new_from: usize, (is_after_change, is_before_change): (bool, bool)) {
         let lines = |is_near: bool| if is_near { CONTEXT_LINES } else { 0 };
-        let (head, tail) = (lines(is_near_start), lines(is_near_end));
+        let (head, tail) = (lines(is_after_change), lines(is_before_change));
         let left_out = old.len().saturating_sub(head + tail);
         let is_short = left_out <= 1;
         let first = if is_short { old.len() } else { head };
@@ -213,7 +214,7 @@ impl Rows<'_> {
     }
 
     /// Adds lines between equal ones. Those that have not moved are pairs, in their order.
-    fn add_block(&mut self, old: Range<usize>, new: Range<usize>) {
+    fn add_block(&mut self, old: &Range<usize>, new: &Range<usize>) {
         let (mut old_at, mut new_at) = (old.start, new.start);
         loop {
             let (has_old, has_new) = (old_at < old.end, new_at < new.end);
