@@ -87,6 +87,22 @@ await other.send("Sign in");
 await other.page.goto(`${origin}${monitor}`);
 await other.audit("monitor", 200);
 assert.equal(await other.page.locator("svg.chart g").count(), await other.page.locator(".log > li").count());
+
+// The lines that changed, and the whole texts: side by side, or below each other where there is no room.
+await other.page.locator(".kept-lines > summary").click();
+const marked = () => other.page.locator(".text-diff :is(del, ins)").allInnerTexts();
+assert.deepEqual(await marked(), ["5", "6", "Sold out", "Free delivery"]);
+await other.audit("monitor-text-changes", 200);
+await other.follow(/^Compare the whole texts/);
+assert.deepEqual(await marked(), ["old", "new"]);
+const sides = () => Promise.all([0, 1].map((at) => other.page.locator(".differs > td").nth(at).boundingBox()));
+await other.page.setViewportSize({ width: 1280, height: 800 });
+const [left, right] = await sides();
+assert.ok(right.x >= left.x + left.width && right.y === left.y, "the sides are not beside each other");
+await other.page.setViewportSize({ width: 390, height: 844 });
+const [above, below] = await sides();
+assert.ok(below.x === above.x && below.y >= above.y + above.height, "the sides are not below each other");
+await other.audit("compare-texts", 200);
 await other.page.goto(`${origin}${monitor.replace(/\/[^/]+$/, "")}`);
 await other.audit("monitors-with-runs", 200);
 

@@ -59,6 +59,7 @@ mod start;
 mod state;
 mod team;
 mod teams;
+mod text_diff;
 mod time_format;
 mod trail;
 mod used_forms;

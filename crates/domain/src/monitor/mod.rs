@@ -1,9 +1,11 @@
 //! Monitors: captures that are repeated by a schedule, and compared with a baseline.
 //!
 //! `schedule` and `cron` say when a monitor runs, `quiet` when it sends no alerts, `compare` what counts as a change, `text`,
-//! `text_changes` and `element_changes` what that is for texts and elements, and `decision` what follows from a run. `request`
-//! and `compare_request` parse what callers send, and `record` has the monitor and its runs, which end with an `outcome`.
+//! `text_changes` and `element_changes` what that is for texts and elements, and `decision` what follows from a run. `text_diff`,
+//! `align` and `word_changes` prepare two texts for people who look at both. `request` and `compare_request` parse what callers
+//! send, and `record` has the monitor and its runs, which end with an `outcome`.
 
+mod align;
 mod compare;
 mod compare_request;
 mod cron;
@@ -17,6 +19,8 @@ mod request;
 mod schedule;
 mod text;
 mod text_changes;
+mod text_diff;
+mod word_changes;
 
 pub use self::compare::{Baseline, Change, Compare, Compared, ImageCompare, THRESHOLD_PPM};
 pub use self::compare_request::{
@@ -33,6 +37,8 @@ pub use self::request::{KEEP, MonitorChange, MonitorRequest, MonitorSpec, NAME_C
 pub use self::schedule::{Every, EveryUnit, LocalCron, Phase, Schedule};
 pub use self::text::{MAX_PATTERNS, PATTERN_CHARS, TextCompare};
 pub use self::text_changes::{MAX_TEXT_CHANGES, TEXT_CHANGE_CHARS, TextChange};
+pub use self::text_diff::{MAX_TEXT_ROWS, TextCounts, TextDiff, TextLine, TextRow, TextRowKind};
+pub use self::word_changes::{TextPiece, changed_words};
 
 /// Monitors that a team may have in each environment, unless the operator sets another number.
 pub const MAX_MONITORS: u32 = 50;

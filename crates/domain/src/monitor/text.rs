@@ -3,6 +3,7 @@
 use regex::{Regex, RegexBuilder};
 
 use super::text_changes::{TextChange, changed_lines};
+use super::text_diff::{Line, TextDiff};
 
 /// The most patterns of a monitor.
 pub const MAX_PATTERNS: usize = 20;
@@ -44,11 +45,24 @@ impl TextCompare {
 
     /// What has changed between two texts. Patterns are searched in each line on its own. `None` if it was stopped.
     pub fn changes(&self, before: &str, after: &str, is_stopped: &dyn Fn() -> bool) -> Option<Vec<TextChange>> {
-        let patterns: Vec<Regex> =
-            self.ignore_patterns.iter().map(|pattern| compiled(pattern)).collect::<Option<_>>()?;
+        let patterns = self.compiled()?;
+        let lines = |text: &str| -> Option<Vec<String>> {
+            let lines = compared_lines(text, &patterns, is_stopped)?;
+            Some(lines.into_iter().map(|line| line.text).collect())
+        };
+        Some(changed_lines(&lines(before)?, &lines(after)?))
+    }
+
+    /// The lines of both texts, side by side. `None` if it was stopped.
+    pub fn diff(&self, before: &str, after: &str, is_stopped: &dyn Fn() -> bool) -> Option<TextDiff> {
+        let patterns = self.compiled()?;
         let before = compared_lines(before, &patterns, is_stopped)?;
         let after = compared_lines(after, &patterns, is_stopped)?;
-        Some(changed_lines(&before, &after))
+        TextDiff::of(&before, &after, is_stopped)
+    }
+
+    fn compiled(&self) -> Option<Vec<Regex>> {
+        self.ignore_patterns.iter().map(|pattern| compiled(pattern)).collect()
     }
 }
 
@@ -57,9 +71,9 @@ fn compiled(pattern: &str) -> Option<Regex> {
 }
 
 /// The lines that are not blank, without what the patterns match.
-fn compared_lines(text: &str, patterns: &[Regex], is_stopped: &dyn Fn() -> bool) -> Option<Vec<String>> {
+fn compared_lines(text: &str, patterns: &[Regex], is_stopped: &dyn Fn() -> bool) -> Option<Vec<Line>> {
     let mut lines = Vec::new();
-    for line in text.lines() {
+    for (number, line) in (1..).zip(text.lines()) {
         let line = normalized(line);
         for part in parts(&line) {
             let mut left = part.to_owned();
@@ -69,9 +83,9 @@ fn compared_lines(text: &str, patterns: &[Regex], is_stopped: &dyn Fn() -> bool)
                 }
                 left = pattern.replace_all(&left, "").into_owned();
             }
-            let left = normalized(&left);
-            if !left.is_empty() {
-                lines.push(left);
+            let text = normalized(&left);
+            if !text.is_empty() {
+                lines.push(Line { number, text });
             }
         }
     }
@@ -136,8 +150,27 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_numbered_as_in_the_text_and_those_that_do_not_count_are_left_out() {
+        let patterns = [Regex::new("^At .*$").unwrap()];
+        let lines = compared_lines("a\n\n b  c\nAt 12:30\nd", &patterns, &|| false).unwrap();
+        let lines: Vec<(u32, &str)> = lines.iter().map(|line| (line.number, line.text.as_str())).collect();
+        assert_eq!(lines, [(1, "a"), (3, "b c"), (5, "d")]);
+    }
+
+    #[test]
+    fn texts_side_by_side_have_changes_exactly_if_the_monitor_reports_some() {
+        let compare = TextCompare::default();
+        for (before, after) in [("a\nb", "a\nb"), ("a\nb", "b\na"), ("a\nb", "a\nc"), ("a", ""), ("", "a"), ("", "")] {
+            let diff = compare.diff(before, after, &|| false).unwrap();
+            let changes = compare.changes(before, after, &|| false).unwrap();
+            assert_eq!(diff.counts.changes() == 0, changes.is_empty(), "{before} {after}");
+        }
+    }
+
+    #[test]
     fn nothing_is_said_after_a_stop() {
         let compare = TextCompare { ignore_patterns: vec!["a".to_owned()] };
         assert_eq!(compare.changes("a", "b", &|| true), None);
+        assert_eq!(compare.diff("a", "b", &|| true), None);
     }
 }

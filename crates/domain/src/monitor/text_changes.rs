@@ -89,7 +89,7 @@ fn add(changes: &mut Vec<TextChange>, older: &[&str], newer: &[&str]) {
 
 impl TextChange {
     /// Cuts both lines, so that the first difference is in what is left.
-    fn of(before: Option<&str>, after: Option<&str>) -> Self {
+    pub(super) fn of(before: Option<&str>, after: Option<&str>) -> Self {
         let common = match (before, after) {
             (Some(before), Some(after)) => {
                 before.chars().zip(after.chars()).take_while(|(old, new)| old == new).count()
@@ -102,7 +102,8 @@ impl TextChange {
     }
 }
 
-fn cut(line: &str, skipped: usize) -> String {
+/// At most [`TEXT_CHANGE_CHARS`] characters of a line, without the first ones.
+pub(super) fn cut(line: &str, skipped: usize) -> String {
     const MARK: char = '…';
     let mut short = String::new();
     let mut room = TEXT_CHANGE_CHARS;

@@ -4,14 +4,15 @@ use grabd_domain::Timestamp;
 use grabd_domain::credentials::Environment;
 use grabd_domain::ids::GrabId;
 use grabd_domain::monitor::{
-    Baseline, Change, Compare, ElementChange, ElementChangeKind, ImageCompare, Monitor, MonitorState, Notify, Quiet,
-    Run, RunOutcome, Schedule, TextChange,
+    Baseline, Change, Compare, ElementChange, ElementChangeKind, ImageCompare, MAX_TEXT_CHANGES, Monitor, MonitorState,
+    Notify, Quiet, Run, RunOutcome, Schedule,
 };
 
 use crate::environments::environment_name;
 use crate::grabs::compare::MONITOR;
 use crate::grabs::view::{capitalized, title};
 use crate::team::TeamContext;
+use crate::text_diff::RowView;
 use crate::time_format::{Moment, time_until};
 
 /// A monitor as a page shows it.
@@ -59,7 +60,9 @@ pub(super) struct RunView {
     /// What it found, in a sentence.
     pub(super) summary: String,
     /// The lines in which the texts differ.
-    pub(super) text_changes: Vec<TextChange>,
+    pub(super) text_changes: Vec<RowView>,
+    /// Whether further lines may differ, which were not kept.
+    pub(super) has_more_text_changes: bool,
     /// The elements that differ.
     pub(super) element_changes: Vec<ElementChangeView>,
     /// The path of its capture.
@@ -145,7 +148,8 @@ impl RunView {
             outcome: outcome_name(run.outcome),
             due: run.due_at.into(),
             summary: summary(run),
-            text_changes: run.text_changes.clone(),
+            text_changes: run.text_changes.iter().map(RowView::of_change).collect(),
+            has_more_text_changes: run.text_changes.len() >= MAX_TEXT_CHANGES,
             element_changes: run.element_changes.iter().map(ElementChangeView::of).collect(),
             capture: run.grab.map(|grab| at.path(&format!("grabs/{grab}"))),
             comparison: compared.map(|(grab, earlier)| {

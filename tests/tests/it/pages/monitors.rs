@@ -7,7 +7,7 @@ use grabd_domain::ids::TeamId;
 use grabd_tests::harness::TestApp;
 use sea_orm::{ConnectionTrait, Database};
 
-use super::team::{placeholder, team_of};
+use super::team::{capture, placeholder, team_of};
 use super::visitor::{PASSWORD, PageResponse, Visitor, start_app};
 
 /// Poll interval.
@@ -53,6 +53,21 @@ async fn wait_for(visitor: &mut Visitor<'_>, path: &str, words: &str) -> Result<
     tokio::time::timeout(WAIT_LIMIT, poll).await.with_context(|| format!("{path} does not say {words}"))?
 }
 
+/// The id at the end of a path.
+fn id_of(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+/// Makes a placeholder with its text, which names the URL. Returns its id.
+async fn with_text(visitor: &mut Visitor<'_>, team: TeamId, url: &str) -> Result<String> {
+    let answer = capture(visitor, team, &[("url", url), ("environment", "test"), ("also", "text")]).await?;
+    ensure!(answer.status == 303, "{} {}", answer.status, answer.body);
+    Ok(id_of(answer.location()))
+}
+
+/// Lines of the text that the reported run has kept: one that was replaced, one that was removed, and one that was added.
+const TEXT_CHANGES: &str = r#"[{"before":"Basic: 5 € a month","after":"Basic: 6 € a month"},{"before":"Sold out","after":null},{"before":null,"after":"Free delivery"}]"#;
+
 /// Runs of each outcome, before the first one that the service makes: hours before, outcome, millionths that differ, what changed,
 /// and whether it was reported.
 const EARLIER_RUNS: [&str; 7] = [
@@ -85,6 +100,13 @@ pub(super) async fn monitor_with_runs(app: &TestApp, email: &str) -> Result<Stri
         );
         database.execute_unprepared(&sql).await?;
     }
+    let earlier = with_text(&mut bob, team, "https://example.com/old").await?.replace('-', "");
+    let later = with_text(&mut bob, team, "https://example.com/new").await?.replace('-', "");
+    let sql = format!(
+        "UPDATE monitor_runs SET grab_id = x'{later}', compared_to = x'{earlier}', text_changes = '{TEXT_CHANGES}' \
+         WHERE difference_ppm = 21000"
+    );
+    database.execute_unprepared(&sql).await?;
     database.close().await?;
     Ok(path)
 }
@@ -94,7 +116,9 @@ async fn runs_are_listed_with_what_they_found_and_drawn() -> Result<()> {
     let app = start_app(&[]).await?;
     let path = monitor_with_runs(&app, "bob@example.com").await?;
     let database = Database::connect(format!("sqlite://{}", app.data_dir().join("grabd.db").display())).await?;
-    let lines = r#"[{"before":"5 <b>","after":null}]"#;
+    let script = "<script>alert(1)</script>";
+    let lines =
+        format!(r#"[{{"before":"5 <b>","after":null}},{{"before":"Tea: 5 € {script}","after":"Tea: 6 € {script}"}}]"#);
     let sql = format!("UPDATE monitor_runs SET text_changes = '{lines}' WHERE difference_ppm = 21000");
     database.execute_unprepared(&sql).await?;
     database.close().await?;
@@ -102,8 +126,11 @@ async fn runs_are_listed_with_what_they_found_and_drawn() -> Result<()> {
     bob.sign_in("bob@example.com", PASSWORD, "").await?;
     let page = bob.get(&path).await?.body;
     for words in [
-        "<td>5 &#60;b&#62;</td>",
+        "<td><del>5 &#60;b&#62;</del></td>",
         "No line",
+        "<td>Tea: <del>5</del> € &#60;script&#62;alert(1)&#60;/script&#62;</td>",
+        "<td>Tea: <ins>6</ins> € &#60;script&#62;alert(1)&#60;/script&#62;</td>",
+        "Compare the whole texts",
         "2.1 % of the image differs.",
         "Reported",
         "Less than 0.1 % of the image differs.",
@@ -115,6 +142,7 @@ async fn runs_are_listed_with_what_they_found_and_drawn() -> Result<()> {
     ] {
         assert!(page.contains(words), "{words}: {page}");
     }
+    assert!(!page.contains("<script>alert"), "{page}");
     assert_eq!(page.matches("<rect class=\"place\"").count(), 8, "{page}");
     app.finish().await
 }
@@ -261,18 +289,17 @@ async fn comparison_of_a_run_shows_the_difference_and_offers_to_accept_it_while_
     let app = start_app(&[]).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
     let team = team_of(&app, "ada@example.com", 0).await?;
-    let id = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    let before = id(&placeholder(&mut ada, team, "https://example.com/").await?);
+    let before = id_of(&placeholder(&mut ada, team, "https://example.com/").await?);
     // Placeholders show their size.
     let fields =
         [("url", "https://example.com/"), ("environment", "test"), ("height", "700"), ("compare_to", &*before)];
-    let after = id(super::team::capture(&mut ada, team, &fields).await?.location());
+    let after = id_of(capture(&mut ada, team, &fields).await?.location());
     let compare = format!("/teams/{team}/grabs/compare?grab={before}&grab={after}");
     let plain = ada.get(&compare).await?.body;
     assert!(plain.contains("<strong>Difference</strong>") && plain.contains("% changed"), "{plain}");
     assert!(!plain.contains("Accept the newer capture"), "{plain}");
     let monitor = create_monitor(&mut ada, team, &[("url", "https://example.com/")]).await?;
-    let of_run = ada.get(&format!("{compare}&monitor={}", id(&monitor))).await?.body;
+    let of_run = ada.get(&format!("{compare}&monitor={}", id_of(&monitor))).await?.body;
     let action = format!("action=\"{monitor}/accept\"");
     assert!(of_run.contains("Accept the newer capture") && of_run.contains(&action), "{of_run}");
     // A capture that is none of the monitor is refused.
@@ -298,6 +325,47 @@ async fn comparison_of_a_run_shows_the_difference_and_offers_to_accept_it_while_
     let page = ada.get(&monitor).await?.body;
     assert!(page.contains("2.1 % of the image differs."), "{page}");
     assert!(!page.contains(">Compare</a>") && !page.contains(&accept), "{page}");
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_of_two_captures_are_side_by_side_without_what_the_monitor_ignores() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 0).await?;
+    let without = id_of(&placeholder(&mut ada, team, "https://example.com/").await?);
+    let [old, same, new] = [
+        with_text(&mut ada, team, "https://example.com/old").await?,
+        with_text(&mut ada, team, "https://example.com/old").await?,
+        with_text(&mut ada, team, "https://example.com/new").await?,
+    ];
+    let compare = |earlier: &str, later: &str| format!("/teams/{team}/grabs/compare?grab={earlier}&grab={later}");
+    let page = ada.get(&compare(&old, &new)).await?.body;
+    for words in [
+        "<h2 id=\"text\">Text</h2>",
+        "Lines: 1 changed.",
+        "<th scope=\"col\">Before</th><th scope=\"col\">After</th>",
+        "<tr class=\"equal\"><td data-line=\"1\">TEST</td><td data-line=\"1\">TEST</td></tr>",
+        "<td data-line=\"3\">Placeholder of https://example.com/<del>old</del></td>",
+        "<td data-line=\"3\">Placeholder of https://example.com/<ins>new</ins></td>",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let page = ada.get(&compare(&old, &same)).await?.body;
+    assert!(page.contains("The texts are equal.") && !page.contains("<del>"), "{page}");
+    let page = ada.get(&compare(&without, &new)).await?.body;
+    assert!(page.contains("Only the newer capture has a text."), "{page}");
+    let other = id_of(&placeholder(&mut ada, team, "https://example.com/other").await?);
+    let page = ada.get(&compare(&without, &other)).await?.body;
+    assert!(!page.contains("id=\"text\""), "there are no texts: {page}");
+
+    let fields =
+        [("url", "https://example.com/"), ("compare_text", "true"), ("ignore_patterns", "example.com/(old|new)")];
+    let monitor = id_of(&create_monitor(&mut ada, team, &fields).await?);
+    let page = ada.get(&format!("{}&monitor={monitor}", compare(&old, &new))).await?.body;
+    for words in ["The texts are equal.", "What the patterns of the monitor match is left out."] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
     app.finish().await
 }
 

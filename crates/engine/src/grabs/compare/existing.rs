@@ -18,7 +18,7 @@ use crate::grabs::loaded;
 use crate::service::Core;
 
 /// How long a request may wait for its turn: longer than one comparison takes.
-const TURN_LIMIT: Duration = Duration::from_secs(COMPARE_LIMIT.as_secs() + 2);
+pub(super) const TURN_LIMIT: Duration = Duration::from_secs(COMPARE_LIMIT.as_secs() + 2);
 /// Time limit of loading both images.
 const LOAD_LIMIT: Duration = Duration::from_secs(5);
 
@@ -95,7 +95,7 @@ pub async fn compare_existing(core: &Core, earlier: &Grab, later: &Grab) -> Resu
 }
 
 /// The image of a grab, and what is known of it.
-fn image_of(grab: &Grab) -> Option<(&ImageKey, &RenderMetadata)> {
+pub(super) fn image_of(grab: &Grab) -> Option<(&ImageKey, &RenderMetadata)> {
     match &grab.state {
         State::Done { image: Some(key), metadata, .. } if grab.deleted_at.is_none() => Some((key, metadata)),
         State::Done { .. } | State::Pending | State::Processing | State::Failed { .. } => None,

@@ -1,11 +1,13 @@
 //! Compares the image of a grab with that of an earlier one: `compare_to`.
 //!
-//! `measure` compares them within limits, `placeholders` with test keys, and `existing` those of two grabs that exist.
+//! `measure` compares them within limits, `placeholders` with test keys, `existing` those of two grabs that exist, and `texts` the
+//! texts of these.
 
 pub(crate) mod comparisons;
 pub(crate) mod existing;
 mod measure;
 pub(crate) mod placeholders;
+pub(crate) mod texts;
 
 use std::time::Duration;
 
