@@ -1,9 +1,10 @@
 //! Monitors: captures that are repeated by a schedule, and compared with a baseline.
 //!
 //! `schedule` and `cron` say when a monitor runs, `quiet` when it sends no alerts, `compare` what counts as a change, `text`,
-//! `text_changes` and `element_changes` what that is for texts and elements, and `decision` what follows from a run. `request`
-//! and `compare_request` parse what callers send, and `record` has the monitor and its runs, which end with an `outcome`.
+//! `text_changes` and `element_changes` what that is for texts and elements, and `decision` what follows from a run. `request`,
+//! `batch` and `compare_request` parse what callers send, and `record` has the monitor and its runs, which end with an `outcome`.
 
+mod batch;
 mod compare;
 mod compare_request;
 mod cron;
@@ -18,6 +19,7 @@ mod schedule;
 mod text;
 mod text_changes;
 
+pub use self::batch::{MAX_BATCH, MonitorBatchRequest, at_place};
 pub use self::compare::{Baseline, Change, Compare, Compared, ImageCompare, THRESHOLD_PPM};
 pub use self::compare_request::{
     CompareRequest, ImageCompareRequest, MAX_IGNORED_AREAS, MAX_REGION_PX, TextCompareRequest,
