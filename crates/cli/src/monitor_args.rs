@@ -89,7 +89,7 @@ pub(crate) struct CreateMonitorArgs {
     /// The time zone of --cron, such as Europe/Vienna [default: UTC]
     #[arg(long, value_name = "ZONE", requires = "cron", conflicts_with = "every")]
     pub(crate) cron_time_zone: Option<String>,
-    /// Name of the monitor [default: the host of the page]. Those of several pages have it, followed by host and path
+    /// Name of the monitor [default: the host of the page]; with several URLs, each name ends with host and path
     #[arg(long, value_name = "TEXT")]
     pub(crate) name: Option<String>,
     /// A larger share of the image than this must change, from 0 (any change) to 1 [default: 0.001]
