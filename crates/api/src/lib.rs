@@ -28,9 +28,9 @@ pub use error_body::{ErrorBody, ErrorMembers};
 pub use grab::{BlockedRequests, Consent, Grab, GrabList, Timings};
 pub use message::{LowBalance, MessageData, TestedWebhook, WebhookMessage};
 pub use monitor::{
-    Monitor, MonitorArea, MonitorCompare, MonitorElementChange, MonitorEvent, MonitorFeed, MonitorIgnored,
-    MonitorImageCompare, MonitorList, MonitorNotify, MonitorQuiet, MonitorRun, MonitorRunError, MonitorRunList,
-    MonitorTextChange, MonitorTextCompare,
+    Monitor, MonitorArea, MonitorBatch, MonitorCompare, MonitorElementChange, MonitorEvent, MonitorFeed,
+    MonitorIgnored, MonitorImageCompare, MonitorList, MonitorNotify, MonitorQuiet, MonitorRun, MonitorRunError,
+    MonitorRunList, MonitorTextChange, MonitorTextCompare,
 };
 pub use open_graph::OpenGraph;
 pub use proxy::{Proxy, ProxyList};

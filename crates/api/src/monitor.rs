@@ -250,6 +250,13 @@ pub struct MonitorList<'a> {
     pub has_more: bool,
 }
 
+/// Monitors that were created together.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct MonitorBatch<'a> {
+    /// One for each URL, in the order of the request.
+    pub monitors: Vec<Monitor<'a>>,
+}
+
 /// The runs of a monitor, newest first.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct MonitorRunList<'a> {

@@ -18,12 +18,7 @@ pub(crate) async fn run(api: &Api, json: bool, command: &MonitorCommand) -> Resu
     let call = match command {
         MonitorCommand::List { limit } => {
             let rows = list::read_rows(api, "monitors", *limit).await?;
-            return list::print_rows(
-                json,
-                &["ID", "STATE", "SCHEDULE", "LAST RUN", "NEXT RUN", "NAME"],
-                &rows,
-                monitor_row,
-            );
+            return list::print_rows(json, &HEAD, &rows, monitor_row);
         }
         MonitorCommand::Runs { id, limit } => {
             let rows = list::read_rows(api, &format!("{}/runs", path(id)?), *limit).await?;
@@ -61,6 +56,13 @@ pub(crate) async fn run(api: &Api, json: bool, command: &MonitorCommand) -> Resu
             output::line(&output.display().to_string())?;
             return Ok(Exit::Done);
         }
+        MonitorCommand::Create(args) if args.urls.len() > 1 => {
+            let mut body = api.call(Method::POST, "monitors/batch").body(request(args)?).send().await?.body;
+            let created: Vec<Value> = body["monitors"].as_array_mut().map(std::mem::take).unwrap_or_default();
+            let exit = list::print_rows(json, &HEAD, &created, monitor_row)?;
+            note_owner(api, "these monitors belong to your sign-in, and are deleted when that ends");
+            return Ok(exit);
+        }
         MonitorCommand::Create(args) => api.call(Method::POST, "monitors").body(request(args)?),
         MonitorCommand::Show { id } => api.call(Method::GET, &path(id)?),
         MonitorCommand::Pause { id } => api.call(Method::PATCH, &path(id)?).body(json!({ "paused": true })),
@@ -75,25 +77,41 @@ pub(crate) async fn run(api: &Api, json: bool, command: &MonitorCommand) -> Resu
         true => output::line(&monitor.to_string())?,
         false => print(&monitor)?,
     }
-    if matches!((command, api.credential()), (MonitorCommand::Create(_), Credential::SignIn(_))) {
-        eprintln!(
-            "Note: this monitor belongs to your sign-in, and is deleted when that ends: with `grab logout` or another \
-             `grab login`, or after 30 days without use. Create one that stays with an API key, or in the web app."
-        );
+    if matches!(command, MonitorCommand::Create(_)) {
+        note_owner(api, "this monitor belongs to your sign-in, and is deleted when that ends");
     }
     Ok(Exit::Done)
 }
 
-/// The request body. Members that are not set are left out, so that the service's defaults apply.
+/// The columns of a list of monitors.
+const HEAD: [&str; 6] = ["ID", "STATE", "SCHEDULE", "LAST RUN", "NEXT RUN", "NAME"];
+
+/// Says what becomes of what a sign-in has created.
+fn note_owner(api: &Api, what: &str) {
+    if matches!(api.credential(), Credential::SignIn(_)) {
+        eprintln!(
+            "Note: {what}: with `grab logout` or another `grab login`, or after 30 days without use. Create one that stays \
+             with an API key, or in the web app."
+        );
+    }
+}
+
+/// The request body: for a page, or for several. Members that are not set are left out, so that the service's defaults apply.
 fn request(args: &CreateMonitorArgs) -> Result<Value, Failure> {
     let CreateMonitorArgs { every, cron, cron_time_zone, name, alert_after, no_webhook, no_email, keep, .. } = args;
-    let mut capture = Map::from_iter([("url".to_owned(), json!(complete_url(args.url.clone())?))]);
+    let urls = args.urls.iter().cloned().map(complete_url).collect::<Result<Vec<_>, _>>()?;
+    let (page, pages) = match <[String; 1]>::try_from(urls) {
+        Ok([url]) => (Some(("url".to_owned(), json!(url))), None),
+        Err(urls) => (None, Some(json!(urls))),
+    };
+    let mut capture = Map::from_iter(page);
     capture.extend(args.format.map(|format| ("format".to_owned(), json!(format.as_str()))));
     capture.extend(args.options.0.iter().map(|(name, value)| ((*name).to_owned(), json!(value))));
     let notify = (*no_webhook || *no_email).then(|| json!({ "webhook": !no_webhook, "email": !no_email }));
     Ok(members([
         ("name", name.as_ref().map(|name| json!(name))),
-        ("capture", Some(Value::Object(capture))),
+        ("urls", pages),
+        ("capture", (!capture.is_empty()).then_some(Value::Object(capture))),
         ("every", every.as_ref().map(|every| json!(every))),
         ("cron", cron.as_ref().map(|cron| json!(cron))),
         ("time_zone", cron_time_zone.as_ref().map(|zone| json!(zone))),
@@ -280,6 +298,18 @@ mod tests {
             body(&["a.example", "--every", "1d", "--no-email"])["notify"],
             json!({ "webhook": true, "email": false })
         );
+    }
+
+    #[test]
+    fn several_pages_are_one_request() {
+        let urls = json!(["https://a.example", "https://b.example/c"]);
+        let args = ["a.example", "https://b.example/c", "--every", "6h"];
+        assert_eq!(body(&args), json!({ "urls": urls, "every": "6h" }));
+        let args = ["a.example", "--every", "6h", "--width", "800", "https://b.example/c", "--ignore", ".ad"];
+        let image = json!({ "ignore": [".ad"] });
+        let expected =
+            json!({ "urls": urls, "capture": { "width": 800 }, "every": "6h", "compare": { "image": image } });
+        assert_eq!(body(&args), expected);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::share::share;
 /// Commands for monitors.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum MonitorCommand {
-    /// Watch a page: capture it by a schedule, and report when it changes. Each capture costs a credit
+    /// Watch pages: capture them by a schedule, and report when they change. Each capture costs a credit
     Create(Box<CreateMonitorArgs>),
     /// List monitors, newest first
     List {
@@ -77,9 +77,9 @@ pub(crate) enum MonitorCommand {
 #[derive(Clone, Debug, clap::Args)]
 #[command(group(ArgGroup::new("compared").multiple(true).args(["compare_status", "compare_text", "compare_elements"])))]
 pub(crate) struct CreateMonitorArgs {
-    /// URL of the page
-    #[arg(value_name = "URL", value_hint = ValueHint::Url)]
-    pub(crate) url: String,
+    /// URL of the page, or of up to 50 pages: each gets a monitor of its own, or none does
+    #[arg(value_name = "URL", required = true, value_hint = ValueHint::Url)]
+    pub(crate) urls: Vec<String>,
     /// How often to capture the page: a number and m, h or d, such as 30m, 6h or 1d
     #[arg(long, value_name = "TIME", required_unless_present = "cron", conflicts_with = "cron")]
     pub(crate) every: Option<String>,
@@ -89,7 +89,7 @@ pub(crate) struct CreateMonitorArgs {
     /// The time zone of --cron, such as Europe/Vienna [default: UTC]
     #[arg(long, value_name = "ZONE", requires = "cron", conflicts_with = "every")]
     pub(crate) cron_time_zone: Option<String>,
-    /// Name of the monitor [default: the host of the page]
+    /// Name of the monitor [default: the host of the page]; with several URLs, each name ends with host and path
     #[arg(long, value_name = "TEXT")]
     pub(crate) name: Option<String>,
     /// A larger share of the image than this must change, from 0 (any change) to 1 [default: 0.001]

@@ -114,6 +114,11 @@ impl TargetUrl {
         }
     }
 
+    /// The path, percent-encoded. It begins with a slash.
+    pub fn path(&self) -> &str {
+        self.0.path()
+    }
+
     /// The port, or the default port of the scheme.
     pub fn port(&self) -> u16 {
         self.0.port_or_known_default().unwrap_or(80)

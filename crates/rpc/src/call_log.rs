@@ -41,6 +41,7 @@ fn success_status(path: &str) -> Option<u16> {
         | "ProxyService/UpdateProxy"
         | "SiteService/CancelSite" => Some(OK),
         "WebhookService/CreateWebhook"
+        | "MonitorService/BatchCreateMonitors"
         | "MonitorService/CreateMonitor"
         | "MonitorService/CreateMonitorFeed"
         | "ProxyService/CreateProxy" => Some(CREATED),

@@ -9,8 +9,9 @@ use grabd_domain::credentials::{Caller, Environment};
 use grabd_domain::faults::Field;
 use grabd_domain::ids::MonitorId;
 use grabd_domain::monitor::{
-    Compare, CompareRequest, ElementChange, ImageCompare, ImageCompareRequest, Monitor, MonitorRequest, MonitorSpec,
-    Notify, NotifyRequest, Quiet, QuietRequest, Run, RunError, Schedule, TextCompareRequest,
+    Compare, CompareRequest, ElementChange, ImageCompare, ImageCompareRequest, Monitor, MonitorBatchRequest,
+    MonitorRequest, MonitorSpec, Notify, NotifyRequest, Quiet, QuietRequest, Run, RunError, Schedule,
+    TextCompareRequest,
 };
 use grabd_engine::Core;
 use grabd_engine::monitors::{self, FeedAddresses, ListRequest};
@@ -35,6 +36,17 @@ impl MonitorService for Monitors {
         let settings = settings(request.into_inner().monitor);
         let created = monitors::create(&self.0, caller, &settings).await.map_err(to_status)?;
         Ok(Response::new(v1::CreateMonitorResponse { monitor: Some(monitor(&created)) }))
+    }
+
+    async fn batch_create_monitors(
+        &self,
+        request: Request<v1::BatchCreateMonitorsRequest>,
+    ) -> RpcResult<v1::BatchCreateMonitorsResponse> {
+        let caller = caller(&request)?;
+        let v1::BatchCreateMonitorsRequest { urls, monitor: given } = request.into_inner();
+        let asked = MonitorBatchRequest { urls, monitor: settings(given) };
+        let created = monitors::create_batch(&self.0, caller, &asked).await.map_err(to_status)?;
+        Ok(Response::new(v1::BatchCreateMonitorsResponse { monitors: created.iter().map(monitor).collect() }))
     }
 
     async fn get_monitor(&self, request: Request<v1::GetMonitorRequest>) -> RpcResult<v1::GetMonitorResponse> {

@@ -25,6 +25,7 @@ pub(crate) fn needed(path: &str) -> Option<Needed> {
         | "GrabService/BatchCreateGrabs"
         | "GrabService/CaptureGrab"
         | "LinkService/OpenLink"
+        | "MonitorService/BatchCreateMonitors"
         | "MonitorService/CreateMonitor"
         | "MonitorService/UpdateMonitor"
         | "MonitorService/DeleteMonitor"
@@ -109,7 +110,7 @@ mod tests {
     }
 
     /// What each RPC needs, written a second time: a change of a decision must be made twice.
-    const TABLE: [(&str, &str); 43] = [
+    const TABLE: [(&str, &str); 44] = [
         ("AccessService/Authenticate", ""),
         ("AccessService/TakeRequest", ""),
         ("GrabService/BatchCreateGrabs", "create"),
@@ -122,6 +123,7 @@ mod tests {
         ("GrabService/WatchGrabs", "read"),
         ("LinkService/OpenLink", "create"),
         ("MonitorService/AcceptBaseline", "create"),
+        ("MonitorService/BatchCreateMonitors", "create"),
         ("MonitorService/CreateMonitor", "create"),
         ("MonitorService/CreateMonitorFeed", "create"),
         ("MonitorService/DeleteMonitor", "create"),

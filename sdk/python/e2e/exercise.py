@@ -185,6 +185,9 @@ def monitors() -> None:
         check(test.monitors.update(monitor.id, paused=False).state == "active")
         check(all(run.outcome in ("running", "first", "same") for run in test.monitors.runs(monitor.id)))
         test.monitors.delete(monitor.id)
+        for one in test.monitors.create_batch([task["page"], task["page"] + "?2"], capture={"width": 800}, every="1d"):
+            check(one.capture["width"] == 800, one)
+            test.monitors.delete(one.id)
         check(list(test.monitors.list()) == [])
 
 

@@ -200,6 +200,26 @@ class ClientTest(unittest.TestCase):
                 ],
             )
 
+    def test_monitors_of_several_pages_are_created_by_one_request(self) -> None:
+        created = answer(201, {"monitors": [monitor("m"), monitor("n")]})
+        for call, service in self.scenarios(created, created):
+            urls = [URL, "https://example.org/"]
+            monitors = call("monitors.create_batch", urls, capture={"width": 800}, every="6h")
+            self.assertEqual([one.id for one in monitors], ["m", "n"])
+            call("monitors.create_batch", tuple(urls), every="6h")
+            with self.assertRaisesRegex(TypeError, "widht"):
+                call("monitors.create_batch", urls, capture={"widht": 800}, every="6h")
+            with self.assertRaisesRegex(TypeError, "urls"):
+                call("monitors.create_batch", URL, every="6h")
+            sent = [(one.method, one.path, one.json()) for one in service.received]
+            self.assertEqual(
+                sent,
+                [
+                    ("POST", "/v1/monitors/batch", {"every": "6h", "urls": urls, "capture": {"width": 800}}),
+                    ("POST", "/v1/monitors/batch", {"every": "6h", "urls": urls}),
+                ],
+            )
+
     def test_misspelled_capture_option_of_a_monitor_is_refused(self) -> None:
         for call, service in self.scenarios(answer(201, monitor("m"))):
             with self.assertRaisesRegex(TypeError, "widht"):

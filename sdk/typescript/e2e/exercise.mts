@@ -177,6 +177,11 @@ async function monitors(): Promise<void> {
   }
   await placeholders.monitors.delete(monitor.id);
   await assert.rejects(placeholders.monitors.get(monitor.id), NotFoundError);
+  const urls = [task.page, `${task.page}?2`];
+  for (const one of await placeholders.monitors.createBatch(urls, { every: "1d", capture: { width: 800 } })) {
+    assert.equal(one.capture["width"], 800);
+    await placeholders.monitors.delete(one.id);
+  }
 }
 
 async function sites(): Promise<void> {

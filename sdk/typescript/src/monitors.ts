@@ -1,5 +1,5 @@
 import type {
-  CreateMonitorOptions, Monitor, MonitorFeed, MonitorRun, UpdateMonitorOptions,
+  CaptureOptions, CreateMonitorOptions, Monitor, MonitorBatch, MonitorFeed, MonitorRun, UpdateMonitorOptions,
 } from "./generated.js";
 import { pathOf, readBytes } from "./http.js";
 import type { CallOptions, Http } from "./http.js";
@@ -40,6 +40,20 @@ export class Monitors {
     const { signal, timeoutMs, ...members } = options;
     const body = { ...members, capture: checked(capture) };
     return this.#http.json({ method: "POST", path: "/monitors", body, repeatable: false, signal, timeoutMs });
+  }
+
+  /**
+   * Watches up to 50 pages with the same settings: creates a monitor for each URL, or none. The monitors have the order of the
+   * URLs. Each name is followed by the host and the path of the page.
+   */
+  createBatch(
+    urls: readonly string[], options: CreateMonitorOptions & CallOptions & { capture?: CaptureOptions | undefined },
+  ): Promise<Monitor[]> {
+    const { signal, timeoutMs, capture, ...members } = options;
+    if (capture !== undefined) checkNames(capture);
+    const body = capture === undefined ? { ...members, urls } : { ...members, urls, capture };
+    const call = { method: "POST", path: "/monitors/batch", body, repeatable: false, signal, timeoutMs } as const;
+    return this.#http.json<MonitorBatch>(call).then(({ monitors }) => monitors);
   }
 
   /** All monitors, newest first. Further pages are fetched while you iterate. */

@@ -322,6 +322,23 @@ test("misspelled capture option of a site is refused before it is sent", async (
   });
 });
 
+test("monitors of several pages are created by one request", async () => {
+  const created = json(201, { monitors: [{ id: "m" }, { id: "n" }] });
+  await FakeService.with([created, created], async (client, service) => {
+    const urls = ["https://example.com/", "https://example.org/"];
+    const monitors = await client.monitors.createBatch(urls, { every: "6h", capture: { width: 800 } });
+    assert.deepEqual(monitors.map(({ id }) => id), ["m", "n"]);
+    await client.monitors.createBatch(urls, { every: "6h" });
+    const misspelled = { width: 800, widht: 800 };
+    assert.throws(() => client.monitors.createBatch(urls, { every: "6h", capture: misspelled }), TypeError);
+    const sent = service.received.map(({ method, url, body }) => [method, url, JSON.parse(body)]);
+    assert.deepEqual(sent, [
+      ["POST", "/v1/monitors/batch", { every: "6h", urls, capture: { width: 800 } }],
+      ["POST", "/v1/monitors/batch", { every: "6h", urls }],
+    ]);
+  });
+});
+
 test("misspelled capture option of a monitor is refused before it is sent", async () => {
   await FakeService.with([json(201, { id: "m" })], async (client, service) => {
     const capture = { url: "https://example.com/", widht: 800 };

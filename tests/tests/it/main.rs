@@ -37,6 +37,7 @@ mod links;
 mod masks;
 mod mcp;
 mod metrics;
+mod monitor_batches;
 mod monitors;
 mod move_database;
 mod object_store;

@@ -64,6 +64,9 @@ async fn monitors_match(api: &DocumentedApi<'_>, key: &str) -> Result<()> {
     let body = json!({ "capture": { "url": "https://93.184.215.14/" }, "every": "1d" });
     let created = api.call(Method::POST, "/monitors", "/monitors", key, Some(&body)).await?;
     let path = format!("/monitors/{}", created["id"].as_str().context("id")?);
+    let batch = json!({ "urls": ["https://93.184.215.14/a"], "every": "1d" });
+    api.call(Method::POST, "/monitors/batch", "/monitors/batch", key, Some(&batch)).await?;
+    api.call(Method::POST, "/monitors/batch", "/monitors/batch", key, Some(&json!({}))).await?;
     monitors::ended(api.app, key, &path, None).await?;
     let (runs, accept) = (format!("{path}/runs"), format!("{path}/accept"));
     for (template, path) in [

@@ -55,6 +55,23 @@ async fn monitor_can_be_created_paused_resumed_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn several_pages_get_a_monitor_each_or_none_does() {
+    let rig = Rig::without_browser().await;
+    let create = ["monitor", "create", "example.com/a", "example.com/b", "--every", "6h", "--name", "Prices"];
+    let table = rig.test(&create).await.expect_exit(0).text();
+    assert!(table.starts_with("ID") && table.contains("Prices: example.com/b"), "{table}");
+    let more = ["monitor", "create", "example.com/c", "example.com/d", "--every", "6h", "--json"];
+    let created = rig.test(&more).await.expect_exit(0).json();
+    let urls: Vec<&serde_json::Value> = created.iter().map(|monitor| &monitor["capture"]["url"]).collect();
+    assert_eq!(urls, ["https://example.com/c", "https://example.com/d"]);
+    let twice = ["monitor", "create", "example.com/e", "example.com/e", "--every", "6h"];
+    let refused = rig.test(&twice).await.expect_exit(2);
+    assert!(refused.stderr.contains("urls[1]"), "{}", refused.stderr);
+    assert_eq!(rig.test(&["monitor", "list", "--json"]).await.expect_exit(0).json().len(), 4);
+    rig.harness.finish().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn invalid_monitors_are_refused() {
     let rig = Rig::without_browser().await;
     for (args, words) in [

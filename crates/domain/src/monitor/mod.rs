@@ -2,10 +2,11 @@
 //!
 //! `schedule` and `cron` say when a monitor runs, `quiet` when it sends no alerts, `compare` what counts as a change, `text`,
 //! `text_changes` and `element_changes` what that is for texts and elements, and `decision` what follows from a run. `text_diff`,
-//! `align` and `word_changes` prepare two texts for people who look at both. `request` and `compare_request` parse what callers
-//! send, and `record` has the monitor and its runs, which end with an `outcome`.
+//! `align` and `word_changes` prepare two texts for people who look at both. `request`, `batch` and `compare_request` parse what
+//! callers send, and `record` has the monitor and its runs, which end with an `outcome`.
 
 mod align;
+mod batch;
 mod compare;
 mod compare_request;
 mod cron;
@@ -22,6 +23,7 @@ mod text_changes;
 mod text_diff;
 mod word_changes;
 
+pub use self::batch::{MAX_BATCH, MonitorBatchRequest, at_place};
 pub use self::compare::{Baseline, Change, Compare, Compared, ImageCompare, THRESHOLD_PPM};
 pub use self::compare_request::{
     CompareRequest, ImageCompareRequest, MAX_IGNORED_AREAS, MAX_REGION_PX, TextCompareRequest,

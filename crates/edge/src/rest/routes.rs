@@ -44,6 +44,7 @@ pub(super) fn routes() -> Vec<Route> {
         (read::PATH, "GET, HEAD, OPTIONS", get(read::read)),
         ("/v1/grabs/{id}/events", "GET, HEAD, OPTIONS", get(events::events)),
         ("/v1/monitors", "GET, HEAD, POST, OPTIONS", get(monitors::list).post(monitors::create)),
+        ("/v1/monitors/batch", "POST, OPTIONS", post(monitors::create_batch)),
         (
             "/v1/monitors/{id}",
             "GET, HEAD, PATCH, DELETE, OPTIONS",

@@ -1,11 +1,11 @@
 //! Monitors: create, get, list, change, accept a baseline, remove.
 
-use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::Field;
 use grabd_domain::ids::{GrabId, MonitorId};
 use grabd_domain::monitor::{MAX_CAPTURE_BYTES, Monitor, MonitorChange, MonitorRequest, MonitorSpec, Phase};
+use grabd_domain::{Fault, Timestamp};
 use grabd_store::monitors::{
     AcceptOutcome, ChangeOutcome, CreateMonitorOutcome, MonitorPage, MonitorRef, MonitorUpdate, NewMonitor,
 };
@@ -36,39 +36,56 @@ pub struct ListRequest {
 /// ended in the meantime.
 #[tracing::instrument(name = "monitors.create", skip_all)]
 pub async fn create(core: &Core, caller: Caller, request: &MonitorRequest) -> Result<Monitor, Error> {
-    let limits = core.settings.operations.monitors;
-    let spec = MonitorSpec::parse(request, limits.shortest)?;
+    let spec = MonitorSpec::parse(request, core.settings.operations.monitors.shortest)?;
     check_capture(core, caller, &spec.capture).await?;
-    let now = core.clock.now();
+    let new = new_monitor(core, caller, spec, core.clock.now())?;
+    let keep = new.spec.keep;
+    let outcome = core.store_for(caller).monitors().create(new).await?;
+    Ok(*created(core, outcome, 1, keep)?)
+}
+
+/// A monitor to create, whose capture has been checked.
+pub(super) fn new_monitor(core: &Core, caller: Caller, spec: MonitorSpec, now: Timestamp) -> Result<NewMonitor, Error> {
+    let limits = core.settings.operations.monitors;
     let id = random::monitor_id(now);
+    let secrets = secrets::seal(&core.vault, id, &spec.capture)?;
+    check_size(&spec.capture, secrets.as_deref())?;
     let Caller { team, environment, principal } = caller;
-    let new = NewMonitor {
+    Ok(NewMonitor {
         id,
         team,
         environment,
         creator: principal,
-        secrets: secrets::seal(&core.vault, id, &spec.capture)?,
+        secrets,
         spec,
         phase: Phase::of(id),
         limit: limits.per_team.into(),
         kept_limit: limits.kept_runs(),
         now,
-    };
-    check_size(&new.spec.capture, new.secrets.as_deref())?;
-    let new_keep = new.spec.keep;
-    match core.store_for(caller).monitors().create(new).await? {
-        CreateMonitorOutcome::Created(monitor) => {
+    })
+}
+
+/// What was created, which the scheduler is told, or why so many monitors that keep so many runs each were not.
+pub(super) fn created<T>(core: &Core, outcome: CreateMonitorOutcome<T>, count: usize, keep: u32) -> Result<T, Fault> {
+    match outcome {
+        CreateMonitorOutcome::Created(created) => {
             core.monitors.notify();
-            Ok(*monitor)
+            Ok(created)
         }
-        CreateMonitorOutcome::TooMany => {
-            let allowed = format!("at most {} for the team in this environment", limits.per_team);
-            Err(Fault::BadRequest(Field::new("monitors", "one more", allowed)).into())
+        CreateMonitorOutcome::TooMany => Err(too_many(core, count)),
+        CreateMonitorOutcome::TooManyRuns { left } => {
+            Err(too_many_runs(keep, left / u64::try_from(count.max(1)).unwrap_or(u64::MAX)))
         }
-        CreateMonitorOutcome::TooManyRuns { left } => Err(too_many_runs(new_keep, left).into()),
-        CreateMonitorOutcome::TeamInactive => Err(Fault::TeamSuspended.into()),
-        CreateMonitorOutcome::AccessEnded => Err(Fault::Unauthorized.into()),
+        CreateMonitorOutcome::TeamInactive => Err(Fault::TeamSuspended),
+        CreateMonitorOutcome::AccessEnded => Err(Fault::Unauthorized),
     }
+}
+
+/// The error of a team that cannot have so many more monitors.
+pub(super) fn too_many(core: &Core, count: usize) -> Fault {
+    let per_team = core.settings.operations.monitors.per_team;
+    let seen = if count == 1 { "one more".to_owned() } else { format!("{count} more") };
+    Fault::BadRequest(Field::new("monitors", &seen, format!("at most {per_team} for the team in this environment")))
 }
 
 /// Returns a monitor of the caller's team, or of the app that calls.
@@ -183,14 +200,20 @@ fn too_many_runs(keep: u32, left: u64) -> Fault {
 
 /// Makes those checks of the create of a grab that do not depend on the time.
 async fn check_capture(core: &Core, caller: Caller, capture: &CaptureSpec) -> Result<(), Error> {
-    capture.blocking.check_lists(&core.settings.operations.listed_contents)?;
-    proxies::check(core, caller, capture).await?;
+    check_options(core, caller, capture).await?;
     // Nothing is requested from the URL of a caller's document.
     if capture.has_own_document() {
         return Ok(());
     }
     targets::check_page_url(core, &capture.url)?;
     targets::check_host(core, &capture.url).await?;
+    Ok(())
+}
+
+/// The checks of a capture that do not depend on its page.
+pub(super) async fn check_options(core: &Core, caller: Caller, capture: &CaptureSpec) -> Result<(), Error> {
+    capture.blocking.check_lists(&core.settings.operations.listed_contents)?;
+    proxies::check(core, caller, capture).await?;
     Ok(())
 }
 

@@ -1,10 +1,11 @@
 //! Monitors: captures that are repeated by a schedule, and compared with a baseline.
 //!
-//! `manage`, `runs`, `history` and `feed` are the use-cases of callers. `scheduler` finds what is due: `start` claims a due
+//! `manage`, `batch`, `runs`, `history` and `feed` are the use-cases of callers. `scheduler` finds what is due: `start` claims a due
 //! monitor and creates the grab of its run, and `finish` decides what follows when that has ended, with what `files` and
 //! `elements` have compared. A run is an ordinary asynchronous grab of the team.
 
 mod alerts;
+mod batch;
 mod elements;
 mod feed;
 mod files;
@@ -17,6 +18,7 @@ mod secrets;
 mod settings;
 mod start;
 
+pub use batch::create_batch;
 pub use feed::{Feed, FeedAddresses, close_feed, find_feed, open_feed};
 pub use grabd_store::monitors::{MonitorPage, RunPage};
 pub use history::history;

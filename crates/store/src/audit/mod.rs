@@ -69,7 +69,7 @@ impl AuditEvent {
     }
 }
 
-/// A change, and the function from its outcome to the entry that records it.
+/// A change, and the function from its outcome to the entries that record it.
 struct Audited<T, F> {
     change: T,
     describe: F,
@@ -79,13 +79,14 @@ struct Audited<T, F> {
 impl<T, F> Transaction for Audited<T, F>
 where
     T: Transaction,
-    F: Fn(&T::Outcome) -> Option<AuditEvent> + Send + Sync + 'static,
+    F: Fn(&T::Outcome) -> Vec<AuditEvent> + Send + Sync + 'static,
 {
     type Outcome = T::Outcome;
 
     async fn apply(&self, tx: &Tx) -> Result<T::Outcome> {
         let outcome = self.change.apply(tx).await?;
-        if let Some(event) = (self.describe)(&outcome) {
+        let events = (self.describe)(&outcome);
+        for event in events {
             event.record(tx, &self.actor).await?;
         }
         Ok(outcome)
@@ -133,6 +134,15 @@ impl Store {
     where
         T: Transaction,
         F: Fn(&T::Outcome) -> Option<AuditEvent> + Send + Sync + 'static,
+    {
+        self.write_described_all(change, move |outcome| describe(outcome).into_iter().collect()).await
+    }
+
+    /// The same for a change that several entries record, such as one for each of the rows that it makes.
+    pub(crate) async fn write_described_all<T, F>(&self, change: T, describe: F) -> Result<T::Outcome>
+    where
+        T: Transaction,
+        F: Fn(&T::Outcome) -> Vec<AuditEvent> + Send + Sync + 'static,
     {
         match self.actor.clone() {
             Some(actor) => self.database.write(Audited { change, describe, actor }).await,

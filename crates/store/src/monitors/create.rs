@@ -1,5 +1,7 @@
 //! Creates monitors.
 
+use std::time::Duration;
+
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::{Environment, Principal};
 use grabd_domain::ids::{MonitorId, TeamId};
@@ -43,11 +45,14 @@ pub struct NewMonitor {
     pub now: Timestamp,
 }
 
-/// Outcome of creating a monitor.
+/// Monitors of one team and environment that are created together.
+struct NewMonitors(Vec<NewMonitor>);
+
+/// Outcome of creating a monitor, or several.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CreateMonitorOutcome {
-    /// It was created.
-    Created(Box<Monitor>),
+pub enum CreateMonitorOutcome<T = Box<Monitor>> {
+    /// What was created.
+    Created(T),
     /// Nothing was created: the team has reached the limit in this environment.
     TooMany,
     /// Nothing was created: all monitors together would keep too many runs.
@@ -71,6 +76,27 @@ impl Monitors<'_> {
         let created = |outcome: &CreateMonitorOutcome| matches!(outcome, CreateMonitorOutcome::Created(_));
         self.store.write_audited(new, event, created).await
     }
+
+    /// Creates monitors of one team and environment, all or none. Those with an interval are due after the delay of each, so that
+    /// their first runs do not all begin in the same second. Limits and creator are those of the first one.
+    ///
+    /// # Errors
+    /// Database errors only; a rejected change is an outcome.
+    pub async fn create_all(self, new: Vec<NewMonitor>) -> Result<CreateMonitorOutcome<Vec<Monitor>>> {
+        let describe = |outcome: &CreateMonitorOutcome<Vec<Monitor>>| match outcome {
+            CreateMonitorOutcome::Created(created) => created.iter().map(event_of).collect::<Vec<_>>(),
+            CreateMonitorOutcome::TooMany
+            | CreateMonitorOutcome::TooManyRuns { .. }
+            | CreateMonitorOutcome::TeamInactive
+            | CreateMonitorOutcome::AccessEnded => Vec::new(),
+        };
+        self.store.write_described_all(NewMonitors(new), describe).await
+    }
+}
+
+/// The entry of the audit trail about a new monitor.
+fn event_of(monitor: &Monitor) -> AuditEvent {
+    AuditEvent::new("monitor.create", &monitor.id, Some(monitor.team)).with(&monitor.spec.name)
 }
 
 impl Transaction for NewMonitor {
@@ -78,46 +104,30 @@ impl Transaction for NewMonitor {
     const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<CreateMonitorOutcome> {
-        // The lock makes the count exact under concurrent creates.
-        if lock_team(tx, self.team).await?.is_none() {
-            return Ok(CreateMonitorOutcome::TeamInactive);
+        if let Some(refused) = self.refusal(tx, 1, self.spec.keep.into()).await? {
+            return Ok(refused);
         }
-        if of_team(self.team, self.environment).count(tx).await? >= self.limit {
-            return Ok(CreateMonitorOutcome::TooMany);
+        Ok(CreateMonitorOutcome::Created(Box::new(self.insert(tx, self.first_due(Duration::ZERO)).await?)))
+    }
+}
+
+impl Transaction for NewMonitors {
+    type Outcome = CreateMonitorOutcome<Vec<Monitor>>;
+    const KEEPS_ACCESS: bool = true;
+
+    async fn apply(&self, tx: &Tx) -> Result<CreateMonitorOutcome<Vec<Monitor>>> {
+        let Self(all) = self;
+        let Some(first) = all.first() else { return Ok(CreateMonitorOutcome::Created(Vec::new())) };
+        let count = u64::try_from(all.len()).unwrap_or(u64::MAX);
+        let kept: u64 = all.iter().map(|new| u64::from(new.spec.keep)).sum();
+        if let Some(refused) = first.refusal(tx, count, kept).await? {
+            return Ok(refused);
         }
-        let left = self.kept_limit.saturating_sub(kept_runs(tx, self.team, self.environment, None).await?);
-        if u64::from(self.spec.keep) > left {
-            return Ok(CreateMonitorOutcome::TooManyRuns { left });
+        let mut created = Vec::with_capacity(all.len());
+        for new in all {
+            created.push(new.insert(tx, new.first_due(new.spec.schedule.delay(new.phase))).await?);
         }
-        let grant = self.creator.grant();
-        if let Some(grant) = grant {
-            // The lock conflicts with the end of the grant, which deletes the monitor.
-            let grant = oauth_grant::Entity::find_by_id(grant.0).lock(LockType::KeyShare);
-            if grant.one(tx).await?.is_none() {
-                return Ok(CreateMonitorOutcome::AccessEnded);
-            }
-        }
-        let spec = MonitorSpec { capture: self.spec.capture.without_secrets(), ..self.spec.clone() };
-        let next_run_at = match &spec.schedule {
-            Schedule::Every(_) => Some(self.now),
-            Schedule::Cron(_) => spec.schedule.first_after(self.now, self.phase),
-        };
-        monitor::Entity::insert(self.row(&spec, next_run_at)?).exec_without_returning(tx).await?;
-        Ok(CreateMonitorOutcome::Created(Box::new(Monitor {
-            id: self.id,
-            team: self.team,
-            environment: self.environment,
-            creator: self.creator,
-            spec,
-            state: MonitorState::Active,
-            progress: Progress::default(),
-            created_at: self.now,
-            updated_at: self.now,
-            next_run_at,
-            baseline: None,
-            has_feed: false,
-            last_run: None,
-        })))
+        Ok(CreateMonitorOutcome::Created(created))
     }
 }
 
@@ -139,6 +149,59 @@ pub(super) async fn kept_runs(
 }
 
 impl NewMonitor {
+    /// Why so many monitors, which keep so many runs together, cannot be created like this one. `None` if they can. The team stays
+    /// locked.
+    async fn refusal<T>(&self, tx: &Tx, count: u64, kept: u64) -> Result<Option<CreateMonitorOutcome<T>>> {
+        // The lock makes the count exact under concurrent creates.
+        if lock_team(tx, self.team).await?.is_none() {
+            return Ok(Some(CreateMonitorOutcome::TeamInactive));
+        }
+        if of_team(self.team, self.environment).count(tx).await? + count > self.limit {
+            return Ok(Some(CreateMonitorOutcome::TooMany));
+        }
+        let left = self.kept_limit.saturating_sub(kept_runs(tx, self.team, self.environment, None).await?);
+        if kept > left {
+            return Ok(Some(CreateMonitorOutcome::TooManyRuns { left }));
+        }
+        if let Some(grant) = self.creator.grant() {
+            // The lock conflicts with the end of the grant, which deletes the monitor.
+            let grant = oauth_grant::Entity::find_by_id(grant.0).lock(LockType::KeyShare);
+            if grant.one(tx).await?.is_none() {
+                return Ok(Some(CreateMonitorOutcome::AccessEnded));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first due time: after this delay if the schedule is an interval.
+    fn first_due(&self, delay: Duration) -> Option<Timestamp> {
+        match &self.spec.schedule {
+            Schedule::Every(_) => Some(self.now + delay),
+            Schedule::Cron(_) => self.spec.schedule.first_after(self.now, self.phase),
+        }
+    }
+
+    /// Inserts the monitor, which is due at a time.
+    async fn insert(&self, tx: &Tx, next_run_at: Option<Timestamp>) -> Result<Monitor> {
+        let spec = MonitorSpec { capture: self.spec.capture.without_secrets(), ..self.spec.clone() };
+        monitor::Entity::insert(self.row(&spec, next_run_at)?).exec_without_returning(tx).await?;
+        Ok(Monitor {
+            id: self.id,
+            team: self.team,
+            environment: self.environment,
+            creator: self.creator,
+            spec,
+            state: MonitorState::Active,
+            progress: Progress::default(),
+            created_at: self.now,
+            updated_at: self.now,
+            next_run_at,
+            baseline: None,
+            has_feed: false,
+            last_run: None,
+        })
+    }
+
     fn row(&self, spec: &MonitorSpec, next_run_at: Option<Timestamp>) -> Result<monitor::ActiveModel> {
         let (creator, creator_id) = monitor::creator(self.creator);
         let (every, cron, time_zone) = monitor::schedule(&spec.schedule);

@@ -29,6 +29,7 @@ mod list_plans;
 mod low_balance;
 mod model;
 mod monitor_alerts;
+mod monitor_batches;
 mod monitor_model;
 mod monitors;
 mod nodes;

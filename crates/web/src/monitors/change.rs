@@ -70,6 +70,8 @@ fn form(
         environment: None,
         has_options: has_editable_options(monitor),
         omitted: String::new(),
+        is_several: false,
+        other: None,
     };
     form_page(web, at, status, purpose, input, errors)
 }

@@ -6,9 +6,10 @@ use grabd_domain::credentials::Environment;
 use http::StatusCode;
 
 use super::fields::Fields;
+use super::several;
 use crate::environments::{ENVIRONMENT, ENVIRONMENTS, environment_name};
 use crate::form::{FieldError, Form};
-use crate::grabs::options::{Input, Options};
+use crate::grabs::options::{Input, Options, Text};
 use crate::grabs::unavailable::unavailable_options;
 use crate::page::{Layout, page};
 use crate::state::Web;
@@ -22,6 +23,10 @@ struct FormPage<'a> {
     title: &'static str,
     action: String,
     back: String,
+    /// The link to the form for another number of pages.
+    other: Option<OtherForm>,
+    /// The field for several pages. `None`: that of the options is for one.
+    urls: Option<Text>,
     fields: Fields,
     /// The options of the capture. `None` if they cannot be changed in a form.
     options: Option<Options>,
@@ -42,6 +47,12 @@ struct EnvironmentChoice {
     is_chosen: bool,
 }
 
+/// A link to another form.
+pub(super) struct OtherForm {
+    pub(super) path: String,
+    pub(super) text: &'static str,
+}
+
 /// What the form is for.
 pub(super) struct Purpose {
     pub(super) title: &'static str,
@@ -54,6 +65,10 @@ pub(super) struct Purpose {
     pub(super) has_options: bool,
     /// Options of an earlier capture that are no longer kept.
     pub(super) omitted: String,
+    /// Whether it is for several pages.
+    pub(super) is_several: bool,
+    /// The link to the form for another number of pages.
+    pub(super) other: Option<OtherForm>,
 }
 
 /// Renders the form.
@@ -65,7 +80,11 @@ pub(super) fn form_page(
     input: &Form,
     errors: &[FieldError],
 ) -> Response {
-    let Purpose { title, button, action, back, environment, has_options, omitted } = purpose;
+    let Purpose { title, button, action, back, environment, has_options, omitted, is_several, other } = purpose;
+    let mut fields = Fields::of(input, errors);
+    if is_several {
+        several::NAME_HINT.clone_into(&mut fields.name.hint);
+    }
     let own = errors.iter().find(|field_error| field_error.field == ENVIRONMENT);
     let template = FormPage {
         layout: web.monitor_layout(at),
@@ -73,7 +92,9 @@ pub(super) fn form_page(
         title,
         action,
         back,
-        fields: Fields::of(input, errors),
+        other,
+        urls: is_several.then(|| several::field(input, errors)),
+        fields,
         options: has_options.then(|| Options::of_repeated(input, errors, &unavailable_options(web))),
         environments: environment.map(environments).unwrap_or_default(),
         environment_error: own.map(|field_error| field_error.message.clone()),

@@ -7,11 +7,12 @@ use axum::extract::State;
 use axum::response::Response;
 use grabd_domain::credentials::Caller;
 use grabd_domain::limits::PAGE_SIZE;
-use grabd_domain::monitor::Monitor;
+use grabd_domain::monitor::{MAX_BATCH, Monitor};
 use grabd_domain::permissions::Permission;
 use grabd_engine::monitors::{self, ListRequest};
 use http::StatusCode;
 
+use super::CREATED;
 use super::view::MonitorView;
 use crate::environments::ENVIRONMENTS;
 use crate::extract::{QueryForm, TeamPage};
@@ -25,6 +26,8 @@ struct MonitorsPage {
     layout: Layout,
     team: String,
     is_deleted: bool,
+    /// Says how many monitors have just been created. Empty if none were.
+    created: String,
     monitors: Vec<MonitorView>,
     /// The form for a new monitor, if the reader may create one.
     create: Option<String>,
@@ -47,10 +50,20 @@ pub(crate) async fn show(
         layout: web.monitor_layout(&at),
         team: at.team_member.team_name.clone(),
         is_deleted: query.has("deleted"),
+        created: created(query.get(CREATED)),
         monitors: views,
         create: at.may(Permission::Capture).then(|| at.path("monitors/new")),
     };
     Ok(page(StatusCode::OK, &template))
+}
+
+/// The notice about so many new monitors. Empty if there cannot be so many.
+fn created(count: &str) -> String {
+    match count.parse::<usize>() {
+        Ok(1) => "1 monitor created.".to_owned(),
+        Ok(count @ 2..=MAX_BATCH) => format!("{count} monitors created."),
+        Ok(_) | Err(_) => String::new(),
+    }
 }
 
 /// The monitors of an environment, newest first. The operator limits their number.

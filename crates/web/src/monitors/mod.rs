@@ -1,5 +1,5 @@
-//! A team's monitors: one file per page, or per form without a page of its own. `fields` has the form fields, `view` prepares
-//! monitors and runs for display, and `chart` draws how much the image differed.
+//! A team's monitors: one file per page, or per form without a page of its own. `fields` has the form fields, and `several` that
+//! for the pages of several monitors, `view` prepares monitors and runs for display, and `chart` draws how much the image differed.
 
 pub(crate) mod accept;
 pub(crate) mod change;
@@ -12,6 +12,7 @@ mod fields;
 mod form_page;
 pub(crate) mod history;
 pub(crate) mod list;
+mod several;
 pub(crate) mod show;
 pub(crate) mod switch;
 mod view;
@@ -54,6 +55,8 @@ pub(crate) const ATOM: &str = "/feeds/{secret}/feed.atom";
 pub(crate) const BADGE: &str = "/feeds/{secret}/badge.svg";
 /// Deletes a monitor.
 pub(crate) const DELETE: &str = "/teams/{team}/monitors/{monitor}/delete";
+/// The field of the list's query with the number of monitors that were created together.
+const CREATED: &str = "created";
 /// The path segment of these pages, for the navigation.
 pub(crate) const PAGE: &str = "monitors";
 

@@ -28,6 +28,7 @@ from ._generated import (
     GrabList,
     GrabText,
     Monitor,
+    MonitorBatch,
     MonitorFeed,
     MonitorList,
     MonitorRun,
@@ -602,6 +603,21 @@ class AsyncMonitors:
         body = _core.monitor_body(capture, members)
         call = Call(method="POST", path="/monitors", body=body, repeatable=False, timeout=timeout)
         return await self._client._get(call, Monitor)
+
+    async def create_batch(
+        self,
+        urls: Iterable[str],
+        *,
+        capture: CaptureOptions | None = None,
+        timeout: float | None = None,
+        **members: Unpack[CreateMonitorOptions],
+    ) -> Sequence[Monitor]:
+        """Watches up to 50 pages with the same settings: creates a monitor for each URL, or none.
+
+        The monitors have the order of the URLs. Each name is followed by the host and the path of the page.
+        """
+        call = _core.monitor_batch_call(urls, capture, members, timeout)
+        return (await self._client._get(call, MonitorBatch)).monitors
 
     async def list(
         self, *, limit: int | None = None, starting_after: str | None = None, timeout: float | None = None

@@ -7,7 +7,7 @@ import os
 import random
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
@@ -279,6 +279,20 @@ def monitor_body(capture: str | BatchCapture | None, members: Mapping[str, Any])
     options: Mapping[str, Any] = {"url": capture} if isinstance(capture, str) else capture
     _check_names({name: value for name, value in options.items() if name != "url"})
     return {**members, "capture": options}
+
+
+def monitor_batch_call(
+    urls: Iterable[str], capture: CaptureOptions | None, members: Mapping[str, Any], timeout: float | None
+) -> Call:
+    """The create of a monitor for each URL."""
+    # A single text would be a list of letters.
+    if isinstance(urls, str):
+        raise TypeError("`urls` must be a list of URLs.")
+    body: dict[str, Any] = {**members, "urls": list(urls)}
+    if capture is not None:
+        _check_names(capture)
+        body["capture"] = capture
+    return Call(method="POST", path="/monitors/batch", body=body, repeatable=False, timeout=timeout)
 
 
 def site_body(

@@ -265,6 +265,44 @@ async fn invalid_monitors_are_refused_with_the_field() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn several_pages_get_a_monitor_each_or_none_does() -> Result<()> {
+    let app = start_app(&[]).await?;
+    let mut ada = Visitor::with_account(&app, "ada@example.com").await?;
+    let team = team_of(&app, "ada@example.com", 0).await?;
+    let (list, new) = (format!("/teams/{team}/monitors"), format!("/teams/{team}/monitors/new"));
+    // Each form leads to the other one, with what was given.
+    let single = ada.get(&format!("{new}?url=example.com&width=800")).await?.body;
+    let link = format!("{new}?several&#38;url=example.com&#38;width=800");
+    assert!(single.contains(&link) && !single.contains("<textarea id=\"urls\""), "{single}");
+    let several = ada.get(&format!("{new}?several&url=example.com&width=800")).await?.body;
+    for words in ["<textarea id=\"urls\"", ">example.com</textarea>", "New monitors", "value=\"800\"", ">One page</a>"]
+    {
+        assert!(several.contains(words), "{words}: {several}");
+    }
+    assert!(!several.contains("name=\"url\""), "{several}");
+
+    for (urls, words) in [
+        ("", "Enter 1 to 50 URLs, one on each line."),
+        ("example.com/a\r\nnot a page", "URL 2 must be"),
+        ("example.com/a\r\nhttp://127.0.0.3/", "URL 2 must be"),
+    ] {
+        let refused = send(&mut ada, &new, &[&FIELDS[..], &[("urls", urls)]].concat()).await?;
+        assert_eq!(refused.status, 422, "{urls}: {}", refused.body);
+        assert!(refused.body.contains("<a href=\"#urls\">") && refused.body.contains(words), "{}", refused.body);
+    }
+    assert!(ada.get(&list).await?.body.contains("No monitors yet"));
+
+    let fields = [("urls", "example.com/a\r\n\r\nexample.com/b\r\n"), ("name", "Prices")];
+    let created = send(&mut ada, &new, &[&FIELDS[..], &fields].concat()).await?;
+    assert_eq!((created.status, created.location()), (303, &*format!("{list}?created=2")), "{}", created.body);
+    let listed = ada.get(created.location()).await?.body;
+    for words in ["2 monitors created.", "Prices: example.com/a", "Prices: example.com/b"] {
+        assert!(listed.contains(words), "{words}: {listed}");
+    }
+    app.finish().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn page_of_a_capture_offers_to_watch_it_with_its_options() -> Result<()> {
     let app = start_app(&[]).await?;
     let mut ada = Visitor::with_account(&app, "ada@example.com").await?;

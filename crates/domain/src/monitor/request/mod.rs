@@ -244,7 +244,7 @@ impl MonitorChange {
     }
 }
 
-fn bad(name: &'static str, seen: &str, allowed: impl Into<String>) -> Fault {
+pub(super) fn bad(name: &'static str, seen: &str, allowed: impl Into<String>) -> Fault {
     Fault::BadRequest(Field::new(name, seen, allowed))
 }
 
@@ -260,7 +260,7 @@ fn check_types(request: &MonitorRequest) -> Result<(), Fault> {
 }
 
 /// Options that would not make one new image for each run.
-fn parse_capture(request: &CaptureRequest) -> Result<CaptureSpec, Fault> {
+pub(super) fn parse_capture(request: &CaptureRequest) -> Result<CaptureSpec, Fault> {
     let capture = CaptureSpec::parse(request)?;
     capture.check_class(Class::Async)?;
     let left_out = "left out of the capture of a monitor";

@@ -235,7 +235,7 @@ mod tests {
             assert!(html.contains(line), "{line}");
         }
         assert_eq!(html.matches(" class=\"operation\"").count(), html.matches(">Example</h").count());
-        assert_eq!(html.matches(" class=\"operation\"").count(), 41);
+        assert_eq!(html.matches(" class=\"operation\"").count(), 42);
     }
 
     #[test]

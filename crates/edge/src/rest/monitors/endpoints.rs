@@ -1,4 +1,4 @@
-//! Monitors: create, list, read, update, accept a baseline, delete.
+//! Monitors: create one or several, list, read, update, accept a baseline, delete.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use grabd_api::MonitorList;
+use grabd_api::{MonitorBatch, MonitorList};
 use grabd_proto::v1::monitor_service_client::MonitorServiceClient;
 use grabd_proto::v1::{
     CreateMonitorRequest, DeleteMonitorRequest, GetMonitorRequest, ListMonitorsRequest, Monitor, UpdateMonitorRequest,
@@ -38,6 +38,18 @@ pub(in super::super) async fn create(State(edge): State<Arc<Edge>>, request: Req
     let mut response = monitor_response(StatusCode::CREATED, monitor.as_ref(), &reply.metadata, headers)?;
     response.headers_mut().insert(LOCATION, location.ok_or_else(|| incomplete(headers))?);
     Ok(response)
+}
+
+/// `POST /v1/monitors/batch`. Hosts of all pages are looked up, which may take longer than a query.
+pub(in super::super) async fn create_batch(State(edge): State<Arc<Edge>>, request: Request) -> HandlerResult {
+    let (parts, body) = request.into_parts();
+    let message = request::read_batch(&parts.headers, body).await;
+    let mut core = MonitorServiceClient::new(edge.transport.clone());
+    let sent = call::request(&parts.headers, message, call::CREATE_DEADLINE);
+    let reply = call::send(&parts.headers, call::CREATE_DEADLINE, core.batch_create_monitors(sent)).await?;
+    let monitors = reply.message.monitors.iter().map(wire::monitor).collect::<Option<Vec<_>>>();
+    let shown = MonitorBatch { monitors: monitors.ok_or_else(|| incomplete(&parts.headers))? };
+    Ok(headers::json_response(StatusCode::CREATED, headers::PRIVATE_NO_STORE, &shown, &reply.metadata))
 }
 
 /// `GET /v1/monitors`.

@@ -25,6 +25,26 @@ pub(in super::super) fn create_operation() -> OperationBuilder {
         .response("201", created)
 }
 
+/// `POST /v1/monitors/batch`.
+pub(in super::super) fn create_batch_operation() -> OperationBuilder {
+    let about = "Creates a monitor for each of up to 50 pages, all with the same settings: all of them, or none. Each has its own \
+                 history and baseline. The first runs of monitors with an interval begin one after the other, within a tenth of the \
+                 interval and at most five minutes.";
+    let codes = [ErrorCode::BadRequest, ErrorCode::InvalidViewport, ErrorCode::SsrfDetected];
+    let example = json!({
+        "urls": ["https://example.com/prices", "https://example.org/"],
+        "capture": { "full_page": true },
+        "every": "1h",
+    });
+    let created = success_response("Created.", &[]).content(
+        "application/json",
+        json_content("MonitorBatch", json!({ "monitors": [examples::monitor()] })).build(),
+    );
+    authenticated(tags::MONITORS, "createMonitorBatch", "Create several monitors", about, &codes)
+        .request_body(Some(body("CreateMonitorBatchRequest", example, Required::True)))
+        .response("201", created)
+}
+
 /// `GET /v1/monitors`.
 pub(in super::super) fn list_operation() -> OperationBuilder {
     let about = "The monitors of the key's team and environment, newest first. An app sees and changes only those that it has \

@@ -1,10 +1,10 @@
-//! Request bodies of create, update and accept.
+//! Request bodies of create, of a create for several pages, of update and accept.
 
 use axum::body::{Body, HttpBody};
 use grabd_options::{HIDDEN, Rectangle, unknown};
 use grabd_proto::v1::{
-    AcceptBaselineRequest, CaptureOptions, MonitorArea, MonitorCompare, MonitorImageCompare, MonitorNotify,
-    MonitorQuiet, MonitorSettings, MonitorTextCompare, Unparsed,
+    AcceptBaselineRequest, BatchCreateMonitorsRequest, CaptureOptions, MonitorArea, MonitorCompare,
+    MonitorImageCompare, MonitorNotify, MonitorQuiet, MonitorSettings, MonitorTextCompare, Unparsed,
 };
 use http::HeaderMap;
 use serde_json::value::RawValue;
@@ -17,6 +17,9 @@ use super::super::{json, options};
 /// The members that callers choose.
 const CHOSEN: [&str; 11] =
     ["name", "capture", "every", "cron", "time_zone", "compare", "alert_after", "notify", "keep", "quiet", "paused"];
+
+/// The member of a create for several pages that a monitor does not have.
+const URLS: &str = "urls";
 
 /// The other members of a monitor. They are ignored, so that what a read returns can be sent back.
 const READ_ONLY: [&str; 9] =
@@ -31,6 +34,14 @@ pub(super) async fn read(headers: &HeaderMap, body: Body) -> MonitorSettings {
     match body::read(headers, body, body::MAX_BODY_BYTES).await {
         Ok(bytes) => parse(&bytes),
         Err(error) => unparsed_body(&error.seen),
+    }
+}
+
+/// Reads the body of a create for several pages.
+pub(super) async fn read_batch(headers: &HeaderMap, body: Body) -> BatchCreateMonitorsRequest {
+    match body::read(headers, body, body::MAX_BODY_BYTES).await {
+        Ok(bytes) => parse_batch(&bytes),
+        Err(error) => unparsed_batch(&error.seen),
     }
 }
 
@@ -64,14 +75,34 @@ fn unknown_member(name: &str, known: &[&str]) -> Unparsed {
     unparsed("body", &format!("the unknown member {}", unknown::described_among(name, known)))
 }
 
+fn unparsed_batch(seen: &str) -> BatchCreateMonitorsRequest {
+    BatchCreateMonitorsRequest { urls: Vec::new(), monitor: Some(unparsed_body(seen)) }
+}
+
 /// Parses a body. A member that is not known is refused, since the monitor would run without what the caller has asked for.
 pub(crate) fn parse(body: &[u8]) -> MonitorSettings {
-    let mut fields = match Fields::parse(body) {
-        Ok(fields) => fields,
-        Err(seen) => return unparsed_body(&seen),
-    };
-    let unknown = fields.unknown_member(&[&CHOSEN[..], &READ_ONLY].concat());
-    let unknown = unknown.map(|name| unknown_member(name, &CHOSEN));
+    match Fields::parse(body) {
+        Ok(fields) => settings(fields, &CHOSEN),
+        Err(seen) => unparsed_body(&seen),
+    }
+}
+
+/// Parses the body of a create for several pages.
+fn parse_batch(body: &[u8]) -> BatchCreateMonitorsRequest {
+    match Fields::parse(body) {
+        Ok(mut fields) => {
+            let urls = fields.read(URLS, json::strings).unwrap_or_default();
+            let monitor = settings(fields, &[&CHOSEN[..], &[URLS]].concat());
+            BatchCreateMonitorsRequest { urls, monitor: Some(monitor) }
+        }
+        Err(seen) => unparsed_batch(&seen),
+    }
+}
+
+/// Reads the members of a monitor. `chosen` are all that a caller may send, besides those of a monitor that are ignored.
+fn settings(mut fields: Fields<'_>, chosen: &[&str]) -> MonitorSettings {
+    let unknown = fields.unknown_member(&[chosen, &READ_ONLY].concat());
+    let unknown = unknown.map(|name| unknown_member(name, chosen));
     let capture = fields.read("capture", capture).unwrap_or_default();
     let (compare, compare_unparsed) = fields.read("compare", compare).unzip();
     let (quiet, quiet_unparsed) = fields.read("quiet", quiet).unzip();
@@ -261,6 +292,31 @@ mod tests {
         assert_eq!((compare.status, compare.image.unwrap().ignore), (Some(true), vec![".ad".to_owned()]));
         assert_eq!(settings.notify, Some(MonitorNotify { webhook: None, email: Some(false) }));
         assert_eq!(settings.unparsed, []);
+    }
+
+    #[test]
+    fn body_for_several_pages_has_their_urls_beside_the_settings() {
+        let body =
+            br#"{"urls": ["https://example.com", "b"], "capture": {"width": 800}, "every": "1h", "state": "paused"}"#;
+        let BatchCreateMonitorsRequest { urls, monitor } = parse_batch(body);
+        let monitor = monitor.unwrap();
+        assert_eq!(
+            (urls, monitor.every.as_deref()),
+            (vec!["https://example.com".to_owned(), "b".to_owned()], Some("1h"))
+        );
+        assert_eq!((monitor.capture.unwrap().width, monitor.unparsed), (Some(800), Vec::new()));
+        for (body, seen) in [
+            (r#"{"urls": "a"}"#, ("urls", "\"a\"")),
+            (r#"{"urls": ["a", 5]}"#, ("urls", "[\"a\", 5]")),
+            (r#"{"urls": null}"#, ("urls", "null")),
+            (r#"{"url": "a"}"#, ("body", "the unknown member url (did you mean urls?)")),
+            ("[]", ("body", "[]")),
+        ] {
+            let monitor = parse_batch(body.as_bytes()).monitor.unwrap();
+            assert_eq!(fields(&monitor.unparsed), [seen], "{body}");
+        }
+        let single = parse(br#"{"urls": ["a"]}"#);
+        assert_eq!(fields(&single.unparsed), [("body", "the unknown member urls")]);
     }
 
     #[tokio::test]

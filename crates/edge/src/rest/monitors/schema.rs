@@ -10,7 +10,25 @@ use super::super::openapi::parts::{integer, text};
 /// A monitor to create.
 pub(in super::super) fn create_monitor() -> Object {
     let about = "The monitor to create. It needs either `every` or `cron`. Unknown members are refused.";
-    settings(about).required("capture").build()
+    settings(about, PAGE).required("capture").build()
+}
+
+/// Monitors to create for several pages.
+pub(in super::super) fn create_monitor_batch() -> Object {
+    let about = "The monitors to create. They need either `every` or `cron`. Unknown members are refused.";
+    let capture = "The capture options of all pages, without `url` and `html`. `compare_to`, `max_age` and `upload_url` are refused.";
+    let url = text().format(Some(SchemaFormat::Custom("uri".to_owned()))).min_length(Some(1)).max_length(Some(4096));
+    let urls = ArrayBuilder::new()
+        .items(url)
+        .min_items(Some(1))
+        .max_items(Some(50))
+        .unique_items(true)
+        .description(Some("The URLs of the pages, each of them once."));
+    let name = text().min_length(Some(1)).max_length(Some(100)).description(Some(
+        "A name, for people. Each monitor has it, followed by the host and the path of its page, which are its name by default. \
+         A name that becomes too long is cut.",
+    ));
+    settings(about, capture).property("urls", urls).property("name", name).required("urls").build()
 }
 
 /// Changes of a monitor.
@@ -18,7 +36,7 @@ pub(in super::super) fn update_monitor() -> Object {
     let paused = boolean().description(Some("Whether it is paused. The end of a pause begins its schedule now."));
     let about = "The members to change. A new `capture` or `compare` replaces the former one as a whole. Unknown members are \
                  refused.";
-    settings(about).property("paused", paused).build()
+    settings(about, PAGE).property("paused", paused).build()
 }
 
 /// The capture to accept.
@@ -32,10 +50,12 @@ pub(in super::super) fn accept_baseline() -> Object {
         .build()
 }
 
-fn settings(about: &str) -> ObjectBuilder {
-    let capture = AllOfBuilder::new().item(Ref::from_schema_name("CreateGrabRequest")).description(Some(
-        "The capture options, of which `url` or `html` is required. `compare_to`, `max_age` and `upload_url` are refused.",
-    ));
+/// What a capture is that names its page.
+const PAGE: &str =
+    "The capture options, of which `url` or `html` is required. `compare_to`, `max_age` and `upload_url` are refused.";
+
+fn settings(about: &str, about_capture: &str) -> ObjectBuilder {
+    let capture = AllOfBuilder::new().item(Ref::from_schema_name("CreateGrabRequest")).description(Some(about_capture));
     let every = or_null(Type::String)
         .pattern(Some("^[0-9]{1,5}[mhd]$"))
         .description(Some(

@@ -78,6 +78,7 @@ fn operations() -> Vec<(&'static str, PathItem)> {
         path("/grabs/{id}/events", [(Get, events::operation())]),
         path("/shot", [(Get, links::operation())]),
         path("/monitors", [(Post, monitors::create_operation()), (Get, monitors::list_operation())]),
+        path("/monitors/batch", [(Post, monitors::create_batch_operation())]),
         path(
             "/monitors/{id}",
             [
@@ -142,10 +143,12 @@ fn components(origin: &str, auth_url: &str) -> ComponentsBuilder {
         .schema_from::<grabd_api::GrabText<'_>>()
         .schema_from::<grabd_api::Usage<'_>>()
         .schema("CreateMonitorRequest", monitors::create_monitor())
+        .schema("CreateMonitorBatchRequest", monitors::create_monitor_batch())
         .schema("UpdateMonitorRequest", monitors::update_monitor())
         .schema("AcceptBaselineRequest", monitors::accept_baseline())
         .schema_from::<grabd_api::Monitor<'_>>()
         .schema_from::<grabd_api::MonitorList<'_>>()
+        .schema_from::<grabd_api::MonitorBatch<'_>>()
         .schema_from::<grabd_api::MonitorRun<'_>>()
         .schema_from::<grabd_api::MonitorRunList<'_>>()
         .schema("CreateSiteRequest", sites::create_site())
