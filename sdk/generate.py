@@ -39,7 +39,8 @@ REQUESTS = [
 # What the service responds with.
 RESPONSES = [
     "Grab", "GrabList", "GrabText", "Batch", "Usage", "Pricing", "Webhook", "WebhookList", "Delivery", "DeliveryList", "MonitorRun",
-    "Monitor", "MonitorList", "MonitorBatch", "MonitorRunList", "MonitorFeed", "Proxy", "ProxyList", "SitePage", "Site", "SiteList", "SitePageList",
+    "Monitor", "MonitorList", "MonitorBatch", "MonitorRunList", "MonitorFeed", "Proxy", "ProxyList", "SitePage", "Site", "SiteList",
+    "SitePageList",
 ]
 # Better names of nested objects than their path gives.
 NAMES = {

@@ -1502,6 +1502,12 @@ export interface MonitorList {
   has_more: boolean;
 }
 
+/** Monitors that were created together. */
+export interface MonitorBatch {
+  /** One for each URL, in the order of the request. */
+  monitors: Monitor[];
+}
+
 /** The runs of a monitor, newest first. */
 export interface MonitorRunList {
   /** The runs. */

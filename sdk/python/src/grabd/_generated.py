@@ -60,6 +60,7 @@ __all__ = [
     "InvalidViewportError",
     "Monitor",
     "MonitorArea",
+    "MonitorBatch",
     "MonitorCompare",
     "MonitorCompareImage",
     "MonitorCompareOptions",
@@ -1784,6 +1785,18 @@ class MonitorList(Model):
 
     _nested: ClassVar[Mapping[str, type[Model]]] = {
         "data": Monitor,
+    }
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MonitorBatch(Model):
+    """Monitors that were created together."""
+
+    monitors: tuple[Monitor, ...]
+    """One for each URL, in the order of the request."""
+
+    _nested: ClassVar[Mapping[str, type[Model]]] = {
+        "monitors": Monitor,
     }
 
 
