@@ -348,6 +348,14 @@ mod tests {
         let mut chosen = CHOSEN.to_vec();
         chosen.sort_unstable();
         assert_eq!(names, chosen);
+
+        // A new monitor is never paused.
+        let batch = schema::create_monitor_batch();
+        let mut names: Vec<&str> = batch.properties.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        let mut chosen: Vec<&str> = CHOSEN.into_iter().filter(|name| *name != "paused").chain([URLS]).collect();
+        chosen.sort_unstable();
+        assert_eq!(names, chosen);
     }
 
     /// The paths of all members of a schema, each with whether it may be null. Those of references are not listed.
@@ -383,6 +391,14 @@ mod tests {
         let nullable: Vec<&str> = members.iter().filter(|(_, may)| *may).map(|(path, _)| path.as_str()).collect();
         for path in ["every", "cron", "time_zone", "compare.image", "compare.text", "quiet", "capture.selector"] {
             assert!(nullable.contains(&path), "{path}");
+        }
+
+        let mut members = Vec::new();
+        members_of(&serde_json::to_value(schema::create_monitor_batch()).unwrap(), &[], &mut members);
+        assert!(members.contains(&(URLS.to_owned(), false)), "{members:?}");
+        for (path, may_be_null) in &members {
+            let settings = parse_batch(null_at(path).to_string().as_bytes()).monitor.unwrap();
+            assert_eq!(settings.unparsed.is_empty(), *may_be_null, "{path}");
         }
 
         let mut members = Vec::new();
