@@ -158,8 +158,8 @@ mod tests {
     #[test]
     fn long_sequences_are_divided_at_unique_elements() {
         // Different in each place of a thousand, so that the table would be too large.
-        let before: Vec<u32> = (0..2000).map(|at| if at % 2 == 0 { at } else { 1_000_000 }).collect();
-        let after: Vec<u32> = (0..2000).map(|at| if at % 2 == 0 { at } else { 2_000_000 }).collect();
+        let before: Vec<u32> = (0..2000_u32).map(|at| if at.is_multiple_of(2) { at } else { 1_000_000 }).collect();
+        let after: Vec<u32> = (0..2000_u32).map(|at| if at.is_multiple_of(2) { at } else { 2_000_000 }).collect();
         let mut moved = after.clone();
         moved.swap(10, 1990);
         let pairs = |after: &[u32]| align(&before, after, &|| false).unwrap();
