@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use futures::future::join_all;
 use grabd_domain::Timestamp;
 use grabd_domain::credentials::{Environment, Principal};
 use grabd_domain::ids::{GrantId, MonitorId, TeamId};
 use grabd_domain::monitor::{Monitor, Phase};
 use grabd_store::Actor;
 use grabd_store::monitors::{Claimed, CreateMonitorOutcome, NewMonitor};
+use tokio_util::task::TaskTracker;
 
 use crate::harness::{NOW, TestDb, on_both};
 use crate::monitors::{created, find, new_monitor, spec};
@@ -79,6 +81,29 @@ on_both! {
         db.store.accounts().suspend_team(other, "A reason", NOW).await.unwrap();
         let suspended = create(new_monitors(db, other, &[0])).await;
         assert_eq!(suspended, CreateMonitorOutcome::TeamInactive);
+    }
+
+    async fn concurrent_creates_reach_the_limit_of_the_team_exactly(db) {
+        let team = db.team(9).await;
+        let creates: Vec<_> = (0..6)
+            .map(|_| {
+                let store = db.store.clone();
+                let new = new_monitors(db, team, &[0, 1, 2]).into_iter();
+                let new: Vec<NewMonitor> = new.map(|new| NewMonitor { limit: 7, ..new }).collect();
+                TaskTracker::new().spawn(async move { store.monitors().create_all(new).await.unwrap() })
+            })
+            .collect();
+        let (mut created, mut refused) = (0, 0);
+        for outcome in join_all(creates).await {
+            let outcome = outcome.unwrap();
+            if let CreateMonitorOutcome::Created(all) = &outcome {
+                created += all.len();
+            } else {
+                assert_eq!(outcome, CreateMonitorOutcome::TooMany);
+                refused += 1;
+            }
+        }
+        assert_eq!((created, refused, listed(db, team).await.len()), (6, 4, 6));
     }
 
     async fn monitors_that_fail_half_way_are_not_created(db) {
