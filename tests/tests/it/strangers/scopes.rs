@@ -123,5 +123,18 @@ async fn create_key_sees_and_changes_its_own_monitors_only() -> Result<()> {
         assert_eq!((status, &changed["state"]), (200, &json!(state)), "{changed}");
     }
     assert_eq!(call(&restricted, Method::DELETE, &monitor, json!({})).await?.0, 204);
+
+    // The same with monitors that were created together.
+    let body = json!({ "urls": ["https://93.184.215.14/a", "https://93.184.215.14/b"], "every": "30d" });
+    let (status, created) = call(&restricted, Method::POST, "/monitors/batch", body).await?;
+    assert_eq!(status, 201, "{created}");
+    let all = created["monitors"].as_array().context("monitors")?;
+    assert_eq!(all.len(), 2, "{created}");
+    for one in all {
+        let path = format!("/monitors/{}", one["id"].as_str().context("an id")?);
+        let (status, refused) = call(&other, Method::DELETE, &path, json!({})).await?;
+        assert_eq!((status, &refused["error"]["code"]), (404, &json!("not_found")), "{refused}");
+        assert_eq!(call(&restricted, Method::DELETE, &path, json!({})).await?.0, 204);
+    }
     app.finish().await
 }
