@@ -89,12 +89,12 @@ pub(crate) fn summary(counts: TextCounts) -> String {
     }
 }
 
-/// That changes beyond the last row are not shown. Empty if there are none.
+/// That rows beyond the last one are not shown. They have changes, or lines that moved. Empty if there are none.
 pub(crate) fn not_shown(rows: usize) -> String {
     match rows {
         0 => String::new(),
-        1 => "1 more row with a change is not shown.".to_owned(),
-        rows => format!("{rows} more rows with changes are not shown."),
+        1 => "1 more row that differs is not shown.".to_owned(),
+        rows => format!("{rows} more rows that differ are not shown."),
     }
 }
 
@@ -139,6 +139,6 @@ mod tests {
         assert_eq!(summary(TextCounts { changed: 2, removed: 1, ..none }), "Lines: 2 changed, 1 removed.");
         assert_eq!(summary(TextCounts { added: 1, moved: 3, ..none }), "Lines: 1 added, 3 moved.");
         assert_eq!(not_shown(0), "");
-        assert_eq!(not_shown(2), "2 more rows with changes are not shown.");
+        assert_eq!(not_shown(2), "2 more rows that differ are not shown.");
     }
 }
