@@ -550,7 +550,8 @@ async fn teams_can_be_searched_and_paged() -> Result<()> {
             assert_eq!(rows(&olga.get(&older(&found).context("more clubs")?).await?), 5);
         }
         if search.contains("ada") {
-            assert_eq!(row(&found, "<bdi>ada</bdi></a>")?.split(" 2").next(), Some("7 0 0 1"), "{}", found.body);
+            // The date follows.
+            assert!(row(&found, "<bdi>ada</bdi></a>")?.starts_with("7 0 0 1 "), "{}", found.body);
         }
     }
     for path in ["/operator/teams?after=x", "/operator/failures?after=1.x", "/operator/audit?after=x"] {
