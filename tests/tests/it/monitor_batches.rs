@@ -57,9 +57,9 @@ async fn each_page_gets_a_monitor_or_none_does() -> Result<()> {
         (with("urls", json!([page("c"), "nothing"])), "bad_request", "`urls[1]` must be"),
         (with("urls", json!([page("c"), page("d"), page("c")])), "bad_request", "`urls[2]` must be another URL"),
         (
-            with("urls", json!([page("c"), "http://127.0.0.3/"])),
+            with("urls", json!(["http://127.0.0.3/"])),
             "ssrf_detected",
-            "The target URL is not an allowed public address. `urls[1]` must be",
+            "The target URL is not an allowed public address. `urls[0]` must be",
         ),
         (with("capture", json!({ "url": page("c") })), "bad_request", "`capture.url` must be left out"),
         (with("capture", json!({ "width": 1 })), "invalid_viewport", "`width` must be"),
