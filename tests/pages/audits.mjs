@@ -1,11 +1,11 @@
-// Browsers that audit every page: headers, width, accessibility with axe and pa11y, and how it loads if it can be
-// reloaded. The HTML of each page is saved in `dir`. With `screenshots`, a directory, screenshots are taken: light and
+// Browsers that audit every page: headers, width, accessibility with axe, once for each path also with pa11y, and how it
+// loads if it can be reloaded. The HTML of each page is saved in `dir`. With `screenshots`, a directory, screenshots are taken: light and
 // dark, narrow and wide.
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import pa11y from "pa11y";
 import { chromium } from "playwright-core";
-import { openLoading } from "./loading.mjs";
+import { openLoading, pathOf } from "./loading.mjs";
 
 // Evaluated in each page, so the smaller file.
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -32,6 +32,7 @@ export async function open({ dir, screenshots, own }) {
   const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell";
   const browser = await chromium.launch({ executablePath });
   const loading = await openLoading(executablePath);
+  const known = new Set();
 
   // Ends the walk. Exits with 1 if there were findings.
   async function close() {
@@ -42,11 +43,11 @@ export async function open({ dir, screenshots, own }) {
   }
 
   // Another visitor, with a browser context of their own.
-  const visitor = (options) => visit({ browser, loading, findings, own, dir, screenshots }, options);
+  const visitor = (options) => visit({ browser, loading, known, findings, own, dir, screenshots }, options);
   return { browser, findings, close, visitor, ...(await visitor()) };
 }
 
-async function visit({ browser, loading, findings, own, dir, screenshots }, options = {}) {
+async function visit({ browser, loading, known, findings, own, dir, screenshots }, options = {}) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
   // If a step fails, what the page shows may be the reason.
@@ -109,7 +110,10 @@ async function visit({ browser, loading, findings, own, dir, screenshots }, opti
       for (const { id, help, nodes } of violations) {
         findings.push(`${name}, ${how}: ${id}: ${help}: ${nodes.map((node) => node.html)}`);
       }
-      if (index === 0) {
+      // It is the slower of the two, and judges the elements that all states of a page have in common.
+      const kind = `${pathOf(page)} ${status} ${await page.title()}`;
+      if (index === 0 && !known.has(kind)) {
+        known.add(kind);
         const { issues } = await pa11y(page.url(), { browser, page: shown, ignoreUrl: true, userAgent: "" });
         for (const { code, message, context } of issues) findings.push(`${name}, ${how}: ${code}: ${message}: ${context}`);
       }

@@ -90,7 +90,7 @@ async function measure() {
 }
 
 // The path of a page, with a star for each id.
-function pathOf(page) {
+export function pathOf(page) {
   return new URL(page.url()).pathname.replaceAll(/[\w-]{20,}/g, "*");
 }
 
