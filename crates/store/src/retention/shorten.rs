@@ -108,7 +108,7 @@ impl Retention<'_> {
             .select_only()
             .columns([grab::Column::Id, grab::Column::TeamId, grab::Column::StoredBytes])
             .expr_as(may_be_long, "request")
-            .filter(grab::Column::Id.gt(progress.position.unwrap_or(Uuid::nil())))
+            .filter(grab::Column::Id.gt(progress.position.unwrap_or_default()))
             // Ids begin with the time.
             .filter(grab::Column::Id.lt(first_id(created_before)))
             .order_by_asc(grab::Column::Id)
