@@ -46,9 +46,10 @@ impl Monitors<'_> {
     /// # Errors
     /// Database errors only.
     pub async fn find(self, target: MonitorRef) -> Result<Option<Monitor>> {
-        let db = self.store.database.reader();
-        match target.query().one(db).await? {
-            Some(row) => Ok(Some(read(db, &row).await?)),
+        // The end of a run changes both the monitor and the run.
+        let tx = self.store.database.snapshot().await?;
+        match target.query().one(&tx).await? {
+            Some(row) => Ok(Some(read(&tx, &row).await?)),
             None => Ok(None),
         }
     }
@@ -65,19 +66,20 @@ impl Monitors<'_> {
         after: Option<MonitorId>,
         limit: u32,
     ) -> Result<MonitorPage> {
-        let db = self.store.database.reader();
+        // The end of a run changes both its monitor and the run.
+        let tx = self.store.database.snapshot().await?;
         let mut query = scoped(team, environment, grant);
         if let Some(after) = after {
             query = query.filter(monitor::Column::Id.lt(after.0));
         }
         // One extra row tells whether there are more.
-        let rows = query.order_by_desc(monitor::Column::Id).limit(u64::from(limit) + 1).all(db).await?;
+        let rows = query.order_by_desc(monitor::Column::Id).limit(u64::from(limit) + 1).all(&tx).await?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let has_more = rows.len() > limit;
         let last: Vec<Uuid> = rows.iter().take(limit).filter_map(|row| row.last_run_id).collect();
         let runs = match last.is_empty() {
             true => Vec::new(),
-            false => monitor_run::Entity::find().filter(monitor_run::Column::Id.is_in(padded(last))).all(db).await?,
+            false => monitor_run::Entity::find().filter(monitor_run::Column::Id.is_in(padded(last))).all(&tx).await?,
         };
         let runs: HashMap<Uuid, monitor_run::Model> = runs.into_iter().map(|run| (run.id, run)).collect();
         let monitors = rows.iter().take(limit).map(|row| {
