@@ -11,8 +11,8 @@ use super::elements;
 use crate::grabs::file_pair::{PairLimits, PairResult, compare_pair};
 use crate::service::Core;
 
-/// The limits of a comparison. Each byte needs memory for lines or members, and where they are.
-const LIMITS: PairLimits = PairLimits { time: Duration::from_secs(3), memory_factor: 24 };
+/// The limits of a comparison. Each byte needs memory for lines or members, and where they are: texts of very short lines most.
+const LIMITS: PairLimits = PairLimits { time: Duration::from_secs(3), memory_factor: 48 };
 
 /// Compares the files of a run whose grab has ended. There are no results for what the monitor does not compare, nor without a
 /// baseline. A failure is logged, and is no change of the page.
