@@ -16,12 +16,14 @@ use chromiumoxide::cdp::browser_protocol::headless_experimental::{BeginFramePara
 use rustix::time::{ClockId, clock_gettime};
 use serde::Deserialize;
 use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
 use crate::cdp::{CallError, RawResult};
 use crate::page::error::{CaptureError, UNRESPONSIVE};
 use crate::page::load::frame_drawing::{Frames, OnDemand};
 use crate::page::tab::Tab;
+use crate::process::ProcessorWaits;
 
 /// The time between two frames.
 const FRAME_INTERVAL: Duration = Duration::from_millis(16);
@@ -45,15 +47,21 @@ const PAUSE_LIMIT: Duration = Duration::from_millis(300);
 const FOLLOW_LIMIT: Duration = Duration::from_millis(50);
 
 /// A page that does not answer for this long may be waiting in a loop for its clock, which only advances while the
-/// page's process is idle.
+/// page's process is idle. The time in which its browser waits for a processor does not count.
 const STUCK: Duration = Duration::from_secs(3);
+
+/// How long an answer may take on a machine whose processors are all in use.
+const SLOW: Duration = Duration::from_secs(10);
+
+/// How often it is looked for what the browser waits while an answer is missing.
+const WAITS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The number of frames in a row that are not displayed while a script of ours scrolls. Animations run and images are
 /// decoded without display, but paint timing and the frames of workers need it (Chromium 156).
 const MAX_HIDDEN_FRAMES: u32 = 3;
 
 /// If a page cannot be drawn, a frame takes until its time has come in real time. After this many such frames in a row,
-/// the page counts as one that cannot be drawn.
+/// the page counts as one that cannot be drawn. A slow frame that ends earlier only shows that the machine is busy.
 const IDLE_FRAME: Duration = Duration::from_millis(30);
 const MAX_IDLE_FRAMES: u32 = 6;
 
@@ -329,14 +337,14 @@ impl<'a> Clock<'a> {
                 }
                 self.step(&mut state).await.map(drop)
             };
-            match tokio::time::timeout(STUCK, tick).await {
-                Ok(Ok(())) => {}
-                Ok(Err(CallError::Timeout(_))) | Err(_) if self.is_advanced.load(Ordering::Relaxed) && stays() => {
+            match unless_stuck(self.tab.browser, tick).await {
+                Some(Ok(())) => {}
+                Some(Err(CallError::Timeout(_))) | None if self.is_advanced.load(Ordering::Relaxed) && stays() => {
                     return CaptureError::NeedsRealTime;
                 }
                 // Another task reports the end of the browser.
-                Ok(Err(CallError::Closed)) => return std::future::pending().await,
-                Ok(Err(_)) | Err(_) => {}
+                Some(Err(CallError::Closed)) => return std::future::pending().await,
+                Some(Err(_)) | None => {}
             }
             last = now;
         }
@@ -364,7 +372,7 @@ impl<'a> Clock<'a> {
             ..SetVirtualTimePolicyParams::new(policy)
         };
         let (client, session) = (self.tab.client.clone(), self.tab.session.clone());
-        let answer = Box::pin(async move { client.call_as(STUCK, Some(&session), params).await });
+        let answer = Box::pin(async move { client.call_as(SLOW, Some(&session), params).await });
         state.unanswered = Some(UnansweredGrant { grant: Grant { duration, number, at: Instant::now() }, answer });
         self.wait_for_answer(state).await
     }
@@ -397,7 +405,7 @@ impl<'a> Clock<'a> {
 
     async fn set_policy(&self, policy: VirtualTimePolicy) -> Result<(), CallError> {
         let params = SetVirtualTimePolicyParams::new(policy);
-        self.tab.client.call_within(STUCK, Some(&self.tab.session), params).await.map(drop)
+        self.tab.client.call_within(SLOW, Some(&self.tab.session), params).await.map(drop)
     }
 
     /// Waits until the granted time has passed, for a limited time.
@@ -431,7 +439,8 @@ impl<'a> Clock<'a> {
         let (began, is_virtual) = (Instant::now(), state.base_ms.is_some());
         let drawn = self.frame(state, frames, None, Display::Shown).await?;
         let has_damage = drawn.parse::<FrameResult>().is_ok_and(|drawn| drawn.has_damage);
-        let is_idle = is_virtual && !has_damage && began.elapsed() > IDLE_FRAME;
+        let is_late = began.elapsed() > IDLE_FRAME && browser_now_ms() >= state.last_frame_ms;
+        let is_idle = is_virtual && !has_damage && is_late;
         state.idle_frames = if is_idle { state.idle_frames + 1 } else { 0 };
         Ok(has_damage)
     }
@@ -487,6 +496,24 @@ impl<'a> Clock<'a> {
             self.wait_for_grant(state).await;
         }
         Ok(())
+    }
+}
+
+/// The result of `answer`, or `None` if `browser` does not answer although it has processors.
+async fn unless_stuck<T>(browser: u32, answer: impl Future<Output = T>) -> Option<T> {
+    let mut answer = std::pin::pin!(answer);
+    let began = Instant::now();
+    let mut first: Option<ProcessorWaits> = None;
+    loop {
+        if let Ok(answer) = tokio::time::timeout(WAITS_INTERVAL, &mut answer).await {
+            return Some(answer);
+        }
+        let waits = spawn_blocking(move || ProcessorWaits::read(browser)).await.unwrap_or_default();
+        let waited = first.as_ref().map_or(Duration::ZERO, |first| waits.longest_since(first));
+        first.get_or_insert(waits);
+        if began.elapsed() >= SLOW || began.elapsed().saturating_sub(waited) >= STUCK {
+            return None;
+        }
     }
 }
 
