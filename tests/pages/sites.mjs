@@ -55,21 +55,27 @@ await audit("no-such-site", 404);
 // A live job, whose captures wait, is canceled without JavaScript.
 const storageState = await context.storageState();
 const plain = await browser.newContext({ javaScriptEnabled: false, storageState });
-const old = await plain.newPage();
-old.setDefaultTimeout(30_000);
-const press = (name) => Promise.all([old.waitForNavigation(), old.getByRole("button", { name }).click()]);
-await old.goto(`${origin}${new URL(created).pathname.replace(/[^/]+$/, "new")}`);
+const openPlain = async (url) => {
+  const tab = await plain.newPage();
+  tab.setDefaultTimeout(30_000);
+  await tab.goto(url);
+  return tab;
+};
+const press = (tab, name) => Promise.all([tab.waitForNavigation(), tab.getByRole("button", { name }).click()]);
+const old = await openPlain(`${origin}${new URL(created).pathname.replace(/[^/]+$/, "new")}`);
 await old.getByLabel("Start page or sitemap", { exact: true }).fill(`${site}/tiny`);
 await old.getByLabel("Links away from the start page", { exact: true }).fill("0");
-await press("Capture the site");
+await press(old, "Capture the site");
 const waiting = old.url().split("?")[0];
+// It reloads itself, which could interrupt a later navigation.
+await old.close();
 await page.goto(waiting);
 await audit("site-open", 200);
 await page.goto(`${waiting}/cancel`);
 await audit("site-cancel", 200);
-await old.goto(`${waiting}/cancel`);
-await press("Cancel the job");
-assert.equal(await old.locator(".stands .state").innerText(), "Canceled");
+const confirmation = await openPlain(`${waiting}/cancel`);
+await press(confirmation, "Cancel the job");
+assert.equal(await confirmation.locator(".stands .state").innerText(), "Canceled");
 await page.goto(waiting);
 await audit("site-canceled", 200);
 
