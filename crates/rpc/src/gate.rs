@@ -16,7 +16,9 @@ use grabd_proto::correlation;
 use grabd_proto::credential;
 use grabd_proto::reason::{RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID, TRACEPARENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use tonic::Response;
 use tonic::body::Body;
+use tonic::metadata::MetadataMap;
 use tower::{Layer, Service};
 use tracing::{Instrument, Span};
 
@@ -168,6 +170,13 @@ async fn authenticate(core: &Core, headers: &HeaderMap) -> Result<Access, Fault>
 /// [`Fault::RateLimitExceeded`].
 pub(crate) async fn check_rate_limit(core: &Core, caller: Caller) -> Result<RateLimitDecision, Rejection> {
     accounts::take_request(core, caller).await.map_err(|(fault, decision)| (fault, Some(decision)))
+}
+
+/// Sets the state of the rate limit in the metadata of a response, which has no other.
+pub(crate) fn set_headers<T>(decision: RateLimitDecision, response: &mut Response<T>) {
+    let mut headers = HeaderMap::new();
+    add_headers(decision, &mut headers);
+    *response.metadata_mut() = MetadataMap::from_headers(headers);
 }
 
 /// Adds the state of the rate limit to the metadata of a response.

@@ -16,9 +16,7 @@ use grabd_proto::v1::{
     CreateGrabRequest, CreateGrabResponse, DeleteGrabRequest, DeleteGrabResponse, GetGrabRequest, GetGrabResponse,
     ListGrabsRequest, ListGrabsResponse, WatchGrabRequest, WatchGrabResponse, WatchGrabsRequest, WatchGrabsResponse,
 };
-use http::HeaderMap;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 use crate::call_log::CallNotes;
@@ -55,9 +53,7 @@ impl GrabService for Grabs {
         notes.answered_all(&results, stopped);
         let mut response = Response::new(BatchCreateGrabsResponse { results, stopped });
         if let Some(decision) = decision {
-            let mut headers = HeaderMap::new();
-            gate::add_headers(decision, &mut headers);
-            *response.metadata_mut() = MetadataMap::from_headers(headers);
+            gate::set_headers(decision, &mut response);
         }
         Ok(response)
     }

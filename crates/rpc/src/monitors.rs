@@ -20,6 +20,7 @@ use grabd_proto::{options, v1};
 use tonic::{Request, Response, Status};
 
 use crate::convert::{timestamp, unparsed_fields};
+use crate::gate;
 use crate::grabs::{caller, may_read};
 use crate::numbers::to_i32;
 use crate::status::to_status;
@@ -46,7 +47,12 @@ impl MonitorService for Monitors {
         let v1::BatchCreateMonitorsRequest { urls, monitor: given } = request.into_inner();
         let asked = MonitorBatchRequest { urls, monitor: settings(given) };
         let created = monitors::create_batch(&self.0, caller, &asked).await.map_err(to_status)?;
-        Ok(Response::new(v1::BatchCreateMonitorsResponse { monitors: created.iter().map(monitor).collect() }))
+        let monitors = created.monitors.iter().map(monitor).collect();
+        let mut response = Response::new(v1::BatchCreateMonitorsResponse { monitors });
+        if let Some(decision) = created.decision {
+            gate::set_headers(decision, &mut response);
+        }
+        Ok(response)
     }
 
     async fn get_monitor(&self, request: Request<v1::GetMonitorRequest>) -> RpcResult<v1::GetMonitorResponse> {

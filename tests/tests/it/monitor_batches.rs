@@ -113,3 +113,24 @@ async fn pages_get_their_monitors_over_grpc() -> Result<()> {
     assert_eq!(names(&app).await?, ["93.184.215.14/a", "93.184.215.14/b"]);
     app.finish().await
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_page_counts_in_the_rate_limit() -> Result<()> {
+    let app = TestApp::start_without_browser(0, &[("limits.requests_per_minute", "5")]).await?;
+    let send = async |paths: &[&str]| {
+        let urls: Vec<String> = paths.iter().map(|path| format!("https://93.184.215.14/{path}")).collect();
+        let request = app.client.post(format!("{}/monitors/batch", app.base())).bearer_auth(app.test());
+        request.json(&json!({ "urls": urls, "every": "1d" })).send().await
+    };
+    let created = send(&["a", "b"]).await?;
+    assert_eq!(created.status(), 201);
+    let state = created.headers()["ratelimit"].to_str()?;
+    assert!(state.starts_with("\"default\";r=3;"), "{state}");
+    // The request itself counts, and its pages do not: a part of them would be of no use.
+    let refused = send(&["c", "d", "e", "f", "g"]).await?;
+    assert_eq!(refused.status(), 429);
+    let wait: u64 = refused.headers()["retry-after"].to_str()?.parse()?;
+    assert!((13..=24).contains(&wait), "two more, one each 12 s: {wait}");
+    assert_eq!(send(&["c", "d"]).await?.status(), 201);
+    app.finish().await
+}

@@ -60,8 +60,22 @@ pub async fn authenticate(core: &Core, credential: &Credential) -> Result<Access
 /// # Errors
 /// [`Fault::RateLimitExceeded`].
 pub async fn take_request(core: &Core, caller: Caller) -> Result<RateLimitDecision, (Fault, RateLimitDecision)> {
+    take_requests(core, caller, NonZeroU32::MIN).await
+}
+
+/// Counts several requests of a caller at once, at most as many as are allowed in a minute. If there are fewer, none is
+/// counted, so that a repetition after the delay is admitted.
+///
+/// # Errors
+/// [`Fault::RateLimitExceeded`], with the time until as many are admitted.
+pub async fn take_requests(
+    core: &Core,
+    caller: Caller,
+    count: NonZeroU32,
+) -> Result<RateLimitDecision, (Fault, RateLimitDecision)> {
     let own = core.limits.of(caller.team, TeamLimit::RequestsPerMinute).and_then(NonZeroU32::new);
-    let decision = core.accounts.rate_limits.take(&core.store, caller.team, caller.environment, own).await;
+    let key = (caller.team, caller.environment);
+    let decision = core.accounts.rate_limits.take_several(&core.store, key, own, count).await;
     if decision.admitted {
         return Ok(decision);
     }

@@ -92,11 +92,26 @@ impl RateLimits {
         environment: Environment,
         own: Option<NonZeroU32>,
     ) -> RateLimitDecision {
+        self.take_several(store, (team, environment), own, NonZeroU32::MIN).await
+    }
+
+    /// Takes several requests at once, at most as many as are allowed in a minute. Refused ones take nothing.
+    pub(crate) async fn take_several(
+        &self,
+        store: &Store,
+        key: Key,
+        own: Option<NonZeroU32>,
+        count: NonZeroU32,
+    ) -> RateLimitDecision {
         // Also in a cluster, so that it is right when the database fails.
-        let local = self.check(team, environment, own);
+        let local = self.check_several(key, own, count);
         let Some(shared) = &self.shared else { return local };
         let per_minute = own.unwrap_or(self.per_minute);
-        match shared.take(store, (team, environment), per_minute).await {
+        let taken = match count.get() {
+            1 => shared.take(store, key, per_minute).await,
+            _ => shared.take_several(store, key, per_minute, count).await,
+        };
+        match taken {
             Ok(taken) => RateLimitDecision::new(taken, per_minute, self.bucket),
             Err(Unknown) => local,
         }
@@ -114,11 +129,11 @@ impl RateLimits {
         }
     }
 
-    /// Takes one request from the team's bucket. Refused requests take nothing. `own` is the team's own limit.
-    fn check(&self, team: TeamId, environment: Environment, own: Option<NonZeroU32>) -> RateLimitDecision {
+    /// Takes requests from the team's bucket. Refused requests take nothing. `own` is the team's own limit.
+    fn check_several(&self, key: Key, own: Option<NonZeroU32>, count: NonZeroU32) -> RateLimitDecision {
         match own {
-            Some(own) => RateLimitDecision::new(self.own.take((team, environment), own), own, self.bucket),
-            None => self.check_usual(team, environment),
+            Some(own) => RateLimitDecision::new(self.own.take_several(key, own, count), own, self.bucket),
+            None => self.check_usual(key, count),
         }
     }
 
@@ -127,14 +142,16 @@ impl RateLimits {
         self.own.retain(|(team, _)| is_own(*team));
     }
 
-    fn check_usual(&self, team: TeamId, environment: Environment) -> RateLimitDecision {
+    fn check_usual(&self, key: Key, count: NonZeroU32) -> RateLimitDecision {
         if self.checks.fetch_add(1, Ordering::Relaxed).is_multiple_of(CLEANUP_INTERVAL) {
             self.limiter.retain_recent();
             self.limiter.shrink_to_fit();
         }
-        let taken = match self.limiter.check_key(&(team, environment)) {
-            Ok(snapshot) => Ok(snapshot.remaining_burst_capacity()),
-            Err(until) => Err(until.wait_time_from(self.limiter.clock().now())),
+        let taken = match self.limiter.check_key_n(&key, count.min(self.per_minute)) {
+            Ok(Ok(snapshot)) => Ok(snapshot.remaining_burst_capacity()),
+            Ok(Err(until)) => Err(until.wait_time_from(self.limiter.clock().now())),
+            // More than the whole limit, which the minimum rules out.
+            Err(_) => Err(MINUTE),
         };
         RateLimitDecision::new(taken, self.per_minute, self.bucket)
     }
@@ -180,48 +197,52 @@ mod tests {
     use super::*;
     use crate::random;
 
+    fn check(limits: &RateLimits, key: Key, own: Option<NonZeroU32>) -> RateLimitDecision {
+        limits.check_several(key, own, NonZeroU32::MIN)
+    }
+
     #[test]
     fn requests_beyond_the_limit_are_refused_for_the_same_team_and_environment_only() {
         let limits = RateLimits::new(60, None);
         let (team, other) = (random::team_id(Timestamp::from_ms(0)), random::team_id(Timestamp::from_ms(0)));
         for left in (0..60).rev() {
-            let decision = limits.check(team, Environment::Live, None);
+            let decision = check(&limits, (team, Environment::Live), None);
             assert!(decision.admitted);
             assert!(decision.remaining >= left, "{decision:?}");
         }
-        let decision = limits.check(team, Environment::Live, None);
+        let decision = check(&limits, (team, Environment::Live), None);
         assert!(!decision.admitted && decision.reset_s == 1, "{decision:?}");
         assert_eq!(decision.state(), "\"default\";r=0;t=1");
         assert_eq!(decision.policy(), "\"default\";q=60;w=60");
-        assert!(limits.check(team, Environment::Test, None).admitted);
-        assert!(limits.check(other, Environment::Live, None).admitted);
+        assert!(check(&limits, (team, Environment::Test), None).admitted);
+        assert!(check(&limits, (other, Environment::Live), None).admitted);
     }
 
     #[test]
     fn own_limit_of_a_team_replaces_the_usual_one_until_it_is_removed() {
         let limits = RateLimits::new(60, None);
         let team = random::team_id(Timestamp::from_ms(0));
-        let check = |own| limits.check(team, Environment::Live, NonZeroU32::new(own));
-        assert_eq!(check(0).per_minute, 60);
+        let check_own = |own| check(&limits, (team, Environment::Live), NonZeroU32::new(own));
+        assert_eq!(check_own(0).per_minute, 60);
         for left in [1, 0] {
-            let decision = check(2);
+            let decision = check_own(2);
             assert_eq!((decision.admitted, decision.remaining, decision.per_minute), (true, left, 2));
         }
-        let refused = check(2);
+        let refused = check_own(2);
         assert!(!refused.admitted && (29..=30).contains(&refused.reset_s), "{refused:?}");
         assert_eq!(refused.policy(), "\"default\";q=2;w=60");
-        assert!(limits.check(team, Environment::Test, NonZeroU32::new(2)).admitted);
+        assert!(check(&limits, (team, Environment::Test), NonZeroU32::new(2)).admitted);
         // A changed limit is in effect at once, and so is its removal.
-        assert_eq!((check(3).remaining, check(3).remaining), (2, 1));
-        assert!(check(0).admitted);
+        assert_eq!((check_own(3).remaining, check_own(3).remaining), (2, 1));
+        assert!(check_own(0).admitted);
         limits.retain_own(|_| false);
-        assert_eq!(check(3).remaining, 2);
+        assert_eq!(check_own(3).remaining, 2);
     }
 
     #[test]
     fn waits_have_a_policy_of_their_own() {
         let limits = RateLimits::new(600, None).of(Bucket::Waits);
-        let decision = limits.check(random::team_id(Timestamp::from_ms(0)), Environment::Live, None);
+        let decision = check(&limits, (random::team_id(Timestamp::from_ms(0)), Environment::Live), None);
         assert_eq!(
             (decision.policy(), decision.state()),
             ("\"waits\";q=600;w=60".into(), "\"waits\";r=599;t=1".into())

@@ -37,6 +37,14 @@ impl<K: Eq + Hash> OwnBuckets<K> {
     /// # Errors
     /// The time until one more can be taken. Nothing is taken then.
     pub(crate) fn take(&self, key: K, quota: NonZeroU32) -> Result<u32, Duration> {
+        self.take_several(key, quota, NonZeroU32::MIN)
+    }
+
+    /// Takes as many at once, at most the whole quota.
+    ///
+    /// # Errors
+    /// The time until as many can be taken. Nothing is taken then.
+    pub(crate) fn take_several(&self, key: K, quota: NonZeroU32, count: NonZeroU32) -> Result<u32, Duration> {
         let limiter = {
             let mut buckets = self.buckets.lock();
             let bucket = buckets.entry(key).or_insert_with(|| self.full(quota));
@@ -45,9 +53,11 @@ impl<K: Eq + Hash> OwnBuckets<K> {
             }
             Arc::clone(&bucket.limiter)
         };
-        match limiter.check() {
-            Ok(snapshot) => Ok(snapshot.remaining_burst_capacity()),
-            Err(until) => Err(until.wait_time_from(limiter.clock().now())),
+        match limiter.check_n(count.min(quota)) {
+            Ok(Ok(snapshot)) => Ok(snapshot.remaining_burst_capacity()),
+            Ok(Err(until)) => Err(until.wait_time_from(limiter.clock().now())),
+            // More than the whole quota, which the minimum rules out.
+            Err(_) => Err(self.period),
         }
     }
 
@@ -83,5 +93,15 @@ mod tests {
         buckets.retain(|key| *key != "b");
         assert_eq!(buckets.take("b", quota(2)), Ok(1));
         assert_eq!(buckets.take("a", quota(3)), Ok(1));
+    }
+
+    #[test]
+    fn several_are_taken_at_once_or_none() {
+        let buckets = OwnBuckets::new(Duration::from_secs(60 * 60));
+        assert_eq!(buckets.take_several("a", quota(6), quota(4)), Ok(2));
+        let wait = buckets.take_several("a", quota(6), quota(4)).unwrap_err();
+        assert!((1190..=1200).contains(&wait.as_secs()), "two more after twenty minutes: {wait:?}");
+        assert_eq!(buckets.take("a", quota(6)), Ok(1), "the refused ones were not taken");
+        assert_eq!(buckets.take_several("b", quota(6), quota(50)), Ok(0), "at most the whole quota");
     }
 }

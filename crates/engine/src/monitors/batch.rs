@@ -1,5 +1,7 @@
 //! Creates a monitor for each of several pages, all or none.
 
+use std::num::NonZeroU32;
+
 use futures::future::join_all;
 use grabd_domain::Fault;
 use grabd_domain::credentials::Caller;
@@ -7,6 +9,7 @@ use grabd_domain::monitor::{Monitor, MonitorBatchRequest, MonitorSpec, at_place}
 use grabd_domain::target::TargetUrl;
 
 use super::manage::{check_options, created, new_monitor, too_many};
+use crate::accounts::{RateLimitDecision, own_async_queue, take_requests};
 use crate::error::Error;
 use crate::service::Core;
 use crate::targets;
@@ -14,16 +17,26 @@ use crate::targets;
 /// Hosts that are looked up at the same time for one request.
 const LOOKUPS: usize = 10;
 
+/// The monitors that a request has created.
+#[derive(Debug)]
+pub struct MonitorBatch {
+    /// One for each URL, in their order.
+    pub monitors: Vec<Monitor>,
+    /// The state of the rate limit, if requests were counted here.
+    pub decision: Option<RateLimitDecision>,
+}
+
 /// Creates a monitor for each URL of a request, in their order. They have the same settings, and are created in one transaction:
-/// if one of them cannot be created, none is.
+/// if one of them cannot be created, none is. One request of the caller has been counted; each page after the first counts as
+/// another, since its host is looked up.
 ///
 /// # Errors
 /// The same as of the create of one monitor. An invalid URL is named by its place, such as `urls[3]`.
 #[tracing::instrument(name = "monitors.create_batch", skip_all, fields(count = request.urls.len()))]
-pub async fn create_batch(core: &Core, caller: Caller, request: &MonitorBatchRequest) -> Result<Vec<Monitor>, Error> {
+pub async fn create_batch(core: &Core, caller: Caller, request: &MonitorBatchRequest) -> Result<MonitorBatch, Error> {
     let limits = core.settings.operations.monitors;
     let specs = request.parse(limits.shortest)?;
-    let Some(first) = specs.first() else { return Ok(Vec::new()) };
+    let Some(first) = specs.first() else { return Ok(MonitorBatch { monitors: Vec::new(), decision: None }) };
     // All of them have the same options.
     check_options(core, caller, &first.capture).await?;
     let (count, keep) = (specs.len(), first.keep);
@@ -32,6 +45,7 @@ pub async fn create_batch(core: &Core, caller: Caller, request: &MonitorBatchReq
     if existing + u64::try_from(count).unwrap_or(u64::MAX) > u64::from(limits.per_team) {
         return Err(too_many(core, count).into());
     }
+    let decision = count_further(core, caller, count).await?;
     check_pages(core, &specs).await?;
     let now = core.clock.now();
     let mut new = Vec::with_capacity(count);
@@ -39,7 +53,15 @@ pub async fn create_batch(core: &Core, caller: Caller, request: &MonitorBatchReq
         new.push(new_monitor(core, caller, spec, now)?);
     }
     let outcome = core.store_for(caller).monitors().create_all(new).await?;
-    Ok(created(core, outcome, count, keep)?)
+    Ok(MonitorBatch { monitors: created(core, outcome, count, keep)?, decision })
+}
+
+/// Counts a request for each page after the first.
+async fn count_further(core: &Core, caller: Caller, pages: usize) -> Result<Option<RateLimitDecision>, Fault> {
+    let further = u32::try_from(pages).unwrap_or(u32::MAX).saturating_sub(1);
+    let Some(further) = NonZeroU32::new(further) else { return Ok(None) };
+    let decision = take_requests(core, caller, further).await.map_err(|(fault, _)| fault)?;
+    Ok(Some(RateLimitDecision { async_queue: own_async_queue(core, caller), ..decision }))
 }
 
 /// Checks the URLs, and looks each host up once.

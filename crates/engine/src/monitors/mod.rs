@@ -18,7 +18,7 @@ mod secrets;
 mod settings;
 mod start;
 
-pub use batch::create_batch;
+pub use batch::{MonitorBatch, create_batch};
 pub use feed::{Feed, FeedAddresses, close_feed, find_feed, open_feed};
 pub use grabd_store::monitors::{MonitorPage, RunPage};
 pub use history::history;

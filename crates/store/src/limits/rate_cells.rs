@@ -32,6 +32,8 @@ pub struct RateAsk {
     pub per_minute: NonZeroU32,
     /// Number of requests to lease.
     pub wanted: NonZeroU32,
+    /// If there are fewer than this, none is leased.
+    pub least: NonZeroU32,
 }
 
 /// The answer to a request for a lease.
@@ -41,7 +43,7 @@ pub struct RateLease {
     pub granted: u32,
     /// Number of further requests that any process could lease now.
     pub remaining: u32,
-    /// Time until one more can be leased. Zero if there are more.
+    /// Time until as many as the asker needs at least can be leased. Zero if there are as many.
     pub wait: Duration,
 }
 
@@ -76,16 +78,16 @@ struct Lease {
 }
 
 impl Lease {
-    /// One statement, which locks the row. Of team, environment, wanted number, and microseconds per request.
+    /// One statement, which locks the row. Of team, environment, wanted number, microseconds per request, and the least number.
     fn sql(&self) -> String {
         let now = now(self.kind);
-        let [team, environment, wanted, interval] = match self.kind {
-            Kind::Sqlite => ["?1", "?2", "CAST(?3 AS bigint)", "CAST(?4 AS bigint)"],
-            Kind::Postgres => ["$1", "$2", "CAST($3 AS bigint)", "CAST($4 AS bigint)"],
+        let [team, environment, wanted, interval, least] = match self.kind {
+            Kind::Sqlite => ["?1", "?2", "CAST(?3 AS bigint)", "CAST(?4 AS bigint)", "CAST(?5 AS bigint)"],
+            Kind::Postgres => ["$1", "$2", "CAST($3 AS bigint)", "CAST($4 AS bigint)", "CAST($5 AS bigint)"],
         };
         let from = format!("(CASE WHEN rate_cell.tat > {now} THEN rate_cell.tat ELSE {now} END)");
         let room = format!("(({now} + {MINUTE_US} - {from}) / {interval})");
-        let granted = format!("(CASE WHEN {room} <= 0 THEN 0 WHEN {room} < {wanted} THEN {room} ELSE {wanted} END)");
+        let granted = format!("(CASE WHEN {room} < {least} THEN 0 WHEN {room} < {wanted} THEN {room} ELSE {wanted} END)");
         format!(
             "INSERT INTO rate_cell (team_id, env, tat, granted) \
              VALUES ({team}, {environment}, {now} + {wanted} * {interval}, {wanted}) \
@@ -100,16 +102,17 @@ impl Transaction for Lease {
     const KEEPS_ACCESS: bool = true;
 
     async fn apply(&self, tx: &Tx) -> Result<RateLease> {
-        let RateAsk { team, environment, per_minute, wanted } = self.ask;
+        let RateAsk { team, environment, per_minute, wanted, least } = self.ask;
         let interval = Ord::max(MINUTE_US / i64::from(per_minute.get()), 1);
-        let wanted = i64::from(wanted.min(per_minute).get());
-        let values = [team.0.into(), codes::environment(environment).into(), wanted.into(), interval.into()];
+        let [wanted, least] = [wanted, least].map(|number| i64::from(number.min(per_minute).get()));
+        let environment = codes::environment(environment);
+        let values = [team.0.into(), environment.into(), wanted.into(), interval.into(), least.into()];
         let statement = Statement::from_sql_and_values(tx.get_database_backend(), self.sql(), values);
         let row = tx.query_one_raw(statement).await?.ok_or(Error::Inconsistent("an upsert returned no row"))?;
         let (granted, tat, now): (i64, i64, i64) =
             (row.try_get("", "granted")?, row.try_get("", "tat")?, row.try_get("", "now")?);
         let room = now + MINUTE_US - tat;
-        let wait = u64::try_from(interval - room).unwrap_or(0);
+        let wait = u64::try_from(least * interval - room).unwrap_or(0);
         Ok(RateLease {
             granted: u32::try_from(granted).map_err(|_| Error::Inconsistent("a lease of too many requests"))?,
             remaining: u32::try_from(Ord::max(room / interval, 0)).unwrap_or(u32::MAX),

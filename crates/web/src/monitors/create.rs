@@ -69,7 +69,7 @@ pub(crate) async fn submit(
 async fn create(web: &Web, at: &TeamContext, caller: Caller, input: &Form) -> Result<String, Fault> {
     if several::is_for(input) {
         let request = several::request(input);
-        let created = monitors::create_batch(&web.core, caller, &request).await.map_err(Error::into_fault)?;
+        let created = monitors::create_batch(&web.core, caller, &request).await.map_err(Error::into_fault)?.monitors;
         return Ok(format!("{}?{CREATED}={}", at.path(PAGE), created.len()));
     }
     let monitor = monitors::create(&web.core, caller, &fields::request(input)).await.map_err(Error::into_fault)?;

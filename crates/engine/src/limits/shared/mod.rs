@@ -74,15 +74,20 @@ impl Lease {
 
     /// Takes one of the leased requests, or the time until the limit may have room. `None`: the database must be asked.
     fn take(&mut self, now: Instant) -> Option<Result<u32, Duration>> {
-        if now.saturating_duration_since(self.leased_at) >= LEASE_FOR {
-            self.left = 0;
-        }
-        if let Some(left) = self.left.checked_sub(1) {
-            self.left = left;
-            return Some(Ok(left.saturating_add(self.remaining)));
+        if let Some(left) = self.take_leased(now, NonZeroU32::MIN) {
+            return Some(Ok(left));
         }
         let until = self.used_up_until.filter(|until| *until > now)?;
         Some(Err(until - now))
+    }
+
+    /// Takes several leased requests, if there are as many.
+    fn take_leased(&mut self, now: Instant, count: NonZeroU32) -> Option<u32> {
+        if now.saturating_duration_since(self.leased_at) >= LEASE_FOR {
+            self.left = 0;
+        }
+        self.left = self.left.checked_sub(count.get())?;
+        Some(self.left.saturating_add(self.remaining))
     }
 
     fn renew(&mut self, wanted: NonZeroU32, leased: RateLease, now: Instant) {
@@ -119,23 +124,56 @@ impl SharedLimits {
             return Err(Unknown);
         }
         let wanted = lease.next_size(now);
-        match timeout(TIMEOUT, store.limits().lease_requests(RateAsk { team, environment, per_minute, wanted })).await {
-            Ok(Ok(leased)) => {
-                let now = Instant::now();
-                lease.renew(wanted, leased, now);
-                lease.take(now).ok_or(Unknown)
-            }
+        let leased =
+            self.lease(store, RateAsk { team, environment, per_minute, wanted, least: NonZeroU32::MIN }).await?;
+        let now = Instant::now();
+        lease.renew(wanted, leased, now);
+        lease.take(now).ok_or(Unknown)
+    }
+
+    /// Takes several requests at once, at most the whole limit. Returns how many are left, or the time until as many may be
+    /// admitted. Nothing is taken then.
+    ///
+    /// # Errors
+    /// [`Unknown`] when the caller must count for itself.
+    pub(crate) async fn take_several(
+        &self,
+        store: &Store,
+        (team, environment): Key,
+        per_minute: NonZeroU32,
+        count: NonZeroU32,
+    ) -> Result<Result<u32, Duration>, Unknown> {
+        let count = count.min(per_minute);
+        let cell = self.cell((team, environment), per_minute)?;
+        let mut lease = cell.lock().await;
+        let now = Instant::now();
+        if lease.per_minute != per_minute {
+            *lease = Lease::none(per_minute, now);
+        }
+        if let Some(left) = lease.take_leased(now, count) {
+            return Ok(Ok(left));
+        }
+        if self.is_away(now) {
+            return Err(Unknown);
+        }
+        // What is leased stays for single requests.
+        let leased = self.lease(store, RateAsk { team, environment, per_minute, wanted: count, least: count }).await?;
+        Ok(match leased.granted >= count.get() {
+            true => Ok(lease.left.saturating_add(leased.remaining)),
+            false => Err(leased.wait.max(RETRY_AFTER)),
+        })
+    }
+
+    async fn lease(&self, store: &Store, ask: RateAsk) -> Result<RateLease, Unknown> {
+        match timeout(TIMEOUT, store.limits().lease_requests(ask)).await {
+            Ok(Ok(leased)) => return Ok(leased),
             Ok(Err(error)) => {
                 tracing::warn!(%error, "requests are counted in this process only, since the database failed");
-                self.set_away();
-                Err(Unknown)
             }
-            Err(_) => {
-                tracing::warn!("requests are counted in this process only, since the database takes too long");
-                self.set_away();
-                Err(Unknown)
-            }
+            Err(_) => tracing::warn!("requests are counted in this process only, since the database takes too long"),
         }
+        self.set_away();
+        Err(Unknown)
     }
 
     fn cell(&self, key: Key, per_minute: NonZeroU32) -> Result<Arc<Cell>, Unknown> {

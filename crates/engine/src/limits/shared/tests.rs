@@ -48,6 +48,24 @@ async fn two_processes_together_admit_the_limit() {
     store.close().await;
 }
 
+#[tokio::test]
+async fn several_requests_are_admitted_at_once_or_none() {
+    let (store, key, limit) = (store().await, key(), per_minute(60));
+    let processes = [SharedLimits::default(), SharedLimits::default()];
+    let take = |process: usize, count| processes[process].take_several(&store, key, limit, per_minute(count));
+    assert_eq!(take(0, 49).await, Ok(Ok(11)));
+    let wait = take(1, 49).await.unwrap().unwrap_err();
+    assert!((30..=38).contains(&wait.as_secs()), "one each second: {wait:?}");
+    assert!(processes[1].take(&store, key, limit).await.unwrap().is_ok(), "single requests are not held back");
+    // One more for each second that passed.
+    let left = take(0, 8).await.unwrap().unwrap();
+    assert!((2..=11).contains(&left), "the refused ones were not taken: {left}");
+    let other = (random::team_id(Timestamp::from_ms(0)), Environment::Live);
+    let most = processes[0].take_several(&store, other, per_minute(20), per_minute(49)).await;
+    assert_eq!(most, Ok(Ok(0)), "at most the whole limit");
+    store.close().await;
+}
+
 #[test]
 fn busy_process_asks_rarely_and_an_idle_one_holds_nothing_back() {
     let (start, limit) = (Instant::now(), per_minute(600));
