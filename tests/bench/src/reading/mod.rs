@@ -1,20 +1,23 @@
-//! Measures how well the text and the Markdown of a capture are the main content of a page, and whether elements have the right
-//! names, with public sets of pages.
+//! Measures how well the text and the Markdown of a capture are the main content of a page, beside other tools, and whether
+//! elements have the right names, with public sets of pages.
 
 mod names;
 mod page_site;
+mod readers;
 mod scores;
 mod sets;
 mod structure;
 
 use std::fs;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use futures::{StreamExt, stream};
 use grabd_tests::dns::Dns;
 use grabd_tests::harness::ALLOWED;
 use page_site::PageSite;
+use readers::Reader;
 use scores::Scores;
 use serde_json::json;
 use sets::{Page, Set};
@@ -37,6 +40,9 @@ pub(crate) struct Args {
     /// Captures at a time.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=16))]
     at_a_time: u16,
+    /// Without other tools.
+    #[arg(long)]
+    alone: bool,
     /// Write what was read of each page to this directory.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -74,24 +80,37 @@ pub(crate) async fn measure(args: &Args) -> anyhow::Result<()> {
     if has_names {
         names::measure(&service, &tests_of_names).await?;
     }
-    println!("{:<32}{:<6}{:>7}{:>11}{:>9}{:>9}{:>8}", "set", "half", "pages", "precision", "recall", "F1", "failed");
+    println!(
+        "{:<32}{:<14}{:<6}{:>7}{:>11}{:>9}{:>9}{:>8}",
+        "set", "tool", "half", "pages", "precision", "recall", "F1", "failed"
+    );
     for (set, pages) in &found {
         let site = PageSite::start(ALLOWED, pages).await?;
         let captures = pages.iter().enumerate().map(|(at, page)| read(&service, *set, page, site.url(at)));
         let read: Vec<Option<String>> = stream::iter(captures).buffered(usize::from(args.at_a_time)).collect().await;
-        if let Some(directory) = &args.keep {
-            fs::create_dir_all(directory.join(set.name()))?;
-            for (page, text) in pages.iter().zip(&read) {
-                let name = page.name.replace('/', "-");
-                fs::write(directory.join(set.name()).join(name), text.as_deref().unwrap_or_default())?;
-            }
+        let mut tools = vec![("grabd", read)];
+        for reader in Reader::of_kind(set.file_kind()).filter(|_| !args.alone) {
+            tools.push((reader.name, reader.read(set.file_kind(), pages).await?));
         }
-        print_scores(*set, pages, &read);
+        for (tool, read) in &tools {
+            if let Some(directory) = &args.keep {
+                keep(&directory.join(set.name()).join(tool), pages, read)?;
+            }
+            print_scores(*set, tool, pages, read);
+        }
     }
     service.stop().await
 }
 
-fn print_scores(set: Set, pages: &[Page], read: &[Option<String>]) {
+fn keep(directory: &Path, pages: &[Page], read: &[Option<String>]) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    for (page, text) in pages.iter().zip(read) {
+        fs::write(directory.join(page.name.replace('/', "-")), text.as_deref().unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+fn print_scores(set: Set, tool: &str, pages: &[Page], read: &[Option<String>]) {
     let mut halves = [("even", Scores::default()), ("odd", Scores::default()), ("all", Scores::default())];
     let mut structure = structure::Counts::default();
     let [even, odd, all] = &mut halves;
@@ -107,7 +126,7 @@ fn print_scores(set: Set, pages: &[Page], read: &[Option<String>]) {
     for (half, scores) in &halves {
         let (precision, recall, f1) = scores.figures();
         let (name, pages, failed) = (set.folder(), scores.pages, scores.failed);
-        println!("{name:<32}{half:<6}{pages:>7}{precision:>11.3}{recall:>9.3}{f1:>9.3}{failed:>8}");
+        println!("{name:<32}{tool:<14}{half:<6}{pages:>7}{precision:>11.3}{recall:>9.3}{f1:>9.3}{failed:>8}");
     }
     structure.print();
 }
