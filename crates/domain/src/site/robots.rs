@@ -48,7 +48,7 @@ impl Robots {
         let mut group = Group::default();
         for line in text.split(['\r', '\n']) {
             let line = line.split_once('#').map_or(line, |(line, _)| line);
-            let Some((key, value)) = line.split_once(':') else { continue };
+            let Some((key, value)) = line.split_once(':').or_else(|| without_colon(line)) else { continue };
             let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
             match key.as_str() {
                 "user-agent" => {
@@ -124,6 +124,13 @@ impl Rule {
     }
 }
 
+/// The key and the value of a line whose colon is missing, which other robots understand, too.
+fn without_colon(line: &str) -> Option<(&str, &str)> {
+    let mut words = line.split_ascii_whitespace();
+    let pair = (words.next()?, words.next()?);
+    words.next().is_none().then_some(pair)
+}
+
 /// The product token at the beginning of a name, such as `grabd` of `grabd/1.0`.
 fn product_of(value: &str) -> &str {
     let end = value.find(|char: char| !char.is_ascii_alphabetic() && !matches!(char, '-' | '_'));
@@ -187,6 +194,12 @@ mod tests {
         assert!(allowed(robots, "/example/page/allowed.gif"));
         let tie = "User-agent: *\nDisallow: /page\nAllow: /page\n";
         assert!(allowed(tie, "/page"), "of two rules of the same length, the one that allows decides");
+    }
+
+    #[test]
+    fn colon_may_be_missing() {
+        let robots = "user-agent grabd\n  disallow   /private\nallow /private/but this\n";
+        assert!(!allowed(robots, "/private/but") && allowed(robots, "/"));
     }
 
     #[test]
