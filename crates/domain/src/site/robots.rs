@@ -220,7 +220,7 @@ mod tests {
             ("Disallow:", "/", true),
             ("Disallow: a", "/a", true),
             ("Disallow: /", "/robots.txt", true),
-            ("disallow /", "/", true),
+            ("disallow all", "/", true),
         ] {
             assert_eq!(allowed(&format!("User-agent: *\n{rules}\n"), path), expected, "{rules} {path}");
         }
