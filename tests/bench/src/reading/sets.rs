@@ -145,14 +145,15 @@ fn without_metadata(markdown: &str) -> &str {
     }
 }
 
-/// The URL of a page is in a comment at its beginning, or made of its name.
+/// The URL of a page is in one of its comments, or made of its name.
 fn url_of(name: &str, html: &str) -> String {
     #[derive(Deserialize)]
     struct Comment {
         url: String,
     }
-    let comment = html.trim_start().strip_prefix("<!--").and_then(|rest| rest.split_once("-->"));
-    match comment.and_then(|(json, _)| serde_json::from_str::<Comment>(json.trim()).ok()) {
+    let comments = html.split("<!--").skip(1).filter_map(|rest| rest.split_once("-->"));
+    let mut parsed = comments.filter_map(|(json, _)| serde_json::from_str::<Comment>(json.trim()).ok());
+    match parsed.next() {
         Some(Comment { url }) => url,
         None => format!("https://{}", name.split_once("--").map_or(name, |(_, rest)| rest)),
     }
@@ -171,6 +172,7 @@ mod tests {
     #[test]
     fn url_of_a_page_is_in_its_comment_or_its_name() {
         assert_eq!(url_of("x", "<!-- {\"url\": \"https://example.com/a\"} --><p>"), "https://example.com/a");
+        assert_eq!(url_of("x", "<html><!-- b --><!--{\"url\": \"https://example.com/c\"}-->"), "https://example.com/c");
         assert_eq!(url_of("kind--example.com-a", "<p>"), "https://example.com-a");
         assert_eq!(url_of("example", "<!-- text --><p>"), "https://example");
     }
