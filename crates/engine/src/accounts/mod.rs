@@ -44,7 +44,9 @@ use crate::limits::{SharedLimits, TeamLimits};
 use crate::mail::{Mailer, Quotas};
 
 pub(crate) use access::requests_per_minute;
-pub use access::{Access, authenticate, begin_wait, open_wait, open_waits, own_async_queue, record_use, take_request, take_requests};
+pub use access::{
+    Access, authenticate, begin_wait, open_wait, open_waits, own_async_queue, record_use, take_request, take_requests,
+};
 pub use access_cache::ACCEPTED_FOR;
 use access_cache::AccessCache;
 pub use authenticator_app::set_authenticator_app;

@@ -87,7 +87,8 @@ impl Lease {
         };
         let from = format!("(CASE WHEN rate_cell.tat > {now} THEN rate_cell.tat ELSE {now} END)");
         let room = format!("(({now} + {MINUTE_US} - {from}) / {interval})");
-        let granted = format!("(CASE WHEN {room} < {least} THEN 0 WHEN {room} < {wanted} THEN {room} ELSE {wanted} END)");
+        let granted =
+            format!("(CASE WHEN {room} < {least} THEN 0 WHEN {room} < {wanted} THEN {room} ELSE {wanted} END)");
         format!(
             "INSERT INTO rate_cell (team_id, env, tat, granted) \
              VALUES ({team}, {environment}, {now} + {wanted} * {interval}, {wanted}) \
