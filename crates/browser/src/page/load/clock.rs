@@ -53,7 +53,7 @@ const STUCK: Duration = Duration::from_secs(3);
 /// How long an answer may take on a machine whose processors are all in use.
 const SLOW: Duration = Duration::from_secs(10);
 
-/// How often it is looked for what the browser waits while an answer is missing.
+/// How often the waits of the browser are read while an answer is missing.
 const WAITS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The number of frames in a row that are not displayed while a script of ours scrolls. Animations run and images are
