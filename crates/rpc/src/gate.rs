@@ -16,7 +16,6 @@ use grabd_proto::correlation;
 use grabd_proto::credential;
 use grabd_proto::reason::{RATE_LIMIT, RATE_LIMIT_POLICY, REQUEST_ID, TRACEPARENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use tonic::Response;
 use tonic::body::Body;
 use tonic::metadata::MetadataMap;
 use tower::{Layer, Service};
@@ -172,11 +171,12 @@ pub(crate) async fn check_rate_limit(core: &Core, caller: Caller) -> Result<Rate
     accounts::take_request(core, caller).await.map_err(|(fault, decision)| (fault, Some(decision)))
 }
 
-/// Sets the state of the rate limit in the metadata of a response, which has no other.
-pub(crate) fn set_headers<T>(decision: RateLimitDecision, response: &mut Response<T>) {
-    let mut headers = HeaderMap::new();
+/// Adds the state of the rate limit to the metadata of a response or of an error, if a request was counted.
+pub(crate) fn add_limit(decision: Option<RateLimitDecision>, metadata: &mut MetadataMap) {
+    let Some(decision) = decision else { return };
+    let mut headers = std::mem::take(metadata).into_headers();
     add_headers(decision, &mut headers);
-    *response.metadata_mut() = MetadataMap::from_headers(headers);
+    *metadata = MetadataMap::from_headers(headers);
 }
 
 /// Adds the state of the rate limit to the metadata of a response.

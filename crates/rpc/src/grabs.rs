@@ -52,9 +52,7 @@ impl GrabService for Grabs {
         let results: Vec<_> = results.iter().map(|result| convert::batch_result(result, self.0.public_url())).collect();
         notes.answered_all(&results, stopped);
         let mut response = Response::new(BatchCreateGrabsResponse { results, stopped });
-        if let Some(decision) = decision {
-            gate::set_headers(decision, &mut response);
-        }
+        gate::add_limit(decision, response.metadata_mut());
         Ok(response)
     }
 

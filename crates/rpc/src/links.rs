@@ -1,11 +1,10 @@
 //! `grabd.v1.LinkService`. It authenticates its calls itself, by the signature of the link.
 
 use grabd_engine::Core;
-use grabd_engine::accounts::{self, RateLimitDecision};
+use grabd_engine::accounts;
 use grabd_engine::links::{self, LinkError, OpenedLink};
 use grabd_proto::v1::link_service_server::LinkService;
 use grabd_proto::v1::{OpenLinkRequest, OpenLinkResponse};
-use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 use crate::call_log::CallLog;
@@ -31,24 +30,16 @@ impl LinkService for Links {
                 let grab = Some(convert::created(&result, core.public_url()));
                 let fresh_s = i64::try_from(fresh_for.as_secs()).unwrap_or(i64::MAX);
                 let mut response = Response::new(OpenLinkResponse { grab, fresh_s });
-                add_limit(counted, response.metadata_mut());
+                gate::add_limit(counted, response.metadata_mut());
                 Ok(response)
             }
             Err(LinkError { fault, counted }) => {
                 let mut status = to_status(fault);
                 // Strangers open links, so only their errors are recorded, and nothing of the query.
                 log.end_with(core, link.caller, Some(&status));
-                add_limit(counted, status.metadata_mut());
+                gate::add_limit(counted, status.metadata_mut());
                 Err(status)
             }
         }
     }
-}
-
-/// Adds the state of the rate limit of the link's key, if the request was counted.
-fn add_limit(decision: Option<RateLimitDecision>, metadata: &mut MetadataMap) {
-    let Some(decision) = decision else { return };
-    let mut headers = std::mem::take(metadata).into_headers();
-    gate::add_headers(decision, &mut headers);
-    *metadata = MetadataMap::from_headers(headers);
 }

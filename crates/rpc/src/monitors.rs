@@ -49,9 +49,7 @@ impl MonitorService for Monitors {
         let created = monitors::create_batch(&self.0, caller, &asked).await.map_err(to_status)?;
         let monitors = created.monitors.iter().map(monitor).collect();
         let mut response = Response::new(v1::BatchCreateMonitorsResponse { monitors });
-        if let Some(decision) = created.decision {
-            gate::set_headers(decision, &mut response);
-        }
+        gate::add_limit(created.decision, response.metadata_mut());
         Ok(response)
     }
 
