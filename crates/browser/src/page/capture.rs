@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::page::{HandleJavaScriptDialogParams, Viewport as Clip};
 use grabd_domain::capture::{FileKind, WaitUntil};
-use grabd_domain::grabs::{Findings, PageInfo, RenderMetadata, SettledBy, Stage, Timings, Warning};
+use grabd_domain::grabs::{Findings, RenderMetadata, SettledBy, Stage, Timings, Warning};
 use grabd_domain::render::{Capture, RenderTask};
 use tokio::time::Instant;
 
@@ -12,7 +12,8 @@ use crate::cdp::PausedRequest;
 use crate::page::capture_limits::Limits;
 use crate::page::change::{conditions, consent, fixed_clock, freeze, hiding, interact, requested, steps};
 use crate::page::context::CaptureContext;
-use crate::page::error::CaptureError;
+use crate::page::error::{CaptureError, UNRESPONSIVE};
+use crate::page::findings::metadata::About;
 use crate::page::findings::state::PageState;
 use crate::page::findings::{extract, metadata, report, verdict};
 use crate::page::load::clock::TimeMode;
@@ -256,7 +257,7 @@ async fn take_image(
     let Some(area) = found else { return Ok(None) };
     let Some(area) = context.unless_replaced(document, area::fit(context, area)).await? else { return Ok(None) };
     let prepared = context.unless_replaced(document, prepare_image(context, area.clip.as_ref())).await?;
-    let (about, glyphs_missing) = match prepared {
+    let about = match prepared {
         Some(Some(prepared)) => prepared,
         Some(None) => return unless_leaving(context, document).await,
         None => return Ok(None),
@@ -309,6 +310,10 @@ async fn take_image(
         return Err(conditions::blank_failure());
     }
     let is_blank = has_one_colour && !area.may_be_plain;
+    if is_blank && about.timed_out {
+        // A page that is busy without end. Nothing of it was drawn.
+        return Err(CaptureError::failed(UNRESPONSIVE));
+    }
     let mut warnings = state.warnings(unsettled);
     if is_blank {
         warnings.push(Warning::Blank);
@@ -317,7 +322,7 @@ async fn take_image(
         warnings.push(Warning::DocumentIncomplete);
     }
     warnings.extend(area.warnings);
-    warnings.extend((glyphs_missing > 0).then_some(Warning::GlyphsMissing(glyphs_missing)));
+    warnings.extend((about.glyphs_missing > 0).then_some(Warning::GlyphsMissing(about.glyphs_missing)));
     if !shot.frames_painted && !warnings.contains(&Warning::FrameUnfinished) {
         warnings.push(Warning::FrameUnfinished);
     }
@@ -329,7 +334,7 @@ async fn take_image(
         image_height: Some(shot.height),
         truncated: area.truncated,
         warnings,
-        page: about,
+        page: about.page,
         timings: Some(timings(context, shot_at)),
         findings: Findings { blank: Some(is_blank), consent: context.consent.result(), ..known.findings },
         ..known
@@ -360,10 +365,7 @@ async fn unless_leaving(context: &CaptureContext<'_>, document: &Document) -> Re
 
 /// Stops what moves, checks that the page is one that the caller accepts, applies the caller's changes a last time, reads what
 /// [`metadata::about`] returns, and draws what `mask` and `highlight` ask for. Returns `None` if the page does not answer.
-async fn prepare_image(
-    context: &CaptureContext<'_>,
-    clip: Option<&Clip>,
-) -> Result<Option<(PageInfo, u32)>, CaptureError> {
+async fn prepare_image(context: &CaptureContext<'_>, clip: Option<&Clip>) -> Result<Option<About>, CaptureError> {
     freeze::apply(context, freeze::IMAGE_PHASE).await?;
     if !conditions::check(context).await? {
         return Ok(None);

@@ -75,6 +75,13 @@ async fn uncapturable_page_fails_without_affecting_the_next() {
         ("/dialogs", green("for (;;) alert(1)")),
         ("/busy", green("for (;;) ;")),
         ("/busy-later", green("onload = () => setTimeout(() => { for (;;) ; }, 30)")),
+        // What was drawn before is displayed without the page. It has one colour.
+        (
+            "/busy-drawn",
+            green(
+                "onload = () => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => { for (;;) ; })))",
+            ),
+        ),
         ("/closes", green("onload = () => window.close()")),
         (
             "/blobs",
@@ -92,6 +99,7 @@ async fn uncapturable_page_fails_without_affecting_the_next() {
         ("/dialogs", 4, &["dialog"][..]),
         ("/busy", 4, &["did not finish", "did not respond"]),
         ("/busy-later", 4, &["did not finish", "did not respond"]),
+        ("/busy-drawn", 4, &["did not finish", "did not respond"]),
         // Stopped after twenty documents, which take more than four seconds on a busy machine.
         ("/blobs", 20, &["not on the web", "without end"]),
         ("/silent", 4, &["in time", "did not finish"]),

@@ -19,10 +19,15 @@ const ABOUT_LIMIT: Duration = Duration::from_secs(1);
 /// What `scripts/about.js` reports.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct About {
+pub(in crate::page) struct About {
+    /// What the page says about itself.
     #[serde(flatten)]
-    page: PageInfo,
-    glyphs_missing: u32,
+    pub(in crate::page) page: PageInfo,
+    /// The number of different characters in the image that no font has.
+    pub(in crate::page) glyphs_missing: u32,
+    /// The page was too busy to report.
+    #[serde(skip)]
+    pub(in crate::page) timed_out: bool,
 }
 
 /// The argument of `scripts/about.js`.
@@ -32,19 +37,17 @@ struct AboutImage<'a> {
     area: Option<&'a Clip>,
 }
 
-/// What the page says about itself, and the number of different characters in the image that no font has. `area` is the
-/// part of the page that the image shows, or the window. A page that does not answer has said nothing.
-pub(in crate::page) async fn about(
-    context: &CaptureContext<'_>,
-    area: Option<&Clip>,
-) -> Result<(PageInfo, u32), CaptureError> {
+/// What the page says about itself and its image. `area` is the part of the page that the image shows, or the window. A page
+/// that does not answer has said nothing.
+pub(in crate::page) async fn about(context: &CaptureContext<'_>, area: Option<&Clip>) -> Result<About, CaptureError> {
     let limit = ABOUT_LIMIT.min(context.remaining() / 4);
     let about = match script::call::<About>(context.tab, limit, "about", &AboutImage { area }).await {
         Ok(about) => about.unwrap_or_default(),
-        Err(CallError::Refused { .. } | CallError::Timeout(_)) => About::default(),
+        Err(CallError::Refused { .. }) => About::default(),
+        Err(CallError::Timeout(_)) => About { timed_out: true, ..About::default() },
         Err(error) => return Err(error.into()),
     };
-    Ok((about.page.bounded(), about.glyphs_missing))
+    Ok(About { page: about.page.bounded(), ..about })
 }
 
 /// The metadata that is known now.

@@ -23,7 +23,7 @@ use crate::cdp::{CallError, RawResult};
 use crate::page::error::{CaptureError, UNRESPONSIVE};
 use crate::page::load::frame_drawing::{Frames, OnDemand};
 use crate::page::tab::Tab;
-use crate::process::ProcessorWaits;
+use crate::process::ProcessorTimes;
 
 /// The time between two frames.
 const FRAME_INTERVAL: Duration = Duration::from_millis(16);
@@ -53,8 +53,11 @@ const STUCK: Duration = Duration::from_secs(3);
 /// How long an answer may take on a machine whose processors are all in use.
 const SLOW: Duration = Duration::from_secs(10);
 
-/// How often the waits of the browser are read while an answer is missing.
-const WAITS_INTERVAL: Duration = Duration::from_secs(1);
+/// How often the times of the browser's threads are read while an answer is missing.
+const TIMES_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A browser of which no thread had work for more than this part of the time waits for nothing that it does itself.
+const IDLE_SHARE: u32 = 4;
 
 /// The number of frames in a row that are not displayed while a script of ours scrolls. Animations run and images are
 /// decoded without display, but paint timing and the frames of workers need it (Chromium 156).
@@ -209,6 +212,15 @@ impl<'a> Clock<'a> {
         }
     }
 
+    /// The error for a frame that the browser lost. The page is captured again, in real time and then in another browser.
+    fn frame_lost(&self) -> CaptureError {
+        tracing::debug!("the browser lost a frame");
+        match self.is_virtual() {
+            true => CaptureError::NeedsRealTime,
+            false => CaptureError::Lost("the browser lost a frame".into()),
+        }
+    }
+
     /// Advances the page's time by `time` and draws a frame. In real time, it takes that long.
     ///
     /// # Errors
@@ -338,13 +350,17 @@ impl<'a> Clock<'a> {
                 self.step(&mut state).await.map(drop)
             };
             match unless_stuck(self.tab.browser, tick).await {
-                Some(Ok(())) => {}
-                Some(Err(CallError::Timeout(_))) | None if self.is_advanced.load(Ordering::Relaxed) && stays() => {
+                Ok(Ok(())) => {}
+                Ok(Err(CallError::Timeout(_))) | Err(_) if self.has_advanced() && stays() => {
                     return CaptureError::NeedsRealTime;
                 }
                 // Another task reports the end of the browser.
-                Some(Err(CallError::Closed)) => return std::future::pending().await,
-                Some(Err(_)) | None => {}
+                Ok(Err(CallError::Closed)) => return std::future::pending().await,
+                // A page that waits for an answer to a request is drawn after it.
+                Err(Stuck::Idle) if stays() && self.tab.watch.read(|seen| seen.requests.is_empty()) => {
+                    return self.frame_lost();
+                }
+                Ok(Err(_)) | Err(_) => {}
             }
             last = now;
         }
@@ -499,20 +515,35 @@ impl<'a> Clock<'a> {
     }
 }
 
-/// The result of `answer`, or `None` if `browser` does not answer although it has processors.
-async fn unless_stuck<T>(browser: u32, answer: impl Future<Output = T>) -> Option<T> {
+/// Why an answer is missing.
+enum Stuck {
+    /// A thread of the browser works.
+    Busy,
+    /// All threads of the browser wait. Chromium 156 loses the frame in which an animated image is replaced by a canvas in
+    /// one of a hundred captures on a busy machine, and draws no other one after it.
+    Idle,
+}
+
+/// The result of `answer`, unless `browser` does not answer although it has processors.
+async fn unless_stuck<T>(browser: u32, answer: impl Future<Output = T>) -> Result<T, Stuck> {
     let mut answer = std::pin::pin!(answer);
     let began = Instant::now();
-    let mut first: Option<ProcessorWaits> = None;
+    let mut first: Option<(ProcessorTimes, Instant)> = None;
     loop {
-        if let Ok(answer) = tokio::time::timeout(WAITS_INTERVAL, &mut answer).await {
-            return Some(answer);
+        if let Ok(answer) = tokio::time::timeout(TIMES_INTERVAL, &mut answer).await {
+            return Ok(answer);
         }
-        let waits = spawn_blocking(move || ProcessorWaits::read(browser)).await.unwrap_or_default();
-        let waited = first.as_ref().map_or(Duration::ZERO, |first| waits.longest_since(first));
-        first.get_or_insert(waits);
+        let times = spawn_blocking(move || ProcessorTimes::read(browser)).await.unwrap_or_default();
+        let Some((first, read_at)) = &first else {
+            first = Some((times, Instant::now()));
+            continue;
+        };
+        let waited = times.longest_wait_since(first);
         if began.elapsed() >= SLOW || began.elapsed().saturating_sub(waited) >= STUCK {
-            return None;
+            return Err(match times.longest_work_since(first) < read_at.elapsed() / IDLE_SHARE {
+                true => Stuck::Idle,
+                false => Stuck::Busy,
+            });
         }
     }
 }
