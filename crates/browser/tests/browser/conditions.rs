@@ -10,6 +10,9 @@ use grabd_domain::render::{RenderError, RenderTask, Renderer as _};
 use crate::rig::{Rig, request, task};
 use crate::site::{Reply, Site, answer, html};
 
+/// When a page changes too late for a capture that does not wait for it, however busy the machine is.
+const TOO_LATE_MS: u32 = 60_000;
+
 /// The messages of captures that fail.
 async fn failure(rig: &Rig, request: CaptureRequest) -> String {
     let task = RenderTask { budget: Duration::from_secs(6), ..task(request) };
@@ -24,25 +27,41 @@ async fn failure(rig: &Rig, request: CaptureRequest) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn capture_waits_for_text_as_it_is_shown() {
-    let page =
-        "<!doctype html><body style='margin:0;background:red'><p hidden>Total amount<p style='visibility:hidden'>Total
-        amount</p><p>The orders of this month</p><div id=host></div><script>
-        const tree = document.querySelector('#host').attachShadow({ mode: 'open' });
-        setTimeout(() => {
-            document.body.style.background = 'lime';
-            tree.innerHTML = '<p>The <b>to</b>tal\\n  amount</p>';
-        }, 9000)</script>";
-    let frame = "<!doctype html><body style='margin:0;background:red'><p>The orders of this month</p><iframe srcdoc='<p>wait</p>'></iframe><script>
-        setTimeout(() => {
-            document.body.style.background = 'lime';
-            document.querySelector('iframe').contentDocument.body.textContent = 'TOTAL AMOUNT';
-        }, 9000)</script>";
-    let pages = [("/", html(page)), ("/frame", html(frame)), ("/never", html("<p hidden>Total amount</p><p>Sum"))];
+    let page = |after_ms: u32| {
+        html(format!(
+            "<!doctype html><body style='margin:0;background:red'><p hidden>Total amount<p style='visibility:hidden'>Total
+            amount</p><p>The orders of this month</p><div id=host></div><script>
+            const tree = document.querySelector('#host').attachShadow({{ mode: 'open' }});
+            setTimeout(() => {{
+                document.body.style.background = 'lime';
+                tree.innerHTML = '<p>The <b>to</b>tal\\n  amount</p>';
+            }}, {after_ms})</script>"
+        ))
+    };
+    let frame = |after_ms: u32| {
+        html(format!(
+            "<!doctype html><body style='margin:0;background:red'><p>The orders of this month</p>
+            <iframe srcdoc='<p>wait</p>'></iframe><script>
+            setTimeout(() => {{
+                document.body.style.background = 'lime';
+                document.querySelector('iframe').contentDocument.body.textContent = 'TOTAL AMOUNT';
+            }}, {after_ms})</script>"
+        ))
+    };
+    let pages = [
+        ("/", page(9000)),
+        ("/frame", frame(9000)),
+        ("/late", page(TOO_LATE_MS)),
+        ("/late-frame", frame(TOO_LATE_MS)),
+        ("/never", html("<p hidden>Total amount</p><p>Sum")),
+    ];
     let site = Site::start(2, pages).await;
     let rig = Rig::start().await;
     let asked = |path: &str| CaptureRequest { wait_for_text: Some("Total  amount".into()), ..request(&site.url(path)) };
     for path in ["/", "/frame"] {
         assert_eq!(rig.capture(asked(path)).await.colour(600, 400), "lime", "{path}");
+    }
+    for path in ["/late", "/late-frame"] {
         assert_eq!(rig.grab(&site.url(path)).await.colour(600, 400), "red", "{path} without the option");
     }
     let message = failure(&rig, asked("/never")).await;
@@ -164,23 +183,28 @@ async fn images_of_one_colour_fail_on_request() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn capture_waits_for_an_expression_in_the_world_of_the_page() {
-    let page = "<!doctype html><body style='margin:0;background:red'><p>The orders of this month</p><script>
-        setTimeout(() => { globalThis.chart = { drawn: Promise.resolve(false) } }, 3000);
-        setTimeout(() => {
-            chart.drawn = Promise.resolve(true);
-            document.body.style.background = 'lime';
-        }, 9000)</script>";
+    let page = |after_ms: u32| {
+        html(format!(
+            "<!doctype html><body style='margin:0;background:red'><p>The orders of this month</p><script>
+            setTimeout(() => {{ globalThis.chart = {{ drawn: Promise.resolve(false) }} }}, 3000);
+            setTimeout(() => {{
+                chart.drawn = Promise.resolve(true);
+                document.body.style.background = 'lime';
+            }}, {after_ms})</script>"
+        ))
+    };
     let leaves =
         "<!doctype html><body style='background:red'><script>setTimeout(() => { location = '/next' }, 3000)</script>";
     let next = "<!doctype html><body style='background:lime'><script>ready = true</script>";
-    let site = Site::start(2, [("/", html(page)), ("/leaves", html(leaves)), ("/next", html(next))]).await;
+    let pages = [("/", page(9000)), ("/late", page(TOO_LATE_MS)), ("/leaves", html(leaves)), ("/next", html(next))];
+    let site = Site::start(2, pages).await;
     let rig = Rig::start().await;
     let asked = |path: &str, expression: &str| CaptureRequest {
         wait_for_expression: Some(expression.into()),
         ..request(&site.url(path))
     };
     assert_eq!(rig.capture(asked("/", "chart.drawn // at last")).await.colour(600, 400), "lime");
-    assert_eq!(rig.grab(&site.url("/")).await.colour(600, 400), "red", "without the option");
+    assert_eq!(rig.grab(&site.url("/late")).await.colour(600, 400), "red", "without the option");
     assert_eq!(rig.capture(asked("/leaves", "globalThis.ready")).await.colour(600, 400), "lime", "another document");
     rig.capture(asked("/next", "(() => { window.calls = (window.calls ?? 0) + 1; return calls > 2 })()")).await;
     let late = "`wait_for_expression` did not become true in time.";
@@ -266,10 +290,10 @@ async fn captures_fail_on_requests_that_fail() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn capture_waits_for_the_signal_of_the_page() {
-    let page = |ready: &str| {
+    let page = |after_ms: u32, ready: &str| {
         html(format!(
             "<!doctype html><body style='margin:0;background:red'><p>The orders of this month</p><script>
-            setTimeout(() => {{ document.body.style.background = 'lime'; {ready} }}, 9000)</script>"
+            setTimeout(() => {{ document.body.style.background = 'lime'; {ready} }}, {after_ms})</script>"
         ))
     };
     let early = "<!doctype html><body style='background:lime'><p>text<script>
@@ -283,9 +307,10 @@ async fn capture_waits_for_the_signal_of_the_page() {
     let site = Site::start(
         2,
         [
-            ("/property", page("window.grabReady = true")),
-            ("/window", page("dispatchEvent(new Event('grabReady'))")),
-            ("/document", page("document.dispatchEvent(new CustomEvent('grabReady', { bubbles: true }))")),
+            ("/property", page(9000, "window.grabReady = true")),
+            ("/window", page(9000, "dispatchEvent(new Event('grabReady'))")),
+            ("/late", page(TOO_LATE_MS, "window.grabReady = true")),
+            ("/document", page(9000, "document.dispatchEvent(new CustomEvent('grabReady', { bubbles: true }))")),
             ("/early", html(early)),
             ("/leaves", html(leaves)),
             ("/never", html(never)),
@@ -298,7 +323,7 @@ async fn capture_waits_for_the_signal_of_the_page() {
     for path in ["/property", "/window", "/document", "/early", "/leaves"] {
         assert_eq!(rig.capture(asked(path)).await.colour(600, 400), "lime", "{path}");
     }
-    assert_eq!(rig.grab(&site.url("/property")).await.colour(600, 400), "red", "without the option");
+    assert_eq!(rig.grab(&site.url("/late")).await.colour(600, 400), "red", "without the option");
     let message = "`wait_for_signal`: the page neither set `window.grabReady = true` nor dispatched the event `grabReady` in time.";
     for path in ["/never", "/throws"] {
         assert_eq!(failure(&rig, asked(path)).await, message, "{path}");
