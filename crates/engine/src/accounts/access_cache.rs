@@ -35,9 +35,20 @@ struct Entry {
 impl AccessCache {
     /// The caller that a credential identifies and what it may do, if that is known and not outdated.
     pub(super) fn get(&self, credential: &[u8; 32], version: u64, now: Timestamp) -> Option<(Caller, Scopes)> {
+        self.get_at(Instant::now(), credential, version, now)
+    }
+
+    /// The same for a look-up at `instant`.
+    fn get_at(
+        &self,
+        instant: Instant,
+        credential: &[u8; 32],
+        version: u64,
+        now: Timestamp,
+    ) -> Option<(Caller, Scopes)> {
         let entry = self.0.lock().get(credential).copied()?;
         let is_valid = entry.version == version
-            && Instant::now() < entry.until
+            && instant < entry.until
             && entry.expires_at.is_none_or(|expires_at| now < expires_at);
         is_valid.then_some((entry.caller, entry.scopes))
     }
@@ -81,11 +92,15 @@ mod tests {
     fn entry_is_valid_for_its_version_and_until_the_credential_expires() {
         let cache = AccessCache::default();
         let expires_at = NOW + Duration::from_secs(1);
+        let began = Instant::now();
         cache.insert([1; 32], 7, caller(), Some(expires_at));
-        assert!(cache.get(&[1; 32], 7, NOW).is_some());
-        assert!(cache.get(&[1; 32], 8, NOW).is_none(), "something changed");
-        assert!(cache.get(&[1; 32], 7, expires_at).is_none(), "it expired");
-        assert!(cache.get(&[2; 32], 7, NOW).is_none(), "another credential");
+        let get = |number: u8, version, now| cache.get_at(began, &[number; 32], version, now);
+        assert!(get(1, 7, NOW).is_some());
+        assert!(get(1, 8, NOW).is_none(), "something changed");
+        assert!(get(1, 7, expires_at).is_none(), "it expired");
+        assert!(get(2, 7, NOW).is_none(), "another credential");
+        let later = Instant::now() + ACCEPTED_FOR;
+        assert!(cache.get_at(later, &[1; 32], 7, NOW).is_none(), "it was accepted too long ago");
     }
 
     #[test]
