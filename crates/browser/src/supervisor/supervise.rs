@@ -54,9 +54,9 @@ impl Shared {
         }
     }
 
-    /// Starts a browser for a stopped lane.
+    /// Starts a browser for a stopped lane. A grab waits for it, and the other lanes may be in use for long.
     pub(super) async fn start_lane(self: Arc<Self>, lane: usize) {
-        let starting = self.start_browser(self.spare_contexts, self.setup.max_grabs);
+        let starting = self.start_repeatedly(|| {});
         match self.shutdown.run_until_cancelled(starting).await {
             Some(Ok(browser)) => {
                 self.lanes.lane(lane).current.send_replace(Some(browser.clone()));
@@ -72,16 +72,24 @@ impl Shared {
     }
 
     async fn start_successor(&self, lane: usize, worn: &Browser) -> Result<Arc<Browser>, StartError> {
+        let on_failure = || {
+            if worn.client.closed().is_cancelled() {
+                // The worn browser died meanwhile, so nothing takes new grabs.
+                self.lanes.lane(lane).current.send_replace(None);
+            }
+        };
+        self.start_repeatedly(on_failure).await
+    }
+
+    /// Starts a browser, in several attempts. `on_failure` is called after each one that failed.
+    async fn start_repeatedly(&self, on_failure: impl Fn()) -> Result<Arc<Browser>, StartError> {
         let mut attempts = StartAttempts::default();
         loop {
             let error = match self.start_browser(self.spare_contexts, self.setup.max_grabs).await {
                 Ok(browser) => return Ok(browser),
                 Err(error) => error,
             };
-            if worn.client.closed().is_cancelled() {
-                // The worn browser died meanwhile, so nothing takes new grabs.
-                self.lanes.lane(lane).current.send_replace(None);
-            }
+            on_failure();
             if !attempts.retry_after(&error).await {
                 return Err(error);
             }

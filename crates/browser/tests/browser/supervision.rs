@@ -239,3 +239,24 @@ async fn no_grab_waits_for_the_successor_of_a_recycled_browser() {
     grab_until(&rig, &site.url("/"), |health| !health.pids.contains(&recycled)).await;
     rig.chromium.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_start_of_a_further_browser_is_repeated() {
+    // The first page holds its browser until the second one is requested, which needs a browser of its own.
+    let site = Site::start(2, [("/", green()), ("/held", green().once_requested("/", 1))]).await;
+    let directory = crate::rig::open_directory();
+    // The browser's user removes the gate.
+    fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    let (program, gate) = program(directory.path(), "[ -e $gate ] && { rm $gate; exit 1; }");
+    let rig = Rig::with(&[2], |options| (options.slots, options.executable) = (2, Some(program))).await;
+    let held_url = site.url("/held");
+    let further = async {
+        site.wait_for_request("/held").await;
+        fs::write(&gate, "").unwrap();
+        rig.grab(&site.url("/")).await
+    };
+    let (held, further) = tokio::join!(rig.grab(&held_url), further);
+    assert_eq!((held.colour(600, 400), further.colour(600, 400)), ("lime", "lime"));
+    assert!(!gate.exists(), "no further browser was started");
+    rig.chromium.shutdown().await;
+}
