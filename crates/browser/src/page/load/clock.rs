@@ -16,14 +16,13 @@ use chromiumoxide::cdp::browser_protocol::headless_experimental::{BeginFramePara
 use rustix::time::{ClockId, clock_gettime};
 use serde::Deserialize;
 use tokio::sync::Mutex;
-use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 
 use crate::cdp::{CallError, RawResult};
 use crate::page::error::{CaptureError, UNRESPONSIVE};
 use crate::page::load::frame_drawing::{Frames, OnDemand};
+use crate::page::load::stuck::{SLOW, Stuck, unless_stuck};
 use crate::page::tab::Tab;
-use crate::process::ProcessorTimes;
 
 /// The time between two frames.
 const FRAME_INTERVAL: Duration = Duration::from_millis(16);
@@ -45,19 +44,6 @@ const PAUSE_LIMIT: Duration = Duration::from_millis(300);
 /// The most virtual time that passes at once while the clock follows real time. The clock of a busy page may fall
 /// behind.
 const FOLLOW_LIMIT: Duration = Duration::from_millis(50);
-
-/// A page that does not answer for this long may be waiting in a loop for its clock, which only advances while the
-/// page's process is idle. The time in which its browser waits for a processor does not count.
-const STUCK: Duration = Duration::from_secs(3);
-
-/// How long an answer may take on a machine whose processors are all in use.
-const SLOW: Duration = Duration::from_secs(10);
-
-/// How often the times of the browser's threads are read while an answer is missing.
-const TIMES_INTERVAL: Duration = Duration::from_secs(1);
-
-/// A browser of which no thread had work for more than this part of the time waits for nothing that it does itself.
-const IDLE_SHARE: u32 = 4;
 
 /// The number of frames in a row that are not displayed while a script of ours scrolls. Animations run and images are
 /// decoded without display, but paint timing and the frames of workers need it (Chromium 156).
@@ -512,39 +498,6 @@ impl<'a> Clock<'a> {
             self.wait_for_grant(state).await;
         }
         Ok(())
-    }
-}
-
-/// Why an answer is missing.
-enum Stuck {
-    /// A thread of the browser works.
-    Busy,
-    /// All threads of the browser wait. Chromium 156 loses the frame in which an animated image is replaced by a canvas in
-    /// one of a hundred captures on a busy machine, and draws no other one after it.
-    Idle,
-}
-
-/// The result of `answer`, unless `browser` does not answer although it has processors.
-async fn unless_stuck<T>(browser: u32, answer: impl Future<Output = T>) -> Result<T, Stuck> {
-    let mut answer = std::pin::pin!(answer);
-    let began = Instant::now();
-    let mut first: Option<(ProcessorTimes, Instant)> = None;
-    loop {
-        if let Ok(answer) = tokio::time::timeout(TIMES_INTERVAL, &mut answer).await {
-            return Ok(answer);
-        }
-        let times = spawn_blocking(move || ProcessorTimes::read(browser)).await.unwrap_or_default();
-        let Some((first, read_at)) = &first else {
-            first = Some((times, Instant::now()));
-            continue;
-        };
-        let waited = times.longest_wait_since(first);
-        if began.elapsed() >= SLOW || began.elapsed().saturating_sub(waited) >= STUCK {
-            return Err(match times.longest_work_since(first) < read_at.elapsed() / IDLE_SHARE {
-                true => Stuck::Idle,
-                false => Stuck::Busy,
-            });
-        }
     }
 }
 

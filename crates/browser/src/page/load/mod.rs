@@ -8,6 +8,7 @@ pub(super) mod outside;
 mod pdf_tables;
 pub(super) mod pdf_target;
 pub(super) mod settle;
+mod stuck;
 pub(super) mod through_proxy;
 pub(super) mod watch;
 pub(super) mod workers;
