@@ -91,7 +91,8 @@ impl RouteError {
     }
 }
 
-/// Records that a grab failed because of its proxy, if it did.
+/// Records that a grab failed because of its proxy, if it did. A caller that reads the grab at that moment may see it as failed
+/// before.
 pub(crate) async fn record_failure(core: &Core, grab: &Grab) {
     let (Some(id), State::Failed { failure, .. }) = (grab.spec.proxy, &grab.state) else { return };
     let Some(problem) = ProxyProblem::of_message(&failure.message) else { return };
