@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use grabd_domain::credits::Balance;
@@ -38,21 +37,6 @@ async fn create_proxy(app: &TestApp, url: &str) -> Result<String> {
     assert_eq!((status, &proxy["has_login"]), (201, &json!(true)), "{proxy}");
     assert!(!proxy.to_string().contains(LOGIN.1), "{proxy}");
     Ok(proxy["id"].as_str().context("an id")?.to_owned())
-}
-
-/// The proxy when its failure is recorded. Its caller may have the failed grab before.
-async fn failed_proxy(app: &TestApp, path: &str) -> Result<Value> {
-    let recorded = async {
-        loop {
-            let (_, proxy) = call(app, app.live(), Method::GET, path, None).await?;
-            if !proxy["last_error"].is_null() {
-                return Ok(proxy);
-            }
-            // Polls the service: nothing notifies of it.
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(10), recorded).await.context("no failure was recorded")?
 }
 
 async fn credits(app: &TestApp) -> Result<(u64, u64)> {
@@ -202,7 +186,7 @@ async fn failures_of_the_proxy_are_uncharged_and_name_it_only() -> Result<()> {
         let failed = app.create_refused(json!({ "url": app.site.url("/"), "proxy": id })).await?;
         assert_eq!(failed.message, format!("The proxy \"Office\" {words}"));
         assert_eq!((failed.code.as_str(), failed.cause.as_str()), ("render_failed", "request"), "{failed:?}");
-        let proxy = failed_proxy(&app, &path).await?;
+        let (_, proxy) = call(&app, app.live(), Method::GET, &path, None).await?;
         assert_eq!(proxy["last_error"], problem, "{proxy}");
         assert!(proxy["last_error_at"].is_string() && !proxy.to_string().contains(REPLY), "{proxy}");
         // The failure stays when only the name is changed.

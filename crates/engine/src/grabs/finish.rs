@@ -279,6 +279,10 @@ pub(crate) async fn finish(
             let now = core.clock.now();
             // Also when a page had little time because its grab had waited: the page used the slot.
             used = SlotUse::Failed;
+            if let Some(proxy) = core.queue.dispatcher.proxy(token) {
+                // Before anybody can see that the grab failed.
+                proxies::record_failure(core, proxy, &failure).await;
+            }
             core.store
                 .grabs()
                 .fail(FailGrab { grab, source: FailureSource::Lease(token), failure, metadata, now })
@@ -303,7 +307,6 @@ pub(crate) async fn finish(
     if let Some(lease) = lease {
         admission::slot_used(core, lease, used).await;
     }
-    proxies::record_failure(core, &grab).await;
     queue::record_end(core, grab);
     Ok(true)
 }

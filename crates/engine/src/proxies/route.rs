@@ -6,7 +6,7 @@ use grabd_domain::Fault;
 use grabd_domain::capture::CaptureSpec;
 use grabd_domain::credentials::Caller;
 use grabd_domain::faults::{ErrorCause, Field};
-use grabd_domain::grabs::{Failure, FailureReason, Grab, State};
+use grabd_domain::grabs::{Failure, FailureReason};
 use grabd_domain::ids::{ProxyId, TeamId};
 use grabd_domain::proxies::{ProxyProblem, ProxyRoute};
 use grabd_store::proxies::{ProxyRef, SealedRoute};
@@ -91,10 +91,8 @@ impl RouteError {
     }
 }
 
-/// Records that a grab failed because of its proxy, if it did. A caller that reads the grab at that moment may see it as failed
-/// before.
-pub(crate) async fn record_failure(core: &Core, grab: &Grab) {
-    let (Some(id), State::Failed { failure, .. }) = (grab.spec.proxy, &grab.state) else { return };
+/// Records that a capture failed because of its proxy, if it did.
+pub(crate) async fn record_failure(core: &Core, id: ProxyId, failure: &Failure) {
     let Some(problem) = ProxyProblem::of_message(&failure.message) else { return };
     core.metrics.proxy_failed(problem);
     if let Err(error) = core.store.proxies().record_error(id, problem, core.clock.now()).await {

@@ -8,7 +8,7 @@ use grabd_domain::Timestamp;
 use grabd_domain::admission::{Payer, kept_slots};
 use grabd_domain::capture::{CaptureSpec, FileKind, Viewport};
 use grabd_domain::grabs::{ImageKey, Stage, Stages};
-use grabd_domain::ids::{GrabId, LeaseToken, SessionId};
+use grabd_domain::ids::{GrabId, LeaseToken, ProxyId, SessionId};
 use grabd_domain::limits::LEASE_MARGIN;
 use grabd_domain::proxies::ProxyRoute;
 use grabd_domain::render::RendererStatus;
@@ -127,6 +127,8 @@ struct HeldLease {
     upload_key: ImageKey,
     files: RequestedFiles,
     final_steps: FinalSteps,
+    /// The proxy that its page is loaded through.
+    proxy: Option<ProxyId>,
     /// The stages that the attempt has reached, for watchers.
     stages: Stages,
     /// Until when the image may be stored.
@@ -427,6 +429,11 @@ impl Dispatcher {
         self.lock().leases.get(&token).map(|held| held.final_steps.clone()).unwrap_or_default()
     }
 
+    /// The proxy of the grab of this lease. Nothing when no session holds the lease.
+    pub(crate) fn proxy(&self, token: LeaseToken) -> Option<ProxyId> {
+        self.lock().leases.get(&token).and_then(|held| held.proxy)
+    }
+
     /// Records a stage of a lease that this session holds. Returns its grab and all stages, or `None` if that is no news.
     pub(crate) fn record_stage(
         &self,
@@ -555,6 +562,7 @@ impl Reservation<'_> {
             upload_key,
             files,
             final_steps,
+            proxy: lease.spec.proxy,
             stages,
             store_until,
             ended,
