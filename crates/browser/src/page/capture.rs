@@ -311,7 +311,7 @@ async fn take_image(
     }
     let is_blank = has_one_colour && !area.may_be_plain;
     if is_blank && about.timed_out {
-        // A page that is busy without end. Nothing of it was drawn.
+        // The page is busy without end, and at most its background was drawn.
         return Err(CaptureError::failed(UNRESPONSIVE));
     }
     let mut warnings = state.warnings(unsettled);
