@@ -57,7 +57,7 @@ pub(crate) enum Event {
     DownloadBegan,
     /// An intercepted request waits for a decision.
     RequestPaused(PausedRequest),
-    /// The page, or one of its workers, started a worker. Shared workers are not reported.
+    /// The page, or one of its workers, started a worker or a worklet. Shared workers are not reported.
     WorkerStarted { session: String, url: String },
     /// The headers of a response arrived. Unlike [`Event::ResponseReceived`], this is also reported for the scripts of
     /// workers.
@@ -235,7 +235,7 @@ impl Event {
             "Target.attachedToTarget" => {
                 let Attached { session_id, target_info } = serde_json::from_str(params)?;
                 match target_info.r#type.as_str() {
-                    "worker" => Self::WorkerStarted { session: session_id, url: target_info.url },
+                    "worker" | "worklet" => Self::WorkerStarted { session: session_id, url: target_info.url },
                     _ => return Ok(None),
                 }
             }

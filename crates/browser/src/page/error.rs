@@ -16,6 +16,8 @@ pub(crate) enum CaptureError {
     Lost(String),
     /// The page does not work in virtual time: it waits for its clock, or is no longer drawn.
     NeedsRealTime,
+    /// The browser does not draw the page on demand: it has lost a frame, or a worker draws.
+    NeedsTimer,
 }
 
 impl CaptureError {
@@ -28,7 +30,7 @@ impl CaptureError {
     pub(super) fn is_unresponsive(&self) -> bool {
         match self {
             Self::Page(failure) => failure.message == UNRESPONSIVE,
-            Self::NeedsRealTime => true,
+            Self::NeedsRealTime | Self::NeedsTimer => true,
             Self::Lost(_) => false,
         }
     }

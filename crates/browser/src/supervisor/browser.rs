@@ -72,9 +72,14 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Starts a browser and waits until it answers. Prepares `spare` tabs in the background. A jailed browser has
-    /// sockets for `grabs` grabs and may be unable to make more.
-    pub(super) async fn start(setup: &Setup, spare: usize, grabs: usize) -> Result<Arc<Self>, StartError> {
+    /// Starts a browser that draws when `frames` says, and waits until it answers. Prepares `spare` tabs in the background. A
+    /// jailed browser has sockets for `grabs` grabs and may be unable to make more.
+    pub(super) async fn start(
+        setup: &Setup,
+        frames: FrameMode,
+        spare: usize,
+        grabs: usize,
+    ) -> Result<Arc<Self>, StartError> {
         let (network_setup, network) = NetworkSetup::prepare(setup, spare, grabs).await?;
         let directory = setup.next_directory();
         let name = directory.file_name().unwrap_or_else(|| OsStr::new("browser")).to_owned();
@@ -83,7 +88,7 @@ impl Browser {
             directory,
             owner: setup.owner,
             network,
-            frames: setup.frames,
+            frames,
             max_response_bytes: setup.max_response_bytes,
             max_tasks: setup.limits.tasks,
         };
@@ -104,7 +109,7 @@ impl Browser {
         };
         let browser = Arc::new(Self {
             pool: Pool::new(spare),
-            draw_lock: match setup.frames {
+            draw_lock: match frames {
                 FrameMode::OnDemand => Some(DrawLock::default()),
                 FrameMode::Timer => None,
             },
@@ -112,7 +117,7 @@ impl Browser {
             identity: Arc::new(Identity::new(&version.product, &version.user_agent, &setup.user_agent_token)),
             product: version.product,
             process,
-            is_exclusive: setup.frames == FrameMode::OnDemand || grabs == 1,
+            is_exclusive: frames == FrameMode::OnDemand || grabs == 1,
             exceeded: OnceLock::new(),
             is_jailed: setup.launcher.is_some(),
             shares_by_thread: !setup.weighs_browsers(),

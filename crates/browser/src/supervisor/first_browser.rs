@@ -52,7 +52,7 @@ async fn start_unjailed(setup: &mut Setup, options: &Options) -> Result<Arc<Brow
 async fn start_with_retries(setup: &mut Setup, options: &Options) -> Result<Arc<Browser>, StartError> {
     let mut attempts = StartAttempts::default();
     loop {
-        match Browser::start(setup, options.spare_contexts, setup.max_grabs).await {
+        match Browser::start(setup, setup.frames, options.spare_contexts, setup.max_grabs).await {
             Ok(browser) => return Ok(browser),
             // Jail errors are permanent. Other errors may be temporary, and a jail is worth the wait.
             Err(error @ StartError::Jail(_)) => return Err(error),

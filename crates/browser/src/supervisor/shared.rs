@@ -21,6 +21,7 @@ use super::setup::Setup;
 use super::start::StartError;
 use crate::Options;
 use crate::jail::Jail;
+use crate::options::FrameMode;
 use crate::page::{self, CaptureError, Excess, Limits, TimeMode, UNRESPONSIVE};
 
 /// How long a timed-out grab waits to learn whether its browser hangs.
@@ -125,7 +126,7 @@ impl Shared {
             let leased = timeout_at(deadline, self.lease(occupancy.lane())).await;
             Ok::<_, RenderError>(leased.map_err(|_| timed_out("ready browser"))??.of_grab(&occupancy))
         };
-        let rendered = self.render_with(lease, task, deadline).await;
+        let rendered = self.render_with(lease, task, &occupancy, deadline).await;
         occupancy.grab_ended();
         rendered
     }
@@ -137,51 +138,59 @@ impl Shared {
         occupancy: Arc<Occupancy>,
         deadline: Instant,
     ) -> Result<Capture, RenderError> {
-        let lost = || RenderError::Lost("a fresh browser was not ready in time".into());
-        let mut browser = self.start_dedicated_browser(&occupancy, deadline).await?;
-        let mut lease = timeout_at(deadline, browser.browser.lease()).await.ok().flatten().ok_or_else(lost)?;
+        let mut browser = self.start_dedicated_browser(self.setup.frames, &occupancy, deadline).await?;
+        let mut lease = browser.lease(deadline).await?;
         let mut rendered = self.render_in(&lease, task, TimeMode::Virtual, deadline).await;
         if matches!(rendered, Err(CaptureError::NeedsRealTime)) && Instant::now() + MIN_RETRY_TIME < deadline {
             lease.returned().await;
             if browser.browser.client.closed().is_cancelled() {
-                browser = self.start_dedicated_browser(&occupancy, deadline).await?;
+                browser = self.start_dedicated_browser(self.setup.frames, &occupancy, deadline).await?;
             }
-            lease = timeout_at(deadline, browser.browser.lease()).await.ok().flatten().ok_or_else(lost)?;
+            lease = browser.lease(deadline).await?;
             rendered = self.render_in(&lease, task, TimeMode::Real, deadline).await;
         }
-        let failure = match rendered {
-            Ok(image) => return Ok(image),
-            Err(CaptureError::Page(failure)) => failure,
-            Err(CaptureError::NeedsRealTime) => Failure::new(FailureReason::RenderFailed, UNRESPONSIVE),
-            Err(CaptureError::Lost(why)) => {
-                tracing::warn!(why, "a grab in a dedicated browser was lost");
-                match browser.browser.client.closed().is_cancelled() || lease.tab().has_crashed() {
-                    true => Failure::new(FailureReason::RenderFailed, "The page crashed the browser."),
-                    false => Failure::new(FailureReason::RenderFailed, "The page could not be captured.")
-                        .caused_by(ErrorCause::Service),
-                }
-            }
-        };
-        Err(RenderError::Page { metadata: Box::new(page::failure_metadata(lease.tab(), &failure)), failure })
+        if matches!(rendered, Err(CaptureError::NeedsTimer)) && Instant::now() + MIN_RETRY_TIME < deadline {
+            lease.returned().await;
+            drop(browser);
+            return self.render_by_timer(task, &occupancy, deadline).await;
+        }
+        browser.result(rendered, &lease)
+    }
+
+    /// Renders in a dedicated browser that draws by a timer, for a page that is not drawn on demand.
+    async fn render_by_timer(
+        self: &Arc<Self>,
+        task: &RenderTask,
+        occupancy: &Arc<Occupancy>,
+        deadline: Instant,
+    ) -> Result<Capture, RenderError> {
+        tracing::info!(grab.id = %task.id, "a page is not drawn on demand; capturing it in a browser that draws by a timer");
+        let browser = self.start_dedicated_browser(FrameMode::Timer, occupancy, deadline).await?;
+        let lease = browser.lease(deadline).await?;
+        let rendered = self.render_in(&lease, task, TimeMode::Real, deadline).await;
+        browser.result(rendered, &lease)
     }
 
     async fn start_dedicated_browser(
         self: &Arc<Self>,
+        frames: FrameMode,
         occupancy: &Arc<Occupancy>,
         deadline: Instant,
     ) -> Result<DedicatedBrowser, RenderError> {
-        match timeout_at(deadline, self.start_browser(1, 1)).await {
+        match timeout_at(deadline, self.start_browser(frames, 1, 1)).await {
             Ok(Ok(browser)) => Ok(DedicatedBrowser { browser, shared: self.clone(), occupancy: occupancy.clone() }),
             Ok(Err(error)) => Err(RenderError::Lost(error.to_string())),
             Err(_) => Err(RenderError::Lost("no browser started in time".into())),
         }
     }
 
-    /// Renders in a tab from `lease`. A page that does not work in virtual time gets a second tab, in real time.
+    /// Renders in a tab from `lease`. A page that does not work in virtual time gets a second tab, in real time, and one that is
+    /// not drawn on demand another browser.
     async fn render_with<L>(
-        &self,
+        self: &Arc<Self>,
         lease: impl Fn() -> L,
         task: &RenderTask,
+        occupancy: &Arc<Occupancy>,
         deadline: Instant,
     ) -> Result<Capture, RenderError>
     where
@@ -195,11 +204,17 @@ impl Shared {
             leased = lease().await?;
             rendered = self.render_in(&leased, task, TimeMode::Real, deadline).await;
         }
+        if matches!(rendered, Err(CaptureError::NeedsTimer)) && Instant::now() + MIN_RETRY_TIME < deadline {
+            leased.returned().await;
+            return self.render_by_timer(task, occupancy, deadline).await;
+        }
         let failure = match rendered {
             Ok(image) => return Ok(image),
             Err(CaptureError::Lost(why)) => return Err(RenderError::Lost(why)),
             Err(CaptureError::Page(failure)) => failure,
-            Err(CaptureError::NeedsRealTime) => Failure::new(FailureReason::RenderFailed, UNRESPONSIVE),
+            Err(CaptureError::NeedsRealTime | CaptureError::NeedsTimer) => {
+                Failure::new(FailureReason::RenderFailed, UNRESPONSIVE)
+            }
         };
         Err(RenderError::Page { metadata: Box::new(page::failure_metadata(leased.tab(), &failure)), failure })
     }
@@ -278,8 +293,13 @@ impl Shared {
     }
 
     /// Starts a browser and counts it as running.
-    pub(super) async fn start_browser(&self, spare: usize, grabs: usize) -> Result<Arc<Browser>, StartError> {
-        let browser = Browser::start(&self.setup, spare, grabs).await?;
+    pub(super) async fn start_browser(
+        &self,
+        frames: FrameMode,
+        spare: usize,
+        grabs: usize,
+    ) -> Result<Arc<Browser>, StartError> {
+        let browser = Browser::start(&self.setup, frames, spare, grabs).await?;
         self.running().push(browser.clone());
         Ok(browser)
     }
@@ -353,6 +373,33 @@ struct DedicatedBrowser {
     browser: Arc<Browser>,
     shared: Arc<Shared>,
     occupancy: Arc<Occupancy>,
+}
+
+impl DedicatedBrowser {
+    async fn lease(&self, deadline: Instant) -> Result<Lease, RenderError> {
+        let leased = timeout_at(deadline, self.browser.lease()).await.ok().flatten();
+        leased.ok_or_else(|| RenderError::Lost("a fresh browser was not ready in time".into()))
+    }
+
+    /// The result of a grab. Nothing but its page can be the cause if the browser dies.
+    fn result(&self, rendered: Result<Capture, CaptureError>, lease: &Lease) -> Result<Capture, RenderError> {
+        let failure = match rendered {
+            Ok(image) => return Ok(image),
+            Err(CaptureError::Page(failure)) => failure,
+            Err(CaptureError::NeedsRealTime | CaptureError::NeedsTimer) => {
+                Failure::new(FailureReason::RenderFailed, UNRESPONSIVE)
+            }
+            Err(CaptureError::Lost(why)) => {
+                tracing::warn!(why, "a grab in a dedicated browser was lost");
+                match self.browser.client.closed().is_cancelled() || lease.tab().has_crashed() {
+                    true => Failure::new(FailureReason::RenderFailed, "The page crashed the browser."),
+                    false => Failure::new(FailureReason::RenderFailed, "The page could not be captured.")
+                        .caused_by(ErrorCause::Service),
+                }
+            }
+        };
+        Err(RenderError::Page { metadata: Box::new(page::failure_metadata(lease.tab(), &failure)), failure })
+    }
 }
 
 impl Drop for DedicatedBrowser {

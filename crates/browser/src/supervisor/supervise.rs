@@ -85,7 +85,7 @@ impl Shared {
     async fn start_repeatedly(&self, on_failure: impl Fn()) -> Result<Arc<Browser>, StartError> {
         let mut attempts = StartAttempts::default();
         loop {
-            let error = match self.start_browser(self.spare_contexts, self.setup.max_grabs).await {
+            let error = match self.start_browser(self.setup.frames, self.spare_contexts, self.setup.max_grabs).await {
                 Ok(browser) => return Ok(browser),
                 Err(error) => error,
             };

@@ -77,3 +77,4 @@ mod steps;
 mod supervision;
 #[cfg(test)]
 mod viewports;
+mod workers;

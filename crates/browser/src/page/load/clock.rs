@@ -198,12 +198,13 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// The error for a frame that the browser lost. The page is captured again, in real time and then in another browser.
+    /// The error for a frame that the browser lost. The page is captured again, in real time and then by a browser that draws by
+    /// a timer. Frames of pages with workers are lost again, since the frames of a worker's canvas are the cause.
     fn frame_lost(&self) -> CaptureError {
         tracing::debug!("the browser lost a frame");
-        match self.is_virtual() {
+        match self.is_virtual() && !self.tab.watch.read(|seen| seen.has_workers(Instant::now())) {
             true => CaptureError::NeedsRealTime,
-            false => CaptureError::Lost("the browser lost a frame".into()),
+            false => CaptureError::NeedsTimer,
         }
     }
 

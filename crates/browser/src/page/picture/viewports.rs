@@ -56,7 +56,10 @@ pub(in crate::page) async fn take(
         let taken = taken.map_err(|error| match error {
             // A call that had all of the time that was left.
             CaptureError::Page(_) if context.remaining().is_zero() => time_up(*viewport),
-            error @ (CaptureError::Page(_) | CaptureError::Lost(_) | CaptureError::NeedsRealTime) => error,
+            error @ (CaptureError::Page(_)
+            | CaptureError::Lost(_)
+            | CaptureError::NeedsRealTime
+            | CaptureError::NeedsTimer) => error,
         });
         let Some(shot) = taken? else { return Err(replaced(*viewport)) };
         let Shot { image, width, height, .. } = shot.ok_or_else(|| replaced(*viewport))?;

@@ -52,7 +52,7 @@ const REFRESH_SLACK: Duration = Duration::from_millis(200);
 /// The time that passes for a loaded page. Most animations, redirects by script and late content start within it.
 const LOADED_TIME: Duration = Duration::from_secs(1);
 
-/// How long the results of workers are waited for. Virtual time does not apply to workers.
+/// How long the results of workers are waited for, timers included. Virtual time does not apply to workers.
 const WORKER_LIMIT: Duration = Duration::from_millis(1500);
 
 /// How long a page with scripts may be empty, or show a splash screen or that it is loading, without any pending request.
@@ -419,11 +419,11 @@ impl SettleWait<'_> {
         Ok(state.is_some_and(|state| expects_content(&state) || may_be_splash(&state)))
     }
 
-    /// Waits until the workers are not computing anything. If the page shows that it is loading, a worker may also wait
-    /// for something else, and the next change of the page is waited for. Returns false if the workers were idle.
+    /// Waits until the workers are not computing anything and have no timers. If the page shows that it is loading, a worker may
+    /// also wait for something else, and the next change of the page is waited for. Returns false if the workers were idle.
     async fn workers_may_have_answered(&self, state: &PageState) -> Result<bool, CaptureError> {
         let began = Instant::now();
-        let workers = workers::wait_until_idle(self.context, WORKER_LIMIT).await;
+        let workers = workers::wait_until_idle(self.context, WORKER_LIMIT).await?;
         if state.is_loading() {
             let left = WORKER_LIMIT.saturating_sub(began.elapsed());
             call_script::<serde_json::Value>(self.context, "nextChange", &DurationArguments::time(left)).await?;
