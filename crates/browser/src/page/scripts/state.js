@@ -7,12 +7,15 @@ const SMALL_PX = 16;
 
 let changes = 0;
 const observed = new Set();
-const observer = new MutationObserver(() => (changes += 1));
+const countChange = () => (changes += 1);
+const observer = new MutationObserver(countChange);
 const observeChanges = () => {
   for (const tree of trees()) {
     if (observed.has(tree)) continue;
     observed.add(tree);
     observer.observe(tree, { subtree: true, childList: true, attributes: true, characterData: true });
+    // Smooth scrolling takes half a second and longer. The events do not leave a shadow tree.
+    tree.addEventListener('scroll', countChange, { capture: true, passive: true });
   }
 };
 
