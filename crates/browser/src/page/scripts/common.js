@@ -95,6 +95,12 @@ const boxOf = (element) => {
 
 const isVisible = (element) => hasArea(boxOf(element)) && isShown(element);
 
+// How much the CSS `zoom` of the element, and that of what contains it, enlarges the lengths in its styles.
+const zoomOf = (element) => element.currentCSSZoom ?? 1;
+
+// A length on the screen as a length in styles of the element.
+const styleLength = (element, length) => `${length / zoomOf(element)}px`;
+
 // How much larger a frame is drawn than it is laid out, across and down. Of a frame that is not drawn, it is no number.
 const drawnScale = (element) => {
   const { width, height } = element.getBoundingClientRect();

@@ -173,8 +173,8 @@ const grow = (inner) => {
     const now = element.getBoundingClientRect();
     const moved = before.top - now.top;
     if (Math.abs(moved) < 1 && Math.abs(now.height - before.height) < 1) continue;
-    const top = element.offsetTop - Number.parseFloat(getComputedStyle(element).marginTop) + moved;
-    setStyle(element, { top: `${top}px`, bottom: 'auto', height: `${before.height}px`, 'box-sizing': 'border-box' }, expanded);
+    const top = element.offsetTop - Number.parseFloat(getComputedStyle(element).marginTop) + moved / zoomOf(element);
+    setStyle(element, { top: `${top}px`, bottom: 'auto', height: styleLength(element, before.height), 'box-sizing': 'border-box' }, expanded);
   }
 };
 

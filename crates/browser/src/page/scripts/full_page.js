@@ -60,9 +60,10 @@ const continueBackground = (element, box, style, height, isDeep = false) => {
     copy.removeAttribute('hidden');
     element.after(copy);
     continuations.push(copy);
-    const size = { width: `${box.width}px`, height: `${Math.min(step, height - top)}px`, 'min-height': '0', 'max-height': 'none', 'box-sizing': 'border-box' };
-    const picture = isPicture ? { height: `${step}px`, 'clip-path': `inset(0 0 ${Math.max(0, top + step - height)}px 0)` } : {};
-    keepStyle(copy, { ...size, ...picture, top: `${top}px`, left: `${box.left}px`, right: 'auto', bottom: 'auto', margin: '0', transition: 'none', animation: 'none', 'pointer-events': 'none' });
+    const px = (length) => styleLength(copy, length);
+    const size = { width: px(box.width), height: px(Math.min(step, height - top)), 'min-height': '0', 'max-height': 'none', 'box-sizing': 'border-box' };
+    const picture = isPicture ? { height: px(step), 'clip-path': `inset(0 0 ${px(Math.max(0, top + step - height))} 0)` } : {};
+    keepStyle(copy, { ...size, ...picture, top: px(top), left: px(box.left), right: 'auto', bottom: 'auto', margin: '0', transition: 'none', animation: 'none', 'pointer-events': 'none' });
   }
   return true;
 };
@@ -70,6 +71,7 @@ const continueBackground = (element, box, style, height, isDeep = false) => {
 const positionFixed = (element, style, height) => {
   const box = element.getBoundingClientRect();
   if (!hasArea(box) || !overlaps(box, viewport()) || !isFixedToViewport(element)) return;
+  const px = (length) => styleLength(element, length);
   if (box.height >= innerHeight * 0.9) {
     const isLayer = box.width >= innerWidth * 0.9;
     // A layer with content, such as a dialog, stays on the first screen. A background layer is extended, and so is a
@@ -78,13 +80,13 @@ const positionFixed = (element, style, height) => {
     const isDeep = isLayer && containsPicture(element);
     if ((isDeep || hasPicture(style)) && continueBackground(element, box, style, height, isDeep)) return;
     const before = contentTops(element);
-    setStyle(element, { transition: 'none', bottom: 'auto', 'max-height': 'none', [isLayer ? 'height' : 'min-height']: `${height - Math.max(0, box.top)}px` }, arranged);
+    setStyle(element, { transition: 'none', bottom: 'auto', 'max-height': 'none', [isLayer ? 'height' : 'min-height']: px(height - Math.max(0, box.top)) }, arranged);
     // Content that is centred stays where readers see it. Content at the end of a rail moves to its new end.
     const growth = element.getBoundingClientRect().height - box.height;
     const isMoved = contentTops(element).some((top, at) => Math.abs(top - before[at]) > 1 && (isLayer || Math.abs(top - before[at] - growth) > 1));
     if (isMoved) {
-      if (isLayer) setStyle(element, { height: `${box.height}px` }, arranged);
-      setStyle(element, { 'min-height': `${box.height}px`, 'max-height': `${box.height}px` }, arranged);
+      if (isLayer) setStyle(element, { height: px(box.height) }, arranged);
+      setStyle(element, { 'min-height': px(box.height), 'max-height': px(box.height) }, arranged);
       continueBackground(element, box, style, height);
     }
     return;
@@ -93,7 +95,7 @@ const positionFixed = (element, style, height) => {
   const atBottom = isGiven(element, 'bottom') ? !isGiven(element, 'top') : isLow && (!isGiven(element, 'top') || box.top > innerHeight / 2);
   if (!atBottom) return;
   const [x = '0px', y = '0px'] = style.translate === 'none' ? [] : style.translate.split(' ');
-  setStyle(element, { transition: 'none', translate: `${x} calc(${y} + ${height - innerHeight}px)` }, arranged);
+  setStyle(element, { transition: 'none', translate: `${x} calc(${y} + ${px(height - innerHeight)})` }, arranged);
 };
 
 const documentHeight = () => Math.max(root().scrollHeight, innerHeight);

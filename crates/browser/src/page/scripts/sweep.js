@@ -159,7 +159,7 @@ page.keepSizes = () => {
       if (size !== now[index] && size.endsWith('px')) setStyle(element, { [SIZES[index]]: size });
     });
     if (fixed && hasArea(fixed) && element.getBoundingClientRect().height !== fixed.height) {
-      setStyle(element, { top: `${fixed.top}px`, bottom: 'auto', height: `${fixed.height}px` });
+      setStyle(element, { top: styleLength(element, fixed.top), bottom: 'auto', height: styleLength(element, fixed.height) });
     }
   }
   sizes.clear();
