@@ -189,11 +189,18 @@ const firstScreen = () => {
   return { seen, height: documentHeight() };
 };
 
+// Is an equal element where this one was? Virtual lists make new rows whenever they are scrolled.
+const isReplaced = (element, { left, top, width, height }) => {
+  const now = elementAt(left + width / 2, top + height / 2);
+  return now?.localName === element.localName && now.textContent === element.textContent;
+};
+
 // The part of the elements that are gone, have moved or are smaller now. What was below `bottom` may have moved down.
 const lostPart = ({ seen }, bottom = Number.POSITIVE_INFINITY) => {
   const isLost = ([element, before]) => {
+    if (!element.isConnected) return !isReplaced(element, before);
     const box = element.getBoundingClientRect();
-    if (!element.isConnected || !hasArea(box) || !isShown(element)) return true;
+    if (!hasArea(box) || !isShown(element)) return true;
     const down = box.top - before.top;
     const isMoved = Math.abs(box.left - before.left) > SAME_PLACE || down < -SAME_PLACE || (down > SAME_PLACE && before.top < bottom - SAME_PLACE);
     return isMoved || Math.abs(box.width - before.width) > SAME_PLACE || box.height < before.height / 2;
