@@ -193,7 +193,7 @@ impl Run {
         let response = self.others.as_mut().map(|others| others.capture(&targets.task(&file))).transpose()?;
         let playwright = match response {
             Some(response) if response.error.is_some() => Some(Capture::failed(response.ms, response.error)),
-            Some(response) => Some(self.compared(entry, mode, &file, references, response.ms)?.0),
+            Some(response) => Some(self.compared_other(entry, mode, &file, references, response.ms)),
             None => None,
         };
         Ok(Some(Row {
@@ -225,9 +225,17 @@ impl Run {
         }
         let file = self.picture(entry, row.mode, "playwright");
         if let Some(other) = row.playwright.as_mut().filter(|other| other.error.is_none()) {
-            *other = self.compared(entry, row.mode, &file, references, other.ms)?.0;
+            *other = self.compared_other(entry, row.mode, &file, references, other.ms);
         }
         Ok(row)
+    }
+
+    /// The result of another tool, whose picture of a very tall page may be too large to be read.
+    fn compared_other(&self, entry: &Entry, mode: Mode, file: &Path, references: Pictures<'_>, ms: f64) -> Capture {
+        match self.compared(entry, mode, file, references, ms) {
+            Ok((capture, _)) => capture,
+            Err(error) => Capture::failed(ms, Some(format!("{error:#}"))),
+        }
     }
 
     fn compared(
