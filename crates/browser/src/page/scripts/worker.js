@@ -41,13 +41,10 @@
   });
   for (const name of ['clearTimeout', 'clearInterval']) {
     const clear = readNative(name);
-    const wrappers = {
-      [name](id) {
-        dueTimes.delete(id);
-        return clear(id);
-      },
-    };
-    define(name, wrappers[name]);
+    define(name, (id) => {
+      dueTimes.delete(id);
+      return clear(id);
+    });
   }
 
   const frames = new Set();
