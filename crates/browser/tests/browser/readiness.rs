@@ -178,3 +178,41 @@ async fn delayed_changes_are_captured_even_if_the_page_polls_its_clock() {
     assert_eq!(site.hits("/waits"), 2);
     rig.chromium.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn smooth_scrolling_is_waited_for() {
+    let chapters =
+        |id: &str, colour: &str| format!("<section id={id} style='height:400px;background:{colour}'></section>");
+    let all =
+        format!("{}{}{}", chapters("a", "red").repeat(12), chapters("last", "lime"), chapters("b", "red").repeat(4));
+    let site = Site::start(
+        2,
+        [
+            (
+                "/page",
+                html(format!(
+                    "<style>html{{scroll-behavior:smooth}}body{{margin:0}}</style><body>{all}<script>
+                    onload = () => setTimeout(() => last.scrollIntoView(), 200)</script>"
+                )),
+            ),
+            (
+                "/box",
+                html(format!(
+                    "<body style='margin:0'><div id=d style='height:600px;overflow:auto'>{all}</div><script>
+                    onload = () => setTimeout(() => d.scrollTo({{ top: 4800, behavior: 'smooth' }}), 200)</script>"
+                )),
+            ),
+        ],
+    )
+    .await;
+    let rig = Rig::start().await;
+    for path in ["/page", "/box"] {
+        let image = rig.grab(&site.url(path)).await;
+        assert_eq!(
+            (image.colour(640, 3), image.colour(640, 397), image.colour(640, 403)),
+            ("lime", "lime", "red"),
+            "{path}"
+        );
+    }
+    rig.chromium.shutdown().await;
+}
