@@ -211,10 +211,10 @@ impl Shared {
         let failure = match rendered {
             Ok(image) => return Ok(image),
             Err(CaptureError::Lost(why)) => return Err(RenderError::Lost(why)),
+            // The page may be fine: another attempt has more time.
+            Err(CaptureError::NeedsTimer) => return Err(RenderError::Lost("the page is not drawn on demand".into())),
             Err(CaptureError::Page(failure)) => failure,
-            Err(CaptureError::NeedsRealTime | CaptureError::NeedsTimer) => {
-                Failure::new(FailureReason::RenderFailed, UNRESPONSIVE)
-            }
+            Err(CaptureError::NeedsRealTime) => Failure::new(FailureReason::RenderFailed, UNRESPONSIVE),
         };
         Err(RenderError::Page { metadata: Box::new(page::failure_metadata(leased.tab(), &failure)), failure })
     }
