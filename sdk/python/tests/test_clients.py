@@ -11,6 +11,7 @@ import time
 import unittest
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from support import (
     BOTH,
@@ -259,7 +260,8 @@ class ClientTest(unittest.TestCase):
     def test_site_is_waited_for(self) -> None:
         ended = answer(200, {**site("s"), "state": "done", "finished_at": "2026-11-21T09:02:00.000Z"})
         for call, service in self.scenarios(answer(200, site("s")), ended):
-            self.assertEqual(call("sites.wait", "s", wait_timeout=0.05).state, "done")
+            with patch("grabd._core.SITE_POLL", 0.001):
+                self.assertEqual(call("sites.wait", "s", wait_timeout=60).state, "done")
             self.assertEqual([one.path for one in service.received], ["/v1/sites/s", "/v1/sites/s"])
         for call, _ in self.scenarios(answer(200, site("s"))):
             with self.assertRaisesRegex(grabd.WaitTimeoutError, "The site job s has not ended after 0.05 s"):

@@ -305,7 +305,7 @@ test("create of a proxy that may have been carried out is not repeated", async (
 test("site is waited for until it has ended", async () => {
   const ended = json(200, { id: "s", state: "done", finished_at: "2026-11-21T09:02:00.000Z" });
   await FakeService.with([json(200, { id: "s", finished_at: null }), ended], async (client, service) => {
-    assert.equal((await client.sites.wait("s", { waitTimeoutMs: 50 })).state, "done");
+    assert.equal((await client.sites.wait("s", { waitTimeoutMs: 60_000 })).state, "done");
     assert.deepEqual(service.received.map(({ url }) => url), ["/v1/sites/s", "/v1/sites/s"]);
   });
   await FakeService.with([json(200, { id: "s", finished_at: null })], async (client) => {
