@@ -39,16 +39,26 @@ const layOutSections = () => {
   }
 };
 
-// Elements whose class or style a script changed while they were in view, with the values they had then. Pages with
-// scroll animations may hide elements again that are scrolled out of view.
+// Elements whose class or style a script changed near the window, with the values they had then. Pages with scroll
+// animations may hide elements again that are scrolled out of view. What an element had in view is kept, or else the first
+// values it had above the window, or just below: a throttled scroll handler runs after the element has been scrolled past,
+// and a library may show an element that it has moved out of the window.
 const savedStyles = new Map();
 const MAX_SAVED_STYLES = 2000;
 const area = (box) => box.width * box.height;
+const [BELOW, ABOVE, IN_VIEW] = [0, 1, 2];
+const sideOf = (box) => {
+  if (overlaps(box, viewport())) return IN_VIEW;
+  return box.bottom <= 0 ? ABOVE : BELOW;
+};
 const styleObserver = new MutationObserver((records) => {
-  for (const element of new Set(records.map((record) => record.target))) {
+  const changed = records.filter(({ target, attributeName, oldValue }) => target.getAttribute(attributeName) !== oldValue);
+  for (const element of new Set(changed.map((record) => record.target))) {
     const box = element.getBoundingClientRect();
-    if (!overlaps(box, viewport()) || (savedStyles.size >= MAX_SAVED_STYLES && !savedStyles.has(element))) continue;
-    savedStyles.set(element, { class: element.getAttribute('class'), style: element.getAttribute('style'), area: area(box) });
+    const side = sideOf(box);
+    const saved = savedStyles.get(element);
+    if (saved ? side < IN_VIEW && side <= saved.side : savedStyles.size >= MAX_SAVED_STYLES || box.top > 2 * innerHeight) continue;
+    savedStyles.set(element, { class: element.getAttribute('class'), style: element.getAttribute('style'), area: area(box), side });
   }
 });
 
@@ -82,7 +92,7 @@ page.prepareSweep = ({ maxHeight }) => {
   }
   scroller = findScroller();
   knownHeight = contentHeight();
-  for (const tree of trees()) styleObserver.observe(tree, { subtree: true, attributes: true, attributeFilter: ['class', 'style'] });
+  for (const tree of trees()) styleObserver.observe(tree, { subtree: true, attributeFilter: ['class', 'style'], attributeOldValue: true });
   unscrolled = firstScreen();
   return {};
 };
