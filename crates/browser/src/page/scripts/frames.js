@@ -90,23 +90,42 @@ page.unscale = () => {
 };
 
 // While the image is taken, scripts are off and the window is larger. What the browser shows to visitors without scripts stays
-// hidden, also in frames that can be accessed, and what another size of the window changes does not begin a transition.
-const hiddenNoscripts = new Map();
+// hidden, also in frames that can be accessed. What another size of the window changes does not begin a transition, and an
+// animation that begins or begins anew is at its end.
+const stylesOfShot = new Map();
 const stillSheets = [];
+
+// Lets the animations of a tree that have not ended go on as they are. Returns whether pseudo-elements have some of them.
+const keepPlaying = (tree) => {
+  let hasPseudo = false;
+  for (const animation of tree.getAnimations()) {
+    const { target, pseudoElement } = animation.effect ?? {};
+    if (animation.animationName === undefined || animation.playState === 'finished' || !target) continue;
+    hasPseudo ||= pseudoElement !== null;
+    if (stylesOfShot.has(target)) continue;
+    const { animationDuration, animationDelay } = getComputedStyle(target);
+    setStyle(target, { 'animation-duration': animationDuration, 'animation-delay': animationDelay }, stylesOfShot);
+  }
+  return hasPseudo;
+};
+
 page.beginShot = () => {
   for (const tree of reachableTrees()) {
-    for (const element of tree.querySelectorAll('noscript')) setStyle(element, { display: 'none' }, hiddenNoscripts);
+    for (const element of tree.querySelectorAll('noscript')) setStyle(element, { display: 'none' }, stylesOfShot);
     const view = (tree.ownerDocument ?? tree).defaultView;
     if (!view) continue;
     const sheet = new view.CSSStyleSheet();
-    sheet.replaceSync('*, *::before, *::after { transition: none !important }');
+    const ended = keepPlaying(tree) ? '*' : '*, *::before, *::after';
+    sheet.replaceSync(
+      `*, *::before, *::after { transition: none !important } ${ended} { animation-duration: 0s !important; animation-delay: 0s !important }`,
+    );
     tree.adoptedStyleSheets = [...tree.adoptedStyleSheets, sheet];
     stillSheets.push([tree, sheet]);
   }
   return {};
 };
 page.endShot = () => {
-  restore(hiddenNoscripts);
+  restore(stylesOfShot);
   for (const [tree, sheet] of stillSheets.splice(0)) tree.adoptedStyleSheets = tree.adoptedStyleSheets.filter((other) => other !== sheet);
   return {};
 };
