@@ -169,7 +169,7 @@ page.arrangeFullPage = async ({ maxHeight, budgetMs }) => {
   }
   centreViewAnimations();
   await finishAllAnimations();
-  restoreStyles();
+  restoreAttributes();
   await finishAllAnimations();
   arrange();
   const isCaptured = (element, box) => box.bottom + scrollY > 0 && box.top + scrollY < maxHeight;

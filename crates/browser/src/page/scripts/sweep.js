@@ -39,46 +39,52 @@ const layOutSections = () => {
   }
 };
 
-// Elements whose class or style a script changed near the window, with the values they had then. Pages with scroll
+// Elements with attributes that a script changed near the window, with the values they had then. Pages with scroll
 // animations may hide elements again that are scrolled out of view. What an element had in view is kept, or else the first
 // values it had above the window, or just below: a throttled scroll handler runs after the element has been scrolled past,
 // and a library may show an element that it has moved out of the window.
-const savedStyles = new Map();
-const MAX_SAVED_STYLES = 2000;
+const savedElements = new Map();
+const MAX_SAVED_ELEMENTS = 2000;
+const SAVED_ATTRIBUTES = /^(?:class|style|hidden|inert|aria-hidden|data-.+)$/;
 const area = (box) => box.width * box.height;
 const [BELOW, ABOVE, IN_VIEW] = [0, 1, 2];
 const sideOf = (box) => {
   if (overlaps(box, viewport())) return IN_VIEW;
   return box.bottom <= 0 ? ABOVE : BELOW;
 };
-const styleObserver = new MutationObserver((records) => {
-  const changed = records.filter(({ target, attributeName, oldValue }) => target.getAttribute(attributeName) !== oldValue);
-  for (const element of new Set(changed.map((record) => record.target))) {
+const attributeObserver = new MutationObserver((records) => {
+  const changed = new Map();
+  for (const { target, attributeName, oldValue } of records) {
+    if (!SAVED_ATTRIBUTES.test(attributeName) || target.getAttribute(attributeName) === oldValue) continue;
+    changed.set(target, [...(changed.get(target) ?? []), attributeName]);
+  }
+  for (const [element, names] of changed) {
     const box = element.getBoundingClientRect();
     const side = sideOf(box);
-    const saved = savedStyles.get(element);
-    if (saved ? side < IN_VIEW && side <= saved.side : savedStyles.size >= MAX_SAVED_STYLES || box.top > 2 * innerHeight) continue;
-    savedStyles.set(element, { class: element.getAttribute('class'), style: element.getAttribute('style'), area: area(box), side });
+    const saved = savedElements.get(element);
+    if (saved ? side < IN_VIEW && side <= saved.side : savedElements.size >= MAX_SAVED_ELEMENTS || box.top > 2 * innerHeight) continue;
+    const values = [...new Set([...names, ...(saved?.values.keys() ?? [])])].map((name) => [name, element.getAttribute(name)]);
+    savedElements.set(element, { values: new Map(values), area: area(box), side });
   }
 });
 
 const setAttributes = (element, values) => {
-  for (const name of ['class', 'style']) {
-    if (values[name] === null) element.removeAttribute(name);
-    else element.setAttribute(name, values[name]);
+  for (const [name, value] of values) {
+    if (value === null) element.removeAttribute(name);
+    else element.setAttribute(name, value);
   }
 };
 
-// Restores the class and style of elements below the first screen that are now hidden or have shrunk.
-const restoreStyles = () => {
-  styleObserver.disconnect();
+// Restores the attributes of elements below the first screen that are now hidden or have shrunk.
+const restoreAttributes = () => {
+  attributeObserver.disconnect();
   const isHidden = (element) => [element, ...element.querySelectorAll('*')].some((inside) => hasArea(inside.getBoundingClientRect()) && !isShown(inside));
-  for (const [element, saved] of savedStyles) {
-    const isSame = ['class', 'style'].every((name) => element.getAttribute(name) === saved[name]);
+  for (const [element, saved] of savedElements) {
+    const now = new Map([...saved.values.keys()].map((name) => [name, element.getAttribute(name)]));
+    const isSame = [...saved.values].every(([name, value]) => now.get(name) === value);
     const box = element.getBoundingClientRect();
     if (isSame || !element.isConnected || overlaps(box, viewport()) || !(area(box) < saved.area / 2 || isHidden(element))) continue;
-    const now = { class: element.getAttribute('class'), style: element.getAttribute('style') };
-    setAttributes(element, saved);
+    setAttributes(element, saved.values);
     // What is fixed to the window would be on the first screen.
     if (isInFixed(element) && overlaps(element.getBoundingClientRect(), viewport())) setAttributes(element, now);
   }
@@ -92,7 +98,7 @@ page.prepareSweep = ({ maxHeight }) => {
   }
   scroller = findScroller();
   knownHeight = contentHeight();
-  for (const tree of trees()) styleObserver.observe(tree, { subtree: true, attributeFilter: ['class', 'style'], attributeOldValue: true });
+  for (const tree of trees()) attributeObserver.observe(tree, { subtree: true, attributeOldValue: true });
   unscrolled = firstScreen();
   return {};
 };
