@@ -56,15 +56,16 @@ const attributeObserver = new MutationObserver((records) => {
   const changed = new Map();
   for (const { target, attributeName, oldValue } of records) {
     if (!SAVED_ATTRIBUTES.test(attributeName) || target.getAttribute(attributeName) === oldValue) continue;
-    changed.set(target, [...(changed.get(target) ?? []), attributeName]);
+    changed.set(target, (changed.get(target) ?? new Set()).add(attributeName));
   }
   for (const [element, names] of changed) {
     const box = element.getBoundingClientRect();
     const side = sideOf(box);
     const saved = savedElements.get(element);
     if (saved ? side < IN_VIEW && side <= saved.side : savedElements.size >= MAX_SAVED_ELEMENTS || box.top > 2 * innerHeight) continue;
-    const values = [...new Set([...names, ...(saved?.values.keys() ?? [])])].map((name) => [name, element.getAttribute(name)]);
-    savedElements.set(element, { values: new Map(values), area: area(box), side });
+    for (const name of saved?.values.keys() ?? []) names.add(name);
+    const values = new Map([...names].map((name) => [name, element.getAttribute(name)]));
+    savedElements.set(element, { values, area: area(box), side });
   }
 });
 
