@@ -131,7 +131,10 @@ async fn slot_is_in_use_until_nothing_of_the_page_runs() {
         until(FREE_LIMIT, path, || rig.chromium.health().free_slots == 1).await;
         let current = rig.chromium.health().pids;
         let running = browsers();
-        assert!(current.iter().all(|browser| running.contains(browser)), "{path}: {current:?} are not all in {running:?}");
+        assert!(
+            current.iter().all(|browser| running.contains(browser)),
+            "{path}: {current:?} are not all in {running:?}"
+        );
         // A browser of the page's own, too, if it has not ended.
         had_page.extend(running.iter().filter(|browser| !current.contains(browser)));
         let before = cpu(&had_page);
