@@ -1,10 +1,14 @@
 //! The limits of one grab's connections.
 
+/// Maximum number of header fields of a response. Browsers have no limit. Space for this many is filled with each part of a
+/// header section that arrives: 64 bytes for each (hyper 1.12).
+pub(super) const HEADER_FIELDS: usize = 2000;
+
 /// The limits of one listener, which serves one grab.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Maximum size of the header section of a request or response, however many fields it has. At least 8192, the size of
-    /// the first read. Browsers take 256 KB.
+    /// Maximum size of the header section of a request or response. At least 8192, the size of the first read. Browsers take
+    /// 256 KB.
     pub(crate) header_bytes: usize,
     /// Concurrent connections from the browser.
     pub(crate) connections: usize,
@@ -12,13 +16,6 @@ pub(crate) struct Limits {
     pub(crate) bytes: u64,
     /// Maximum lifetime of a connection from the browser, busy or idle.
     pub(crate) connection_seconds: u64,
-}
-
-impl Limits {
-    /// The number of fields that fit: the shortest one has a name of one byte, a colon and a line break.
-    pub(super) const fn header_fields(self) -> usize {
-        self.header_bytes / 4
-    }
 }
 
 impl Default for Limits {

@@ -9,6 +9,7 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 
 use super::headers;
+use super::listener_limits::HEADER_FIELDS;
 use super::session::{Body, Origin, RequestError, Session};
 use super::target::{Destination, Malformed};
 
@@ -60,7 +61,7 @@ async fn connect(session: &Session, destination: Destination) -> Result<Origin, 
         .allow_obsolete_multiline_headers_in_responses(true)
         .allow_spaces_after_header_name_in_responses(true)
         .ignore_invalid_headers_in_responses(true)
-        .max_headers(limits.header_fields())
+        .max_headers(HEADER_FIELDS)
         .max_header_size(limits.header_bytes)
         .max_buf_size(limits.header_bytes)
         .handshake(TokioIo::new(stream))

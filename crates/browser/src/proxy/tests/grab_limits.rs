@@ -1,6 +1,7 @@
 //! The limits of a grab.
 
 use super::*;
+use crate::proxy::listener_limits::HEADER_FIELDS;
 
 #[tokio::test]
 async fn exceeding_the_byte_limit_closes_all_connections_of_the_grab() {
@@ -49,6 +50,22 @@ async fn response_over_the_header_limit_closes_the_connection() {
     let origin = Origin::start(|_| Some(format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(17 << 10)))).await;
     let listener = proxy(Limits { header_bytes: 16 << 10, ..Limits::default() }).open().await.unwrap();
     assert_eq!(exchange(&listener, &format!("GET {}/ HTTP/1.1\r\n\r\n", origin.url())).await, "");
+}
+
+#[tokio::test]
+async fn response_may_have_many_header_fields_up_to_a_limit() {
+    let fields = |count| "A:\r\n".repeat(count);
+    let origin = Origin::start(move |request| {
+        let count = if request.starts_with("GET /many ") { HEADER_FIELDS - 1 } else { HEADER_FIELDS };
+        Some(format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n{}\r\nok", fields(count)))
+    })
+    .await;
+    let listener = listener().await;
+    let get = |path| format!("GET {}/{path} HTTP/1.1\r\nConnection: close\r\n\r\n", origin.url());
+    let answer = exchange(&listener, &get("many")).await;
+    assert_eq!(answer.to_lowercase().matches("\r\na:").count(), HEADER_FIELDS - 1);
+    assert!(answer.ends_with("ok"));
+    assert_eq!(exchange(&listener, &get("more")).await, "");
 }
 
 #[tokio::test]
