@@ -23,35 +23,42 @@ pub(crate) struct ThreadTimes {
 impl ThreadTimes {
     /// Reads the times of all renderers of a browser.
     pub(crate) fn read(browser: u32) -> Self {
-        let used = tree::renderers(browser).into_iter().flat_map(background_threads).collect();
+        let used = tree::renderers(browser).into_iter().flat_map(other_threads).collect();
         Self { at: Instant::now(), used }
     }
 
     /// Whether one of the threads was computing since an earlier reading.
     pub(crate) fn were_busy_since(&self, earlier: &Self) -> bool {
+        // Most threads were not, so their names need not be read.
+        self.busy_since(earlier).any(|(pid, thread)| is_background(pid, thread))
+    }
+
+    /// The threads that used much of the time since an earlier reading.
+    fn busy_since(&self, earlier: &Self) -> impl Iterator<Item = (u32, u32)> {
         let passed = self.at.duration_since(earlier.at).as_secs_f64();
-        let used = |(thread, now): (&(u32, u32), &Duration)| {
+        self.used.iter().filter_map(move |(thread, now)| {
             let before = earlier.used.get(thread).copied().unwrap_or_default();
-            now.saturating_sub(before).as_secs_f64()
-        };
-        self.used.iter().map(used).any(|used| used > passed * BUSY_PART)
+            (now.saturating_sub(before).as_secs_f64() > passed * BUSY_PART).then_some(*thread)
+        })
     }
 }
 
-fn background_threads(pid: u32) -> Vec<((u32, u32), Duration)> {
+/// The processor time of all threads of a process but the first one, which is the page's own.
+fn other_threads(pid: u32) -> Vec<((u32, u32), Duration)> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let ids = threads.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let read = |thread: u32| {
-        let name = fs::read_to_string(format!("/proc/{pid}/task/{thread}/comm")).ok()?;
-        if thread == pid || OWN_THREADS.contains(&name.trim_end()) {
-            return None;
-        }
         // The first number is the time on a processor in nanoseconds.
         let times = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
         let nanoseconds = times.split_whitespace().next()?.parse().ok()?;
         Some(((pid, thread), Duration::from_nanos(nanoseconds)))
     };
-    ids.filter_map(read).collect()
+    ids.filter(|thread| *thread != pid).filter_map(read).collect()
+}
+
+fn is_background(pid: u32, thread: u32) -> bool {
+    let name = fs::read_to_string(format!("/proc/{pid}/task/{thread}/comm"));
+    name.is_ok_and(|name| !OWN_THREADS.contains(&name.trim_end()))
 }
 
 #[cfg(test)]
@@ -67,9 +74,24 @@ mod tests {
         let begin = Instant::now();
         let end = begin + Duration::from_millis(10);
         let before = times(begin, &[(1, 100), (2, 5)]);
-        assert!(times(end, &[(1, 108), (2, 5)]).were_busy_since(&before));
-        assert!(!times(end, &[(1, 102), (2, 7)]).were_busy_since(&before), "the threads are counted one by one");
-        assert!(times(end, &[(3, 9)]).were_busy_since(&before), "a new thread");
+        let busy =
+            |after: &[(u32, u64)]| times(end, after).busy_since(&before).map(|(_, thread)| thread).collect::<Vec<_>>();
+        assert_eq!(busy(&[(1, 108), (2, 5)]), [1]);
+        assert_eq!(busy(&[(1, 102), (2, 7)]), [0_u32; 0], "the threads are counted one by one");
+        assert_eq!(busy(&[(3, 9)]), [3], "a new thread");
+    }
+
+    #[test]
+    fn threads_that_draw_and_receive_are_no_background() {
+        let is_background = |name: &str| {
+            let named = std::thread::Builder::new().name(name.into());
+            let own = || is_background(std::process::id(), rustix::thread::gettid().as_raw_pid().cast_unsigned());
+            named.spawn(own).unwrap().join().unwrap()
+        };
+        assert!(is_background("DedicatedWorker"));
+        assert!(!is_background("Compositor"));
+        // The kernel keeps fifteen characters.
+        assert!(!is_background("ThreadPoolServiceThread"));
     }
 
     #[test]
@@ -80,7 +102,7 @@ mod tests {
             while Instant::now() < end {
                 std::hint::spin_loop();
             }
-            background_threads(std::process::id())
+            other_threads(std::process::id())
         });
         let threads = busy.join().unwrap();
         assert!(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::storage::TrackIndexedDbForOriginParams;
 use serde::{Deserialize, Serialize};
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::Instant;
 use url::Url;
 
@@ -65,7 +65,7 @@ pub(in crate::page) async fn look(
     shows_little: bool,
 ) -> Result<Use, CaptureError> {
     let _asking = context.clock.ask();
-    let before = thread_times(context).await;
+    let before = read_thread_times(context);
     let mut exists = false;
     for _ in 0..if shows_little { MANY_LOOKS } else { LOOKS } {
         let look: Look = context.call_script("look", &()).await?.unwrap_or_default();
@@ -74,7 +74,7 @@ pub(in crate::page) async fn look(
             return Ok(Use::Active);
         }
     }
-    let is_busy = changes.is_some() && were_busy(before, thread_times(context).await);
+    let is_busy = changes.is_some() && were_busy(before, read_thread_times(context)).await;
     Ok(match (is_busy, exists) {
         (true, _) => Use::Active,
         (false, true) => Use::Exists,
@@ -90,10 +90,10 @@ pub(in crate::page) async fn answered(context: &CaptureContext<'_>, until: Insta
     let until = until.min(Instant::now() + ANSWER_LIMIT);
     loop {
         let seen = || context.tab.watch.read(|seen| seen.database_changes);
-        let (before, database_changes) = (thread_times(context).await, seen());
+        let (before, database_changes) = (read_thread_times(context), seen());
         let arguments = AnswersArguments { for_ms: millis_until(until) };
         let answers: Option<Answers> = context.call_script("answers", &arguments).await?;
-        let is_busy = were_busy(before, thread_times(context).await) || seen() != database_changes;
+        let is_busy = were_busy(before, read_thread_times(context)).await || seen() != database_changes;
         if answers.is_none_or(|answers| answers.pending) || Instant::now() >= until {
             return Ok(false);
         }
@@ -112,13 +112,17 @@ fn track_databases(context: &CaptureContext<'_>) {
     }
 }
 
-async fn thread_times(context: &CaptureContext<'_>) -> Option<ThreadTimes> {
+/// Begins to read the times while the page is asked.
+fn read_thread_times(context: &CaptureContext<'_>) -> JoinHandle<ThreadTimes> {
     let browser = context.tab.browser;
-    spawn_blocking(move || ThreadTimes::read(browser)).await.ok()
+    spawn_blocking(move || ThreadTimes::read(browser))
 }
 
-fn were_busy(before: Option<ThreadTimes>, after: Option<ThreadTimes>) -> bool {
-    before.zip(after).is_some_and(|(before, after)| after.were_busy_since(&before))
+async fn were_busy(before: JoinHandle<ThreadTimes>, after: JoinHandle<ThreadTimes>) -> bool {
+    match (before.await, after.await) {
+        (Ok(before), Ok(after)) => after.were_busy_since(&before),
+        (Err(_), _) | (_, Err(_)) => false,
+    }
 }
 
 /// Returns true if the page has used storage or a service worker, and its answers were never waited for.
