@@ -11,11 +11,28 @@ const IN_NO_FONT = '\u{10ffff}';
 
 const MAX_CHARACTERS = 3000;
 
-// A font of these scripts has all usual letters, so that one stands for thousands.
+// A font that has the first letter of such a range has the others, so that one stands for all: letters of alphabets, and what was
+// added to Unicode at once. For each other character, the browser looks for a font, which takes up to a millisecond.
+const ALIKE = [
+  ['\u0531', '\u0556'], ['\u0561', '\u0586'], // Armenian
+  ['\u05d0', '\u05ea'], // Hebrew
+  ['\u0621', '\u063a'], ['\u0641', '\u064a'], // Arabic
+  ['\u0905', '\u090c'], ['\u0915', '\u0928'], ['\u092a', '\u0930'], ['\u0935', '\u0939'], // Devanagari
+  ['\u0e01', '\u0e30'], ['\u0e40', '\u0e46'], // Thai
+  ['\u10d0', '\u10f0'], // Georgian
+  ['\u3001', '\u3003'], ['\u3008', '\u3011'], // Chinese and Japanese punctuation
+  ['\u3041', '\u3093'], ['\u30a1', '\u30f6'], // Japanese syllables
+  ['\u4e00', '\u9fff'], // Chinese characters
+  ['\uac00', '\ud7a3'], // Korean syllables
+  ['\uff01', '\uff5e'], // wide Latin letters
+];
+
+// Emoji of the first versions, which all fonts with emoji have.
+const OLD_EMOJI = /^(?=\p{Emoji_Presentation})[\u{1f300}-\u{1f64f}]$/u;
+
 const standIn = (character) => {
-  if (character >= '\u4e00' && character <= '\u9fff') return '\u4e00';
-  if (character >= '\uac00' && character <= '\ud7a3') return '\uac00';
-  return character;
+  const range = ALIKE.find(([first, last]) => character >= first && character <= last);
+  return range ? range[0] : OLD_EMOJI.test(character) ? '\u{1f600}' : character;
 };
 
 // Returns a function that says whether a character has a glyph in a font, or in the fonts that the browser falls back to.
