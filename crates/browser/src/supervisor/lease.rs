@@ -1,7 +1,7 @@
 //! A tab that is leased to one grab.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::target::DisposeBrowserContextParams;
@@ -10,7 +10,6 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::browser::Browser;
 use super::occupancy::Occupancy;
-use super::pool::PooledTab;
 use super::restart::RestartReason;
 use crate::page::Tab;
 
@@ -24,7 +23,9 @@ const SHARED_DISPOSE_LIMIT: Duration = Duration::from_secs(5);
 /// Holds a tab. Dropping it disposes of the tab's context in the background, so that the image is not delayed.
 pub(crate) struct Lease {
     browser: Arc<Browser>,
-    pooled: Option<(PooledTab, TaskTrackerToken)>,
+    tab: Option<(Tab, TaskTrackerToken)>,
+    /// Whether the tab that replaces this one in the pool is requested.
+    is_replaced: AtomicBool,
     /// Keeps the slot of the grab until the tab is disposed of.
     occupancy: Option<Arc<Occupancy>>,
 }
@@ -38,13 +39,17 @@ impl Browser {
             if self.leased.is_closed() {
                 return None;
             }
-            let pooled = tokio::select! {
+            let (tab, has_more) = tokio::select! {
                 biased;
                 () = self.client.closed().cancelled() => return None,
-                pooled = self.pool.take() => pooled,
+                taken = self.pool.take() => taken,
                 () = self.sockets_exhausted.cancelled() => return None,
             };
-            let lease = Lease::new(self.clone(), pooled, token);
+            let lease = Lease::new(self.clone(), tab, token);
+            if !has_more && !self.is_exclusive {
+                // Another grab may begin at any time.
+                lease.request_replacement();
+            }
             // The page may have crashed while it waited in the pool. Dropping the lease replaces it.
             if !lease.tab().has_crashed() {
                 break lease;
@@ -58,8 +63,16 @@ impl Browser {
 }
 
 impl Lease {
-    fn new(browser: Arc<Browser>, pooled: PooledTab, token: TaskTrackerToken) -> Self {
-        Self { browser, pooled: Some((pooled, token)), occupancy: None }
+    fn new(browser: Arc<Browser>, tab: Tab, token: TaskTrackerToken) -> Self {
+        Self { browser, tab: Some((tab, token)), is_replaced: AtomicBool::new(false), occupancy: None }
+    }
+
+    /// Has another tab prepared for the pool, unless that was done before. It takes a processor for some time: before the image is
+    /// taken, the grab would take longer, and after the tab is disposed of, the next one.
+    pub(super) fn request_replacement(&self) {
+        if !self.is_replaced.swap(true, Ordering::Relaxed) {
+            self.browser.pool.request_tab();
+        }
     }
 
     /// The same for a grab, whose slot is in use until the tab is disposed of.
@@ -71,7 +84,7 @@ impl Lease {
 
     /// The tab.
     pub(crate) fn tab(&self) -> &Tab {
-        &self.pooled.as_ref().expect("a lease holds its tab until it is dropped").0.tab
+        &self.tab.as_ref().expect("a lease holds its tab until it is dropped").0
     }
 
     /// Disposes of the tab. In a browser that serves one grab at a time, returns when that is done, or when it took so long that the
@@ -85,10 +98,11 @@ impl Lease {
 
     /// Begins to dispose of the tab. `None` if that was done before.
     fn dispose(&mut self) -> Option<JoinHandle<()>> {
-        let (pooled, token) = self.pooled.take()?;
+        let (tab, token) = self.tab.take()?;
         let (browser, occupancy) = (self.browser.clone(), self.occupancy.take());
+        let is_replaced = self.is_replaced.swap(true, Ordering::Relaxed);
         Some(self.browser.tracker.spawn(async move {
-            dispose(&browser, pooled).await;
+            dispose(&browser, tab, is_replaced).await;
             drop(token);
             drop(occupancy);
         }))
@@ -107,8 +121,7 @@ impl Drop for Lease {
     }
 }
 
-async fn dispose(browser: &Browser, pooled: PooledTab) {
-    let PooledTab { tab, order_on_return } = pooled;
+async fn dispose(browser: &Browser, tab: Tab, is_replaced: bool) {
     for session in tab.watch.worker_sessions().iter().chain([&tab.session]) {
         tab.client.unroute(session);
     }
@@ -119,7 +132,7 @@ async fn dispose(browser: &Browser, pooled: PooledTab) {
     tracing::debug!(traffic_bytes = tab.listener.bytes(), "a tab was returned");
     // After the context: a page that loses its proxy first would see errors and could react to them.
     drop(tab);
-    if order_on_return {
+    if !is_replaced {
         browser.pool.request_tab();
     }
     if let Err(error) = disposed

@@ -22,13 +22,6 @@ pub(super) struct Pool {
     wanted: Semaphore,
 }
 
-/// A tab taken from the pool.
-pub(super) struct PooledTab {
-    pub(super) tab: Tab,
-    /// True if the taker must request a replacement with [`Pool::request_tab`].
-    pub(super) order_on_return: bool,
-}
-
 /// Why a tab could not be prepared.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PrepareError {
@@ -54,23 +47,18 @@ impl Pool {
         self.ready().len()
     }
 
-    /// Waits for a tab. Its replacement is requested when the grab has ended, so that preparing it does not compete
-    /// with the grab, unless this was the last tab and the next grab would have to wait. Cancel-safe.
-    pub(super) async fn take(&self) -> PooledTab {
+    /// Waits for a tab. Returns whether another one is ready, too. The caller requests a replacement with
+    /// [`Pool::request_tab`]. Cancel-safe.
+    pub(super) async fn take(&self) -> (Tab, bool) {
         loop {
             let mut arrived = std::pin::pin!(self.arrived.notified());
             arrived.as_mut().enable();
-            let (tab, order_on_return) = {
+            let (tab, has_more) = {
                 let mut ready = self.ready();
                 (ready.pop_front(), !ready.is_empty())
             };
             match tab {
-                Some(tab) => {
-                    if !order_on_return {
-                        self.request_tab();
-                    }
-                    return PooledTab { tab, order_on_return };
-                }
+                Some(tab) => return (tab, has_more),
                 None => arrived.await,
             }
         }

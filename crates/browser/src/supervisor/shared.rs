@@ -1,6 +1,7 @@
 //! The interface of the supervisor: renders grabs in leased tabs and classifies failures.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -228,7 +229,17 @@ impl Shared {
     ) -> Result<Capture, CaptureError> {
         let browser = lease.browser();
         let capture = page::capture(lease.tab(), task, self.limits.clone(), time, deadline);
-        let ended = timeout_at(deadline, capture).await;
+        let taken = async {
+            lease.tab().watch.until(deadline, |seen| seen.has_image.then_some(())).await;
+            lease.request_replacement();
+            std::future::pending::<Infallible>().await
+        };
+        let ended = tokio::select! {
+            // First: a capture begins with forgetting what the tab did before.
+            biased;
+            ended = timeout_at(deadline, capture) => ended,
+            never = taken => match never {},
+        };
         let has_image = matches!(ended, Ok(Ok(_)));
         let has_many_workers = lease.tab().watch.read(|seen| seen.excess == Some(Excess::Workers));
         let has_excess = has_many_workers || lease.tab().has_crashed() || browser.exceeded().is_some();

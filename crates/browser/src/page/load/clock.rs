@@ -84,6 +84,8 @@ pub(in crate::page) struct Clock<'a> {
     scrolls: AtomicU32,
     /// The number of callers whose scripts wait for answers from outside of the page.
     asks: AtomicU32,
+    /// The number of callers for whom nothing need be drawn.
+    rests: AtomicU32,
     /// Whether the clock was ever advanced.
     is_advanced: AtomicBool,
 }
@@ -176,6 +178,7 @@ impl<'a> Clock<'a> {
             draws_fast: AtomicU32::default(),
             scrolls: AtomicU32::default(),
             asks: AtomicU32::default(),
+            rests: AtomicU32::default(),
             is_advanced: AtomicBool::default(),
         }
     }
@@ -302,6 +305,12 @@ impl<'a> Clock<'a> {
         DrawGuard::count(&self.asks)
     }
 
+    /// Stops the page's time and its frames until the result is dropped: they would take processor time from work that does not
+    /// need the page.
+    pub(in crate::page) fn rest(&self) -> DrawGuard<'_> {
+        DrawGuard::count(&self.rests)
+    }
+
     /// Advances the clock and draws frames at the speed of real time, unless the browser does so itself. Returns when
     /// the page waits for its clock.
     pub(in crate::page) async fn run(&self) -> CaptureError {
@@ -318,6 +327,10 @@ impl<'a> Clock<'a> {
             // Until the next frame is due.
             sleep(interval).await;
             let now = Instant::now();
+            if self.rests.load(Ordering::Relaxed) > 0 {
+                last = now;
+                continue;
+            }
             let tick = async {
                 let mut state = self.state.lock().await;
                 // No more time is needed while the clock is being advanced. Also, the browser runs idle callbacks only
@@ -502,7 +515,7 @@ impl<'a> Clock<'a> {
     }
 }
 
-/// While this exists, frames are drawn as its caller asked for.
+/// While this exists, time passes and frames are drawn as its caller asked for.
 pub(in crate::page) struct DrawGuard<'a>(&'a AtomicU32);
 
 impl<'a> DrawGuard<'a> {

@@ -145,11 +145,15 @@ pub(in crate::page) async fn take_in(
         }
     };
     ScriptsDisabled::end(frozen).await;
+    context.tab.watch.set_image_taken();
     match taken {
         Ok(Some(text)) => {
             let (file, size) = decode(text, limits.image_max_bytes)?;
             let (file, memory) = match spec.format {
-                Format::Png => smaller::png(file, size, memory, context.remaining()).await?,
+                Format::Png => {
+                    let _resting = context.clock.rest();
+                    smaller::png(file, size, memory, context.remaining()).await?
+                }
                 Format::Jpeg | Format::Webp => (file, memory),
             };
             Ok(Some(shot((file, size), (memory, for_files), frames_painted)))

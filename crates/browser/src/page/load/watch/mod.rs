@@ -86,6 +86,8 @@ pub(crate) struct WatchState {
     pub(crate) parsed_at: Option<Instant>,
     /// When the load event of the current document came.
     pub(crate) loaded_at: Option<Instant>,
+    /// True if an image of the page was taken.
+    pub(crate) has_image: bool,
     /// True if the current document broke off while it was received.
     pub(crate) is_cut: bool,
     /// True if the current document was received to its end.
@@ -233,6 +235,12 @@ impl Watch {
     /// reports it.
     pub(crate) fn set_loaded(&self) {
         self.lock().loaded_at.get_or_insert_with(Instant::now);
+        self.changed.notify_waiters();
+    }
+
+    /// Records that an image of the page was taken.
+    pub(crate) fn set_image_taken(&self) {
+        self.lock().has_image = true;
         self.changed.notify_waiters();
     }
 
