@@ -28,11 +28,20 @@ const absolute = (text) => {
 };
 
 // A number, or a word: letters, digits and marks, also with apostrophes, dots and hyphens inside. Chinese and Japanese have no
-// spaces, so that each character counts, as in word processors.
-const WORDS = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]|(?:(?![\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}])[\p{L}\p{N}\p{M}])+(?:['’.,\-](?=[\p{L}\p{N}])(?:(?![\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}])[\p{L}\p{N}\p{M}])+)*/gu;
+// spaces, so that each character counts, as in word processors. The browser takes milliseconds to read this expression.
+const allWords = () => {
+  const alone = '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}';
+  const letters = `(?:(?![${alone}])[\\p{L}\\p{N}\\p{M}])+`;
+  return new RegExp(`[${alone}]|${letters}(?:['’.,\\-](?=[\\p{L}\\p{N}])${letters})*`, 'gu');
+};
 
-// Writing systems without spaces between words.
-const UNSPACED = /[\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
+// The same for text without other letters than Latin ones.
+const IS_LATIN = /^[\u0000-\u024f\u2000-\u206f\u20a0-\u20bf\u2190-\u21ff]*$/;
+const LETTER = 'A-Za-z0-9\\u00aa\\u00b2\\u00b3\\u00b5\\u00b9\\u00ba\\u00bc-\\u00be\\u00c0-\\u00d6\\u00d8-\\u00f6\\u00f8-\\u024f';
+const LATIN_WORDS = new RegExp(`[${LETTER}]+(?:['’.,\\-][${LETTER}]+)*`, 'g');
+
+// Writing systems without spaces between words: Thai, Lao, Myanmar and Khmer.
+const UNSPACED = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\ua9e0-\ua9ff\uaa60-\uaa7f]/;
 
 // Reading the text of more takes a noticeable part of the time of a capture.
 const MAX_ELEMENTS = 30_000;
@@ -41,7 +50,7 @@ const MAX_TEXT = 2_000_000;
 const wordsIn = (text) => {
   let count = 0;
   let segmenter = null;
-  for (const [word] of text.matchAll(WORDS)) {
+  for (const [word] of text.matchAll(IS_LATIN.test(text) ? LATIN_WORDS : allWords())) {
     if (UNSPACED.test(word)) {
       segmenter ??= new Intl.Segmenter(undefined, { granularity: 'word' });
       for (const part of segmenter.segment(word)) if (part.isWordLike) count += 1;

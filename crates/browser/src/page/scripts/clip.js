@@ -1,7 +1,5 @@
 // Prepares a rectangle of the page, and tells where the viewport is.
 
-const pageSize = () => ({ width: Math.max(root().scrollWidth, innerWidth), height: documentHeight() });
-
 // Scrolls through the part of the page around the rectangle that is not in view, so that it is loaded, and back to the
 // top. Returns whether that was necessary.
 page.sweepClip = async ({ y, height, budgetMs }) => {

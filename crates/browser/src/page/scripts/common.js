@@ -10,6 +10,10 @@ const frame = () => Promise.race([new Promise((done) => requestAnimationFrame(()
 
 const root = () => document.scrollingElement ?? document.documentElement;
 
+const documentHeight = () => Math.max(root().scrollHeight, innerHeight);
+
+const pageSize = () => ({ width: Math.max(root().scrollWidth, innerWidth), height: documentHeight() });
+
 // The document and all open shadow trees in it. Closed shadow trees are inaccessible. The result is valid until the
 // page's scripts run again.
 let knownTrees = null;

@@ -98,8 +98,6 @@ const positionFixed = (element, style, height) => {
   setStyle(element, { transition: 'none', translate: `${x} calc(${y} + ${px(height - innerHeight)})` }, arranged);
 };
 
-const documentHeight = () => Math.max(root().scrollHeight, innerHeight);
-
 // The styles before the page was arranged.
 const arranged = new Map();
 

@@ -3,8 +3,9 @@
 // Everything but Latin, Greek and Cyrillic letters, punctuation and what is not drawn: every text font has these.
 const MAY_LACK = /[^\u0000-\u02ff\u0370-\u03ff\u0400-\u04ff\u1e00-\u1eff\u2000-\u206f\ufe00-\ufe0f\ufeff]/u;
 
-// What is not drawn by itself: marks, separators, controls, and what no version of Unicode defines.
-const NOT_DRAWN = /[\p{M}\p{Z}\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Default_Ignorable_Code_Point}]/u;
+// What is not drawn by itself: marks, separators, controls, and what no version of Unicode defines. As a text, since the browser
+// takes a millisecond to read it, and most pages have no such characters.
+const NOT_DRAWN = '[\\p{M}\\p{Z}\\p{Cc}\\p{Cf}\\p{Cs}\\p{Cn}\\p{Default_Ignorable_Code_Point}]';
 
 // No font can have it.
 const IN_NO_FONT = '\u{10ffff}';
@@ -28,16 +29,21 @@ const ALIKE = [
 ];
 
 // Emoji of the first versions, which all fonts with emoji have.
-const OLD_EMOJI = /^(?=\p{Emoji_Presentation})[\u{1f300}-\u{1f64f}]$/u;
+const OLD_EMOJI = '^(?=\\p{Emoji_Presentation})[\\u{1f300}-\\u{1f64f}]$';
 
-const standIn = (character) => {
-  const range = ALIKE.find(([first, last]) => character >= first && character <= last);
-  return range ? range[0] : OLD_EMOJI.test(character) ? '\u{1f600}' : character;
+// Returns a function that returns the character that stands for another one.
+const standIns = () => {
+  const oldEmoji = new RegExp(OLD_EMOJI, 'u');
+  return (character) => {
+    const range = ALIKE.find(([first, last]) => character >= first && character <= last);
+    return range ? range[0] : oldEmoji.test(character) ? '\u{1f600}' : character;
+  };
 };
 
 // Returns a function that says whether a character has a glyph in a font, or in the fonts that the browser falls back to.
 // It compares the measures with those of a missing glyph, which is drawn in the first font.
 const glyphsOf = (view) => {
+  const standIn = standIns();
   const context = new view.OffscreenCanvas(1, 1).getContext('2d');
   const measure = (text) => {
     const found = context.measureText(text);
@@ -64,17 +70,19 @@ const fontOf = (element) => {
 
 // Adds the characters of a document's trees that no font has. `isInImage` is asked about the text nodes with such characters.
 const addMissing = (missing, view, roots, isInImage) => {
+  const unusual = roots.filter((tree) => MAY_LACK.test(tree.textContent ?? ''));
+  if (unusual.length === 0) return;
   const hasGlyph = glyphsOf(view);
+  const notDrawn = new RegExp(NOT_DRAWN, 'u');
   const seen = new Set();
-  for (const tree of roots) {
-    if (!MAY_LACK.test(tree.textContent ?? '')) continue;
+  for (const tree of unusual) {
     const nodes = document.createTreeWalker(tree, NodeFilter.SHOW_TEXT);
     for (let node = nodes.nextNode(); node; node = nodes.nextNode()) {
       if (!MAY_LACK.test(node.data)) continue;
       const lacking = new Set();
       for (const character of node.data) {
         if (missing.has(character) || (seen.has(character) && hasGlyph(character, ANY_FONT))) continue;
-        if (!MAY_LACK.test(character) || NOT_DRAWN.test(character)) continue;
+        if (!MAY_LACK.test(character) || notDrawn.test(character)) continue;
         if (seen.size >= MAX_CHARACTERS) return;
         seen.add(character);
         if (!hasGlyph(character, ANY_FONT)) lacking.add(character);

@@ -7,12 +7,12 @@ mod record;
 mod requesters;
 mod requests;
 mod workers;
+mod world;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use chromiumoxide::cdp::js_protocol::runtime::ExecutionContextId;
 use grabd_domain::capture::RequestRule;
 use grabd_domain::grabs::Challenge;
 use tokio::sync::Notify;
@@ -26,7 +26,9 @@ pub(crate) use self::record::{Exchange, Record, RecordedRequest, TlsDetails};
 pub(crate) use self::requesters::{DocumentOrigin, Requesters};
 pub(crate) use self::requests::{Hold, Requests, WaitLimit};
 pub(crate) use self::workers::Workers;
+pub(crate) use self::world::World;
 
+use self::world::DocumentWorld;
 use crate::cdp::{Event, Head, Kind, PausedRequest, Sink};
 
 /// The number of pending responses whose bytes are counted separately.
@@ -119,8 +121,8 @@ pub(crate) struct WatchState {
     requesters: Option<Box<Requesters>>,
     /// The bot protection service whose challenge the current document looks like.
     page_challenge: Option<Challenge>,
-    /// The document's loader, and the isolated world of our scripts in it.
-    world: Option<(String, World)>,
+    /// The isolated world of our scripts in the document.
+    world: Option<DocumentWorld>,
     /// The number of changes of databases, if they are tracked.
     pub(crate) database_changes: u64,
     /// The URL of the last window that the page wanted to open.
@@ -136,9 +138,6 @@ pub(crate) struct WatchState {
     /// The requests with which the capture fails, if there are rules about them.
     pub(crate) failing: Option<Box<FailingRequests>>,
 }
-
-/// An isolated world: the page's own scripts cannot see or change what runs in it.
-pub(crate) type World = ExecutionContextId;
 
 impl Watch {
     /// Creates the state of a page with this main frame.
@@ -253,19 +252,6 @@ impl Watch {
     pub(crate) fn set_irrelevant(&self, urls: &[String]) {
         self.lock().requests.set_irrelevant(urls);
         self.changed.notify_waiters();
-    }
-
-    /// The world of our scripts in the current document, if it exists.
-    pub(crate) fn world(&self) -> Option<World> {
-        self.read(|seen| {
-            let (loader, world) = seen.world.as_ref()?;
-            seen.document.as_ref().filter(|document| document.loader == *loader).map(|_| *world)
-        })
-    }
-
-    /// Stores the world of our scripts in a document.
-    pub(crate) fn set_world(&self, loader: String, world: World) {
-        self.lock().world = Some((loader, world));
     }
 
     /// Records the bot protection service whose challenge the current document looks like.

@@ -147,6 +147,17 @@ fn world_belongs_to_its_document() {
 }
 
 #[test]
+fn other_scripts_are_sent_once_to_each_world() {
+    let watch = Watch::new("main");
+    let sent = |world| watch.lacks_scripts(World::new(world));
+    watch.set_world("1".into(), World::new(7));
+    assert_eq!([sent(7), sent(7)], [true, false]);
+    assert_eq!([sent(8), sent(8)], [true, true], "a world that is not kept");
+    watch.set_world("2".into(), World::new(9));
+    assert_eq!([sent(9), sent(9), sent(7)], [true, false, true]);
+}
+
+#[test]
 fn crash_takes_precedence_over_close() {
     assert_eq!(seen([Event::Crashed, Event::Detached]).gone, Some(Gone::Crashed));
     assert_eq!(seen([Event::Detached]).gone, Some(Gone::Closed));
