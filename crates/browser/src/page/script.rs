@@ -16,8 +16,8 @@ use crate::page::frame_calls::Evaluated;
 use crate::page::load::watch::World;
 use crate::page::tab::Tab;
 
-/// The source of the functions that every capture calls. It is sent once to each document. Reading it takes the browser a tenth of
-/// a millisecond for each kilobyte, so that the others are apart.
+/// The source of the functions that every capture calls. It is sent once to each document. Reading it takes the browser up to a
+/// fifth of a millisecond for each kilobyte, so that the others are apart.
 ///
 /// It is not in a function of its own: the files see each other's names, also those of [`MORE`], which is sent later. Names of the
 /// isolated world are visible to nobody else.
