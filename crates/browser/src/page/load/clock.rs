@@ -84,7 +84,7 @@ pub(in crate::page) struct Clock<'a> {
     scrolls: AtomicU32,
     /// The number of callers whose scripts wait for answers from outside of the page.
     asks: AtomicU32,
-    /// The number of callers for whom nothing need be drawn.
+    /// The number of callers that do not need the page: its time stands still, and nothing is drawn.
     rests: AtomicU32,
     /// Whether the clock was ever advanced.
     is_advanced: AtomicBool,

@@ -145,9 +145,9 @@ pub(in crate::page) async fn take_in(
         }
     };
     ScriptsDisabled::end(frozen).await;
-    context.tab.watch.set_image_taken();
     match taken {
         Ok(Some(text)) => {
+            context.tab.watch.set_image_taken();
             let (file, size) = decode(text, limits.image_max_bytes)?;
             let (file, memory) = match spec.format {
                 Format::Png => {
