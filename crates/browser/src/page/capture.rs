@@ -274,6 +274,7 @@ async fn take_image(
     let for_files = extract::memory_bytes(context.spec).saturating_add(for_slices).saturating_add(for_viewports);
     let taken = async {
         let taken = tokio::try_join!(shot::take(context, &area, for_files), uses_storage(context, &area.state))?;
+        requested::check_changes(context).await?;
         Ok((taken, looks::end(context).await?))
     };
     let (shot, must_repeat) = match context.unless_replaced(document, taken).await? {
@@ -363,7 +364,7 @@ async fn unless_leaving(context: &CaptureContext<'_>, document: &Document) -> Re
     }
 }
 
-/// Stops what moves, checks that the page is one that the caller accepts, applies the caller's changes a last time, reads what
+/// Stops what moves, checks that the page is one that the caller accepts, applies the caller's changes again, reads what
 /// [`metadata::about`] returns, and draws what `mask` and `highlight` ask for. Returns `None` if the page does not answer.
 async fn prepare_image(context: &CaptureContext<'_>, clip: Option<&Clip>) -> Result<Option<About>, CaptureError> {
     freeze::apply(context, freeze::IMAGE_PHASE).await?;

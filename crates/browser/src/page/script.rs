@@ -173,6 +173,7 @@ mod tests {
             "beginShot",
             "endShot",
             "enforceChanges",
+            "checkChanges",
             "prepareLooks",
             "beginLooks",
             "endLooks",

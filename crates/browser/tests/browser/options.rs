@@ -6,8 +6,9 @@ use grabd_domain::capture::CaptureRequest;
 use grabd_domain::render::Renderer as _;
 use grabd_domain::render::{RenderError, RenderTask};
 use image::GenericImageView as _;
+use serde_json::json;
 
-use crate::rig::{Rig, request, task};
+use crate::rig::{Rig, request, task, with_steps};
 use crate::site::{Site, html};
 
 /// A page that is lime if the script's expression is true, and red otherwise.
@@ -163,6 +164,61 @@ async fn hidden_elements_keep_their_space_and_removed_ones_do_not() {
         };
         assert_eq!(failure.message, message);
     }
+    rig.chromium.shutdown().await;
+}
+
+/// A page whose script runs this again and again. It has a red area that should not be in the image.
+fn page_that_shows_again(again: &str) -> String {
+    format!(
+        "<!doctype html><style>body {{ margin: 0 }} #a {{ position: absolute; inset: 0; background: red }}</style><p id=a></p>
+        <script>const shown = {{ visibility: 'visible', opacity: '1', display: 'block' }};
+        const a = document.querySelector('#a');
+        const show = () => {{
+            for (const [name, value] of Object.entries(shown)) a.style.setProperty(name, value, 'important');
+        }};
+        {again}</script>"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn elements_that_a_script_shows_again_are_in_no_image() {
+    let again = ["setInterval(show, 1)", "const next = () => { show(); requestAnimationFrame(next) }; next()"];
+    let site = Site::start(
+        2,
+        [("/timer", again[0]), ("/frame", again[1])].map(|(path, again)| (path, html(page_that_shows_again(again)))),
+    )
+    .await;
+    let rig = Rig::start().await;
+    for path in ["/timer", "/frame"] {
+        let asked = || {
+            let mut asked = with_steps(&site.url(path), &json!([{ "capture": "step" }]));
+            assert!(asked.set("viewports", serde_json::from_value(json!([{ "width": 400, "height": 300 }])).unwrap()));
+            asked
+        };
+        assert_eq!(rig.capture(asked()).await.colour(100, 100), "red", "{path}: the page alone");
+        for option in ["hide", "remove"] {
+            let mut asked = asked();
+            assert!(asked.set(option, serde_json::from_value(json!(["#a"])).unwrap()));
+            let image = rig.capture(asked).await;
+            let others = image.capture.viewports.iter().map(|image| &image.content);
+            let others = others.chain(image.capture.step_images.iter().map(|image| &image.content));
+            let seen: Vec<_> =
+                others.map(|file| image::load_from_memory(file).unwrap().into_rgb8().get_pixel(100, 100).0).collect();
+            assert_eq!((image.colour(100, 100), seen), ("white", vec![[255; 3]; 2]), "{path}, {option}");
+        }
+    }
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn capture_fails_if_a_script_shows_hidden_elements_whatever_is_done() {
+    let again = "new MutationObserver(show).observe(a, { attributes: true }); show()";
+    let site = Site::start(2, [("/", html(page_that_shows_again(again)))]).await;
+    let rig = Rig::start().await;
+    let asked = CaptureRequest { hide: Some(vec!["#a".to_owned()]), ..request(&site.url("/")) };
+    let failed = rig.chromium.render(task(asked)).await;
+    let Err(RenderError::Page { failure, .. }) = failed else { panic!("{failed:?}") };
+    assert_eq!(&*failure.message, "The page still shows 1 of the elements that `hide` and `remove` match.");
     rig.chromium.shutdown().await;
 }
 

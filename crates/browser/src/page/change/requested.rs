@@ -218,16 +218,30 @@ pub(in crate::page) async fn apply_changes(context: &CaptureContext<'_>) -> Resu
     }
 }
 
-/// Hides and removes elements again that the page shows nevertheless.
+/// Hides and removes elements again that the page shows nevertheless. Called before an image is taken; until then, what the
+/// page's scripts show again is hidden at once.
 ///
 /// # Errors
 /// If some of them stay visible.
 pub(in crate::page) async fn enforce_changes(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+    fail_if_shown(context, "enforceChanges").await
+}
+
+/// Checks after an image was taken that it shows nothing that is hidden or removed.
+///
+/// # Errors
+/// If one of the elements is visible.
+pub(in crate::page) async fn check_changes(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
+    fail_if_shown(context, "checkChanges").await
+}
+
+/// Calls this function, which returns the number of elements that are visible although they are to be hidden or removed.
+async fn fail_if_shown(context: &CaptureContext<'_>, function: &str) -> Result<(), CaptureError> {
     let Changes { hide, remove, .. } = &context.spec.changes;
     if hide.is_empty() && remove.is_empty() {
         return Ok(());
     }
-    match context.call_script::<u32>("enforceChanges", &()).await? {
+    match context.call_script::<u32>(function, &()).await? {
         None | Some(0) => Ok(()),
         Some(count) => Err(CaptureError::failed(format!(
             "The page still shows {count} of the elements that `hide` and `remove` match."

@@ -95,6 +95,7 @@ async fn shoot(context: &CaptureContext<'_>) -> Result<Option<Shot>, CaptureErro
     }
     // All that the image leaves of the memory is for what is made after it.
     let shot = shot::take_in(context, &area, (memory, u64::MAX)).await?;
+    requested::check_changes(context).await?;
     if !looks::end(context).await? {
         return Ok(None);
     }

@@ -9,7 +9,7 @@ use grabd_domain::render::CapturedViewport;
 use grabd_memory::Reservation;
 use serde_json::Value;
 
-use crate::page::change::{conditions, freeze};
+use crate::page::change::{conditions, freeze, hiding, requested};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::load::settle;
@@ -84,9 +84,12 @@ async fn take_one(
     if !conditions::check(context).await? {
         return Ok(None);
     }
+    // What was added to the page for this viewport.
+    hiding::apply(context).await?;
     let state = settle::read_state(context).await?.unwrap_or_default();
     let area = area::find(context, state).await?;
     let area = area::fit(context, area).await?;
+    requested::enforce_changes(context).await?;
     let reserved = match memory.take() {
         Some(reserved) => reserved,
         // The whole budget is smaller than what the capture may take, and this capture holds all of it.
@@ -98,6 +101,7 @@ async fn take_one(
     // All that the image leaves of the memory is for the next one.
     let mut shot = shot::take_in(context, &area, (reserved, u64::MAX)).await?;
     *memory = shot.as_mut().and_then(|shot| shot.for_files.take());
+    requested::check_changes(context).await?;
     if !looks::end(context).await? {
         return Ok(None);
     }

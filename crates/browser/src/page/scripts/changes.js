@@ -5,13 +5,14 @@
 const LAYER = 'grabd-changes';
 const HIDDEN = { opacity: '0', visibility: 'hidden' };
 const REMOVED = { display: 'none' };
-// How often a script of the page may undo the change of one element.
+// How often a script of the page may undo the change of one element: without a limit, two observers would undo each other's
+// changes without end.
 const MAX_REPEATS = 50;
 
 const declarations = (values) => Object.entries(values).map(([name, value]) => `${name}: ${value} !important`).join('; ');
 
 let requested = { hide: [], remove: [] };
-const repeats = new WeakMap();
+let repeats = new WeakMap();
 
 const matches = (selectors) => selectors.flatMap((selector) => elements(selector));
 
@@ -62,7 +63,19 @@ const enforce = (isLast) => {
   }
 };
 
-const fights = new MutationObserver(() => enforce(false));
+const undoings = new MutationObserver(() => enforce(false));
+
+// Begins to watch the trees that are there now. A tree that is watched already is not watched twice.
+const watchUndoings = () => {
+  const watched = { subtree: true, childList: true, attributes: true, attributeFilter: ['style', 'class', 'id', 'hidden'] };
+  for (const tree of trees()) undoings.observe(tree, watched);
+};
+
+// The number of elements that are visible although they are to be hidden or removed.
+const countShown = () => {
+  const visible = matches(requested.hide).filter((element) => !isHidden(element));
+  return visible.length + matches(requested.remove).filter(isRendered).length;
+};
 
 // Styles are added to the document and to every open shadow tree. Constructed style sheets are not subject to the page's
 // content security policy.
@@ -80,18 +93,22 @@ page.applyChanges = ({ hide, remove, css }) => {
   for (const tree of trees()) tree.adoptedStyleSheets = [...tree.adoptedStyleSheets, sheet];
   if (hide.length + remove.length > 0) {
     enforce(false);
-    for (const tree of trees()) fights.observe(tree, { subtree: true, childList: true, attributes: true, attributeFilter: ['style', 'class', 'id', 'hidden'] });
+    watchUndoings();
   }
   return {};
 };
 
-// Applies the changes a last time, and returns the number of elements that are visible nevertheless.
+// Applies the changes again before an image is taken, and returns the number of elements that are visible nevertheless. Until the
+// image is taken, the page's scripts run: what they show again is hidden before a frame is drawn.
 page.enforceChanges = () => {
-  fights.disconnect();
+  repeats = new WeakMap();
+  watchUndoings();
   enforce(true);
-  const visible = matches(requested.hide).filter((element) => !isHidden(element));
-  return visible.length + matches(requested.remove).filter(isRendered).length;
+  return countShown();
 };
+
+// The number of elements that are visible after an image was taken, although they are to be hidden or removed.
+page.checkChanges = countShown;
 
 // Waits until an element is visible, or until none is. Returns the problem if the wait fails.
 page.waitFor = async ({ selector, isGone, budgetMs }) => {
