@@ -143,6 +143,19 @@ async fn places_of_ads_are_hidden_and_the_page_moves_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn places_of_ads_that_a_script_shows_again_stay_hidden() {
+    let page = "<!doctype html><body style='margin:0'><div class=top-banner style='height:100px;background:red'></div>
+        <p style='margin:0;height:100px;background:lime'>Content</p><script>const ad = document.querySelector('div');
+        setInterval(() => ad.style.setProperty('display', 'block', 'important'), 1)</script>";
+    let site = Site::start(2, [("/", html(page))]).await;
+    let lists = lists("##.top-banner", "||127.0.0.9^");
+    let rig = Rig::with(&[2], |options| options.lists = lists).await;
+    assert_eq!(rig.grab(&site.url("/")).await.colour(600, 50), "red");
+    assert_eq!(rig.capture(blocking(&site.url("/"), &["ads"])).await.colour(600, 50), "lime");
+    rig.chromium.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn chat_widgets_and_share_bars_are_left_out_without_lists_of_the_operator() {
     // Each bar is 100 pixels high. The first ones are added by the site's own copies of scripts.
     let page = "<!doctype html><style>body { margin: 0 } div { height: 100px; background: red } p { margin: 0; height: 100px;

@@ -75,8 +75,13 @@ async fn dialogs_without_a_rule_are_refused_or_hidden_and_others_stay() {
     let unknown = include_str!("dialogs/unknown_without_reject.html");
     // Its policy allows no inline styles, so the dialog has no style of its own but for its attributes.
     let bare = "<!doctype html><body bgcolor=red><dialog open><p>We use cookies.</p><button>Accept</button></dialog>";
-    let pages: [(&str, Reply); 6] = [
+    let stubborn = format!(
+        "{unknown}<script>const banner = document.querySelector('.dialog');
+        setInterval(() => banner.style.setProperty('display', 'block', 'important'), 1)</script>"
+    );
+    let pages: [(&str, Reply); 7] = [
         ("/reject", html(include_str!("dialogs/unknown_with_reject.html"))),
+        ("/stubborn", html(stubborn)),
         ("/accept", html(unknown)),
         ("/newsletter", html(include_str!("dialogs/no_dialog.html"))),
         ("/broken", html(BROKEN)),
@@ -89,6 +94,7 @@ async fn dialogs_without_a_rule_are_refused_or_hidden_and_others_stay() {
         ("/reject", Some(("unknown", ConsentResult::Rejected)), Some("rejected"), false),
         // Nothing is accepted.
         ("/accept", Some(("unknown", ConsentResult::Hidden)), Some("A page"), false),
+        ("/stubborn", Some(("unknown", ConsentResult::Hidden)), Some("A page"), false),
         ("/newsletter", None, Some("A page"), true),
         ("/broken", Some(("quantcast", ConsentResult::Hidden)), Some("A page"), false),
         ("/none", None, None, false),

@@ -35,7 +35,24 @@
     const box = element.getBoundingClientRect();
     return box.width > 1 && box.height > 1 && box.bottom > 0 && box.top < innerHeight && element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
   };
-  const hide = (element) => element.style.setProperty('display', 'none', 'important');
+
+  // How often a script of the page may show an element again in one task: without a limit, two observers would undo each other's
+  // changes without end.
+  const MAX_REPEATS = 50;
+  const repeats = new WeakMap();
+  const undoings = new MutationObserver((records) => {
+    for (const element of new Set(records.map(({ target }) => target))) {
+      if (getComputedStyle(element).display !== 'none') hide(element);
+    }
+  });
+  const hide = (element) => {
+    const count = repeats.get(element) ?? 0;
+    if (count > MAX_REPEATS) return;
+    if (count === 0) setTimeout(() => repeats.delete(element));
+    repeats.set(element, count + 1);
+    element.style.setProperty('display', 'none', 'important');
+    undoings.observe(element, { attributes: true, attributeFilter: ['style', 'class', 'id', 'hidden'] });
+  };
 
   // All elements, with those of open shadow trees.
   const all = (root = document, found = []) => {

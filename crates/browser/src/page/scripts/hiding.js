@@ -8,6 +8,19 @@ const knownSelectors = new Set();
 const hidingSelectors = [];
 let hidingSheet = null;
 
+// Hides elements again that a script of the page shows. Each is watched by itself: a list has too many selectors to look for at
+// each change of a page.
+const undoneHiding = new MutationObserver((records) => {
+  for (const element of new Set(records.map(({ target }) => target))) {
+    if (isRendered(element) && isAllowed(element)) keepStyle(element, REMOVED);
+  }
+});
+
+const hideListedElement = (element) => {
+  if (isRendered(element)) keepStyle(element, REMOVED);
+  undoneHiding.observe(element, { attributes: true, attributeFilter: ['style', 'class', 'id', 'hidden'] });
+};
+
 // Returns the classes and ids in the page that it has not returned before, and whether this is the first call.
 page.newNames = () => {
   const isFirst = !hidingSheet;
@@ -45,6 +58,6 @@ page.hideListed = ({ selectors }) => {
     if (!tree.adoptedStyleSheets.includes(hidingSheet)) tree.adoptedStyleSheets = [...tree.adoptedStyleSheets, hidingSheet];
   }
   const listed = matches([hidingSelectors.join()]);
-  for (const element of listed) if (isRendered(element)) keepStyle(element, REMOVED);
+  listed.forEach(hideListedElement);
   return added.length > 0 && listed.length > 0;
 };

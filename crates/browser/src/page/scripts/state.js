@@ -8,7 +8,11 @@ const SMALL_PX = 16;
 let changes = 0;
 const observed = new Set();
 const countChange = () => (changes += 1);
-const observer = new MutationObserver(countChange);
+// Elements that are hidden again whenever a script of the page shows them. That does not change the image.
+const keptHidden = new WeakSet();
+const observer = new MutationObserver((records) => {
+  if (records.some(({ target }) => !keptHidden.has(target))) countChange();
+});
 const observeChanges = () => {
   for (const tree of trees()) {
     if (observed.has(tree)) continue;
