@@ -14,6 +14,11 @@ struct HideArguments {
     selectors: Vec<String>,
 }
 
+/// Whether the caller blocks content by lists.
+pub(super) fn is_asked(context: &CaptureContext<'_>) -> bool {
+    context.tab.listener.blocklist().is_some_and(|list| list.has_lists())
+}
+
 /// Hides the elements, if the caller blocks content by lists. Returns whether there were any. It is called again for what
 /// was added to the page meanwhile.
 ///

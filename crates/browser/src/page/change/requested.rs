@@ -14,7 +14,7 @@ use grabd_domain::capture::{Appearance, CaptureSpec, Changes, Cookie, DeviceSyst
 use serde::{Deserialize, Serialize};
 
 use crate::cdp::CallError;
-use crate::page::change::steps;
+use crate::page::change::{hiding, steps};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 use crate::page::identity::accept_language;
@@ -218,13 +218,16 @@ pub(in crate::page) async fn apply_changes(context: &CaptureContext<'_>) -> Resu
     }
 }
 
-/// Hides and removes elements again that the page shows nevertheless. Called before an image is taken; until then, what the
-/// page's scripts show again is hidden at once.
+/// Hides and removes elements again that the page shows nevertheless, also those that filter lists name. Called before an image is
+/// taken; until then, what the page's scripts show again is hidden at once.
 ///
 /// # Errors
-/// If some of them stay visible.
+/// If some of those stay visible that the caller names.
 pub(in crate::page) async fn enforce_changes(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
-    fail_if_shown(context, "enforceChanges").await
+    match has_changes(context) || hiding::is_asked(context) {
+        true => fail_if_shown(context, "enforceChanges").await,
+        false => Ok(()),
+    }
 }
 
 /// Checks after an image was taken that it shows nothing that is hidden or removed.
@@ -232,15 +235,18 @@ pub(in crate::page) async fn enforce_changes(context: &CaptureContext<'_>) -> Re
 /// # Errors
 /// If one of the elements is visible.
 pub(in crate::page) async fn check_changes(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
-    fail_if_shown(context, "checkChanges").await
+    match has_changes(context) {
+        true => fail_if_shown(context, "checkChanges").await,
+        false => Ok(()),
+    }
+}
+
+fn has_changes(context: &CaptureContext<'_>) -> bool {
+    !context.spec.changes.hide.is_empty() || !context.spec.changes.remove.is_empty()
 }
 
 /// Calls this function, which returns the number of elements that are visible although they are to be hidden or removed.
 async fn fail_if_shown(context: &CaptureContext<'_>, function: &str) -> Result<(), CaptureError> {
-    let Changes { hide, remove, .. } = &context.spec.changes;
-    if hide.is_empty() && remove.is_empty() {
-        return Ok(());
-    }
     match context.call_script::<u32>(function, &()).await? {
         None | Some(0) => Ok(()),
         Some(count) => Err(CaptureError::failed(format!(

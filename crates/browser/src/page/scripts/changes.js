@@ -5,14 +5,14 @@
 const LAYER = 'grabd-changes';
 const HIDDEN = { opacity: '0', visibility: 'hidden' };
 const REMOVED = { display: 'none' };
-// How often a script of the page may undo the change of one element in one task: without a limit, two observers would undo each
-// other's changes without end.
+// How often a script of the page may undo the change of one element, until an image is taken: without a limit, two observers
+// would undo each other's changes without end.
 const MAX_REPEATS = 50;
 
 const declarations = (values) => Object.entries(values).map(([name, value]) => `${name}: ${value} !important`).join('; ');
 
 let requested = { hide: [], remove: [] };
-const repeats = new WeakMap();
+let repeats = new WeakMap();
 
 const matches = (selectors) => selectors.flatMap((selector) => elements(selector));
 
@@ -49,7 +49,6 @@ const hideBoxes = (element) => {
 const isAllowed = (element) => {
   keptHidden.add(element);
   const count = repeats.get(element) ?? 0;
-  if (count === 0) after(0).then(() => repeats.delete(element));
   repeats.set(element, count + 1);
   return count < MAX_REPEATS;
 };
@@ -104,6 +103,8 @@ page.applyChanges = ({ hide, remove, css }) => {
 // Applies the changes again before an image is taken, and returns the number of elements that are visible nevertheless. Until the
 // image is taken, the page's scripts run: what they show again is hidden before a frame is drawn.
 page.enforceChanges = () => {
+  repeats = new WeakMap();
+  hiddenListed.forEach(hideListedElement);
   watchUndoings();
   enforce(true);
   return countShown();

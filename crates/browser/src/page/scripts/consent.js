@@ -36,9 +36,11 @@
     return box.width > 1 && box.height > 1 && box.bottom > 0 && box.top < innerHeight && element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
   };
 
-  // How often a script of the page may show an element again in one task: without a limit, two observers would undo each other's
-  // changes without end.
+  // How often a script of the page may show an element again, in one task and in all: without a limit, two observers would undo
+  // each other's changes without end.
   const MAX_REPEATS = 50;
+  const MAX_UNDOINGS = 1000;
+  let undone = 0;
   const repeats = new WeakMap();
   const undoings = new MutationObserver((records) => {
     for (const element of new Set(records.map(({ target }) => target))) {
@@ -47,7 +49,8 @@
   });
   const hide = (element) => {
     const count = repeats.get(element) ?? 0;
-    if (count > MAX_REPEATS) return;
+    undone += 1;
+    if (count > MAX_REPEATS || undone > MAX_UNDOINGS) return;
     if (count === 0) setTimeout(() => repeats.delete(element));
     repeats.set(element, count + 1);
     element.style.setProperty('display', 'none', 'important');

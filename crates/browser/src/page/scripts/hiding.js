@@ -16,7 +16,9 @@ const undoneHiding = new MutationObserver((records) => {
   }
 });
 
+const hiddenListed = new Set();
 const hideListedElement = (element) => {
+  hiddenListed.add(element);
   if (isRendered(element)) keepStyle(element, REMOVED);
   undoneHiding.observe(element, { attributes: true, attributeFilter: ['style', 'class', 'id', 'hidden'] });
 };
