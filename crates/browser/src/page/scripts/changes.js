@@ -5,14 +5,16 @@
 const LAYER = 'grabd-changes';
 const HIDDEN = { opacity: '0', visibility: 'hidden' };
 const REMOVED = { display: 'none' };
-// How often a script of the page may undo the change of one element, until an image is taken: without a limit, two observers
-// would undo each other's changes without end.
+// How often a script of the page may undo the change of one element while the page settles, and just before an image: without a
+// limit, two observers would undo each other's changes without end.
 const MAX_REPEATS = 50;
+const MAX_REPEATS_FOR_IMAGE = 1000;
 
 const declarations = (values) => Object.entries(values).map(([name, value]) => `${name}: ${value} !important`).join('; ');
 
 let requested = { hide: [], remove: [] };
 let repeats = new WeakMap();
+let maxRepeats = MAX_REPEATS;
 
 const matches = (selectors) => selectors.flatMap((selector) => elements(selector));
 
@@ -50,7 +52,7 @@ const isAllowed = (element) => {
   keptHidden.add(element);
   const count = repeats.get(element) ?? 0;
   repeats.set(element, count + 1);
-  return count < MAX_REPEATS;
+  return count < maxRepeats;
 };
 
 // Hides and removes what the style sheet did not, because the page has declarations that win over it.
@@ -104,6 +106,7 @@ page.applyChanges = ({ hide, remove, css }) => {
 // image is taken, the page's scripts run: what they show again is hidden before a frame is drawn.
 page.enforceChanges = () => {
   repeats = new WeakMap();
+  maxRepeats = MAX_REPEATS_FOR_IMAGE;
   hiddenListed.forEach(hideListedElement);
   watchUndoings();
   enforce(true);
@@ -111,7 +114,10 @@ page.enforceChanges = () => {
 };
 
 // The number of elements that are visible after an image was taken, although they are to be hidden or removed.
-page.checkChanges = countShown;
+page.checkChanges = () => {
+  maxRepeats = MAX_REPEATS;
+  return countShown();
+};
 
 // Waits until an element is visible, or until none is. Returns the problem if the wait fails.
 page.waitFor = async ({ selector, isGone, budgetMs }) => {
