@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::blocklists::PageNames;
+use crate::blocklists::{Blocklist, PageNames};
 use crate::page::context::CaptureContext;
 use crate::page::error::CaptureError;
 
@@ -14,9 +14,9 @@ struct HideArguments {
     selectors: Vec<String>,
 }
 
-/// Whether the caller blocks content by lists.
-pub(super) fn is_asked(context: &CaptureContext<'_>) -> bool {
-    context.tab.listener.blocklist().is_some_and(|list| list.has_lists())
+/// The lists of the capture, if the caller blocks content by lists.
+pub(super) fn lists<'a>(context: &CaptureContext<'a>) -> Option<&'a Blocklist> {
+    context.tab.listener.blocklist().filter(|list| list.has_lists()).map(AsRef::as_ref)
 }
 
 /// Hides the elements, if the caller blocks content by lists. Returns whether there were any. It is called again for what
@@ -25,7 +25,7 @@ pub(super) fn is_asked(context: &CaptureContext<'_>) -> bool {
 /// # Errors
 /// When the page does not answer.
 pub(in crate::page) async fn apply(context: &CaptureContext<'_>) -> Result<bool, CaptureError> {
-    let Some(blocklist) = context.tab.listener.blocklist().filter(|list| list.has_lists()) else { return Ok(false) };
+    let Some(blocklist) = lists(context) else { return Ok(false) };
     let Some(names) = context.call_script::<PageNames>("newNames", &()).await? else { return Ok(false) };
     let selectors = blocklist.hidden_selectors(&names);
     Ok(context.call_script("hideListed", &HideArguments { selectors }).await?.unwrap_or(false))

@@ -224,10 +224,7 @@ pub(in crate::page) async fn apply_changes(context: &CaptureContext<'_>) -> Resu
 /// # Errors
 /// If some of those stay visible that the caller names.
 pub(in crate::page) async fn enforce_changes(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
-    match has_changes(context) || hiding::is_asked(context) {
-        true => fail_if_shown(context, "enforceChanges").await,
-        false => Ok(()),
-    }
+    fail_if_shown(context, "enforceChanges").await
 }
 
 /// Checks after an image was taken that it shows nothing that is hidden or removed.
@@ -235,18 +232,15 @@ pub(in crate::page) async fn enforce_changes(context: &CaptureContext<'_>) -> Re
 /// # Errors
 /// If one of the elements is visible.
 pub(in crate::page) async fn check_changes(context: &CaptureContext<'_>) -> Result<(), CaptureError> {
-    match has_changes(context) {
-        true => fail_if_shown(context, "checkChanges").await,
-        false => Ok(()),
-    }
-}
-
-fn has_changes(context: &CaptureContext<'_>) -> bool {
-    !context.spec.changes.hide.is_empty() || !context.spec.changes.remove.is_empty()
+    fail_if_shown(context, "checkChanges").await
 }
 
 /// Calls this function, which returns the number of elements that are visible although they are to be hidden or removed.
 async fn fail_if_shown(context: &CaptureContext<'_>, function: &str) -> Result<(), CaptureError> {
+    let Changes { hide, remove, .. } = &context.spec.changes;
+    if hide.is_empty() && remove.is_empty() && hiding::lists(context).is_none() {
+        return Ok(());
+    }
     match context.call_script::<u32>(function, &()).await? {
         None | Some(0) => Ok(()),
         Some(count) => Err(CaptureError::failed(format!(

@@ -107,7 +107,7 @@ page.applyChanges = ({ hide, remove, css }) => {
 page.enforceChanges = () => {
   repeats = new WeakMap();
   maxRepeats = MAX_REPEATS_FOR_IMAGE;
-  hiddenListed.forEach(hideListedElement);
+  hideMatches();
   watchUndoings();
   enforce(true);
   return countShown();

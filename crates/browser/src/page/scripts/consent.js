@@ -36,23 +36,18 @@
     return box.width > 1 && box.height > 1 && box.bottom > 0 && box.top < innerHeight && element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
   };
 
-  // How often a script of the page may show an element again, in one task and in all: without a limit, two observers would undo
-  // each other's changes without end.
-  const MAX_REPEATS = 50;
-  const MAX_UNDOINGS = 1000;
-  let undone = 0;
-  const repeats = new WeakMap();
+  // How often elements are hidden: without a limit, an observer of the page and this one would undo each other's changes without
+  // end.
+  const MAX_HIDDEN = 1000;
+  let hidden = 0;
   const undoings = new MutationObserver((records) => {
     for (const element of new Set(records.map(({ target }) => target))) {
       if (getComputedStyle(element).display !== 'none') hide(element);
     }
   });
   const hide = (element) => {
-    const count = repeats.get(element) ?? 0;
-    undone += 1;
-    if (count > MAX_REPEATS || undone > MAX_UNDOINGS) return;
-    if (count === 0) setTimeout(() => repeats.delete(element));
-    repeats.set(element, count + 1);
+    hidden += 1;
+    if (hidden > MAX_HIDDEN) return;
     element.style.setProperty('display', 'none', 'important');
     undoings.observe(element, { attributes: true, attributeFilter: ['style', 'class', 'id', 'hidden'] });
   };

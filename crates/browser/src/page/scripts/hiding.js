@@ -16,11 +16,14 @@ const undoneHiding = new MutationObserver((records) => {
   }
 });
 
-const hiddenListed = new Set();
-const hideListedElement = (element) => {
-  hiddenListed.add(element);
-  if (isRendered(element)) keepStyle(element, REMOVED);
-  undoneHiding.observe(element, { attributes: true, attributeFilter: ['style', 'class', 'id', 'hidden'] });
+// Hides what the selectors match now. Returns the elements.
+const hideMatches = () => {
+  const listed = hidingSelectors.length > 0 ? matches([hidingSelectors.join()]) : [];
+  for (const element of listed) {
+    if (isRendered(element)) keepStyle(element, REMOVED);
+    undoneHiding.observe(element, { attributes: true, attributeFilter: ['style', 'class', 'id', 'hidden'] });
+  }
+  return listed;
 };
 
 // Returns the classes and ids in the page that it has not returned before, and whether this is the first call.
@@ -59,7 +62,6 @@ page.hideListed = ({ selectors }) => {
   for (const tree of trees()) {
     if (!tree.adoptedStyleSheets.includes(hidingSheet)) tree.adoptedStyleSheets = [...tree.adoptedStyleSheets, hidingSheet];
   }
-  const listed = matches([hidingSelectors.join()]);
-  listed.forEach(hideListedElement);
+  const listed = hideMatches();
   return added.length > 0 && listed.length > 0;
 };
