@@ -146,7 +146,8 @@ async fn places_of_ads_are_hidden_and_the_page_moves_up() {
 async fn places_of_ads_that_a_script_shows_again_stay_hidden() {
     let page = "<!doctype html><body style='margin:0'><div class=top-banner style='height:100px;background:red'></div>
         <p style='margin:0;height:100px;background:lime'>Content</p><script>const ad = document.querySelector('div');
-        setInterval(() => ad.style.setProperty('display', 'block', 'important'), 1)</script>";
+        const show = () => { ad.style.setProperty('display', 'block', 'important'); requestAnimationFrame(show) };
+        show()</script>";
     let site = Site::start(2, [("/", html(page))]).await;
     let lists = lists("##.top-banner", "||127.0.0.9^");
     let rig = Rig::with(&[2], |options| options.lists = lists).await;
